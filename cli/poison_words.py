@@ -17,11 +17,11 @@ _ORDER = {"none": 0, "silent": 1}  # of the rows of a table
 
 def by_method(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
     """Return the rows of each method and budget: nobody, silence, then each lie, its defences below it."""
-    from strategies.poison.rows import named
+    from strategies.poison.rows import budget_in_words
 
     found: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
-        title = " ".join(part for part in (row["method"], named(row["epsilon"])) if part)
+        title = " ".join(part for part in (row["method"], budget_in_words(row["epsilon"])) if part)
         found.setdefault(title, []).append(row)
     return {
         title: sorted(

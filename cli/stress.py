@@ -76,10 +76,10 @@ def stress(
     )  # fmt: skip
     with working(silent=quiet or as_json) as progress:
         from strategies.stress.running import stress as run
-        from strategies.stress.writing import record_of, write
+        from strategies.stress.writing import record_of, write_stress
 
         result = run(asked, progress=progress)
-        folder = write(result, out)
+        folder = write_stress(result, out)
     if as_json:
         print_json(record_of(result))
     elif quiet:

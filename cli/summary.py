@@ -22,7 +22,7 @@ from curator.methods.base import NO_NETWORK
 from curator.privacy.levels import level_spec
 from strategies.results.in_words import claimed
 from strategies.results.scores import AUC, score_name, scores_of
-from strategies.results.shown_nulls import NOT_TAKEN, STANDINGS, nulls_of, spec_of, verdict_of
+from strategies.results.shown_nulls import NOT_TAKEN, STANDINGS, shown_nulls_of, shown_verdict, spec_of
 
 
 def summary(record: Mapping[str, Any], *, folder: Path | None, next_command: str | None = None) -> Group:
@@ -110,7 +110,7 @@ def _grid() -> TitledRows:
 
 
 def _accuracy(record: Mapping[str, Any]) -> RenderableType:
-    accuracy, reference, found = scores_of(record), record["reference"], verdict_of(record)
+    accuracy, reference, found = scores_of(record), record["reference"], shown_verdict(record)
     repeats = len(accuracy["per_repeat"])
     over = f" over {repeats} repeats" if accuracy["std"] is not None else ""
     f1 = f", macro F1 {accuracy['macro_f1']:.3f}" if accuracy["macro_f1"] is not None else ""
@@ -141,7 +141,7 @@ _PARTS = {"test": "test", "val": "validation"}
 
 def _nulls(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield title and text of each null model; one that is above the method says so."""
-    nulls, test, shuffled = nulls_of(record), scores_of(record)["test"], False
+    nulls, test, shuffled = shown_nulls_of(record), scores_of(record)["test"], False
     if not nulls:
         yield "null models", NOT_TAKEN
     for name, entry in nulls.items():

@@ -25,8 +25,8 @@ from strategies.results.shown_nulls import (
     NULLS,
     STANDINGS,
     asking_nobody,
-    nulls_of,
-    verdict_of,
+    shown_nulls_of,
+    shown_verdict,
 )
 
 _CONTINUED = " \\"
@@ -49,7 +49,7 @@ def verdict(record: Mapping[str, Any]) -> TitledRows:
 
 
 def _accuracy(record: Mapping[str, Any]) -> Iterator[str]:
-    accuracy, nulls, free = scores_of(record), nulls_of(record), asking_nobody(record)
+    accuracy, nulls, free = scores_of(record), shown_nulls_of(record), asking_nobody(record)
     repeats = len(accuracy["per_repeat"])
     over = f" over {repeats} repeats" if accuracy["std"] is not None else ""
     clean = record["reference"]["nonprivate_test"]
@@ -66,14 +66,14 @@ def _accuracy(record: Mapping[str, Any]) -> Iterator[str]:
 
 def _standing(record: Mapping[str, Any]) -> tuple[str, str]:
     """Return the standing among the null models, a key of STANDINGS, and its sentence."""
-    found = verdict_of(record)
+    found = shown_verdict(record)
     if found is None or not found["standing"]:
         return "", f"null models: {NOT_TAKEN}"
     standing = found["standing"]
     if standing == "alone":
         return standing, "above chance; there is no better null model to compare with"
     name = found["best_null"]
-    best = "" if name is None else f"{NULLS[name].heading}, {percent(nulls_of(record)[name]['test'])}"
+    best = "" if name is None else f"{NULLS[name].heading}, {percent(shown_nulls_of(record)[name]['test'])}"
     if standing == "chance":
         over = found["over_chance"]
         below = over is not None and over["high"] < 0

@@ -35,7 +35,7 @@ def is_watched() -> bool:
     return _watching.get() is not None
 
 
-def tell(name: str, value: float, step: int) -> None:
+def log_metric(name: str, value: float, step: int) -> None:
     """Call the observer, if there is one."""
     observer = _watching.get()
     if observer is not None:

@@ -20,7 +20,7 @@ _listener: ContextVar[Callable[[float], None] | None] = ContextVar("ldpsim_steps
 
 
 @contextmanager
-def heard(listener: Callable[[float], None]) -> Iterator[None]:
+def on_progress(listener: Callable[[float], None]) -> Iterator[None]:
     """Tell a listener the share that is done of the work inside the block."""
     token = _listener.set(listener)
     try:
@@ -29,7 +29,7 @@ def heard(listener: Callable[[float], None]) -> Iterator[None]:
         _listener.reset(token)
 
 
-def counted(items: Iterable[T], total: int) -> Iterator[T]:
+def track(items: Iterable[T], total: int) -> Iterator[T]:
     """Yield the items of a number that is known; tell about a hundred times the share that is done."""
     listener = _listener.get()
     if listener is None:

@@ -22,7 +22,7 @@ from flwr.app import Context, Message, RecordDict, UserConfig
 from devices.client_app import HOSTS_SHARD, app, open_state
 from devices.device import Refusal
 from devices.enrolment.state import SHARD, State
-from devices.federated.participation import TOGETHER, answer_together
+from devices.federated.participation import TOGETHER, answer_batch
 from devices.ledger.ledger import CounterMismatch, LedgerDamaged
 from devices.wire import REPORTS_TYPE, reply
 
@@ -102,7 +102,7 @@ class Fleet:
         devices = {_device_of(message) for message in messages}
         try:
             with state.ledger(shard * SHARD).transaction(devices):
-                replies += answer_together(state, together)
+                replies += answer_batch(state, together)
                 for message in messages:
                     if id(message) not in at_once:
                         context.node_id = node = message.metadata.dst_node_id

@@ -46,7 +46,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("attacks",),
     ),
     "strategies": (
-        ("importing", "progress"),
+        ("importing", "progress", "seeded"),
         ("importing.__init__", "people", "rounds"),
         ("engines", "federated"),
         ("adversaries", "audit", "liars", "setup"),

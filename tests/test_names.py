@@ -12,6 +12,23 @@ NAMED = ("devices", "curator", "strategies")
 PACKAGES = (*NAMED, "cli", "benchmarks")
 # Names that two modules may both define, with the reason.
 ALLOWED: dict[str, str] = {}
+# Public functions that two modules define because they play one part in two places.
+PARTS = {
+    "draw": "the picture of a command",
+    "epsilon": "an option, and the words for its value",
+    "find": "a mechanism or a method by its name",
+    "generate": "people or a key, of the module that names them",
+    "hand_over": "the message, and its handler on the device",
+    "label_mechanism": "an option, and what it makes",
+    "log_probability": "of the distribution that is the module",
+    "main": "of a program",
+    "make": "of a federated method, and of what its module names",
+    "names": "of data sets, and of methods",
+    "sample": "of the distribution that is the module",
+    "table_csv": "the table of a command",
+    "train": "a handler on the device, and the network's training",
+    "variance": "of the distribution that is the module",
+}
 QUESTIONS = {"What", "Who", "Whose", "How", "Where", "Which", "Say", "Says", "When"}
 
 
@@ -41,6 +58,16 @@ def shared_names(root: Path) -> dict[str, list[str]]:
     return {name: sorted(paths) for name, paths in sorted(found.items()) if len(paths) > 1}
 
 
+def shared_functions(root: Path) -> dict[str, list[str]]:
+    """Return the public functions that two modules define, with these modules."""
+    found = defaultdict(list)
+    for path in modules(root, NAMED):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
+                found[node.name].append(str(path.relative_to(root)))
+    return {name: sorted(paths) for name, paths in sorted(found.items()) if len(paths) > 1}
+
+
 def questions(root: Path) -> list[str]:
     """Return the places of docstrings that open with a question word, and their first words."""
     found = []
@@ -53,6 +80,13 @@ def questions(root: Path) -> list[str]:
                 line = getattr(node, "lineno", 1)
                 found.append(f"{path.relative_to(root)}:{line} {' '.join(text[:6])}")
     return found
+
+
+def test_a_function_s_name_is_one_thing() -> None:
+    shared = shared_functions(ROOT)
+    new = {name: paths for name, paths in shared.items() if name not in PARTS}
+    assert not new, "\n".join(f"{name}: {', '.join(paths)}" for name, paths in new.items())
+    assert set(PARTS) <= set(shared), "a name that is not shared any more"
 
 
 def test_one_name_is_one_thing() -> None:

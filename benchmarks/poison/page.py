@@ -18,7 +18,7 @@ from benchmarks.poison.sets import DEFENDED, MORE, SETS
 from strategies.poison.figure import draw
 from strategies.poison.laws import SIGMAS
 from strategies.poison.options import NONE, PoisonCell
-from strategies.poison.rows import BREAKDOWN, named, rows_of
+from strategies.poison.rows import BREAKDOWN, budget_in_words, poison_rows
 from strategies.poison.running import all_cells
 from strategies.poison.writing import COLUMNS, table_csv
 
@@ -36,7 +36,7 @@ def measured(folder: Path) -> list[dict[str, Any]]:
     for entry in (*SETS, *DEFENDED, *MORE):
         cells |= {cell.name: cell for cell in all_cells(entry.options(3)) if cell.name not in cells}
     found = {name: path for name in cells if (path := folder / "cells" / f"{name}.json").is_file()}
-    rows = rows_of(list(cells.values()), {name: json.loads(path.read_text()) for name, path in found.items()})
+    rows = poison_rows(list(cells.values()), {name: json.loads(path.read_text()) for name, path in found.items()})
     alone = {(row["method"], row["epsilon"]) for row in rows}
     return [row for row in rows for key in [(row["method"], row["epsilon"])] if key in alone]
 
@@ -84,7 +84,9 @@ def grouped(rows: Table) -> dict[str, list[Mapping[str, Any]]]:
     """Return the rows of each method and budget, in the order of the measurement."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
-        found.setdefault(", ".join(part for part in (row["method"], named(row["epsilon"])) if part), []).append(row)
+        found.setdefault(
+            ", ".join(part for part in (row["method"], budget_in_words(row["epsilon"])) if part), []
+        ).append(row)
     return {title: group for title, group in found.items() if {row["attack"] for row in group} - {NONE, _SILENT}}
 
 

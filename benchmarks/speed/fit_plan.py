@@ -40,7 +40,7 @@ from strategies.estimate.fits import asked_of
 from strategies.estimate.graph_facts import GraphFacts, known_before
 from strategies.estimate.graph_facts import measured as measured_facts
 from strategies.estimate.load import CONSTANTS, DRIVERS, drivers
-from strategies.estimate.machine import calibration, described
+from strategies.estimate.machine import calibration, machine_in_words
 from strategies.planning.listed import LISTED
 from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import budget_of
@@ -290,10 +290,10 @@ def main() -> None:
     machine: dict[str, Any] = {}
     if CONSTANTS.is_file():
         before = tomllib.loads(CONSTANTS.read_text())
-        if before["machine"]["name"] == described():
+        if before["machine"]["name"] == machine_in_words():
             kept, machine = before["methods"], before["machine"]
     if not machine:
-        machine = {"name": described(), "calibration": round(calibration(), 5), "process_bytes": process_bytes()}
+        machine = {"name": machine_in_words(), "calibration": round(calibration(), 5), "process_bytes": process_bytes()}
     for method in named:
         found = constants_of(method, machine["calibration"] / calibration())
         if found is not None:

@@ -14,7 +14,7 @@ from typing import Any
 from strategies.results.in_words import NOT_ASKED, NOT_HIDDEN, privacy_in_words
 from strategies.results.levels import held, shown_levels
 from strategies.results.scores import AUC, about_links, score_name, scores_of
-from strategies.results.shown_nulls import ask_nobody, best_null, nulls_of, verdict_of
+from strategies.results.shown_nulls import ask_nobody, best_null, shown_nulls_of, shown_verdict
 
 TRUST = {
     "untrusted curator": ("reports", "reports only, nobody is trusted"),
@@ -193,8 +193,8 @@ def _nulls(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return null models and verdict; those of a result without them are empty."""
     try:
         nulls = {name: {part: number(value) for part, value in entry.items()}
-                 for name, entry in nulls_of(record).items()}  # fmt: skip
-        found = verdict_of(record)
+                 for name, entry in shown_nulls_of(record).items()}  # fmt: skip
+        found = shown_verdict(record)
         margin = _interval(found and found["margin"])
         over = {name: _interval(each) for name, each in (found["over"] if found else {}).items()}
         tail = found and number(found["tail"])

@@ -25,7 +25,7 @@ import numpy as np
 from curator.attacks.audit_row import AuditRow, Effort, within
 from curator.attacks.bounds import bound_of_counts, clopper_pearson, pick_event
 from curator.attacks.laws import Law, epsilon_at, worst_ratio
-from curator.attacks.report_views import Flat, Views, flat, shown, views_of
+from curator.attacks.report_views import Flat, Views, flattened, value_in_words, views_of
 
 _FIRST = 32  # trials of each value, after which the time of all is known
 _TRIED = 8  # largest number of pairs and views that are compared by their exact bounds
@@ -93,14 +93,16 @@ def audit_randomiser(
     choice, views = _choose([reports[:half] for reports in drawn], delta, effort.error)
     first, second = (views.joint(drawn[side][half:], choice.places) for side in (choice.first, choice.second))
     bound, hits, false = _bound(first, second, choice.event, effort.error, delta)
-    one, other = (shown(randomiser.values[side]) for side in (choice.first, choice.second))
+    one, other = (value_in_words(randomiser.values[side]) for side in (choice.first, choice.second))
     said = [f"{one} against {other}: {views.words(choice.places, choice.event)}, "
             f"{hits:,} and {false:,} times of {trials - half:,}"]  # fmt: skip
     exact = None
     if laws:
         loss = (lambda a, b: epsilon_at(a, b, delta)) if delta else worst_ratio
         exact, a, b = max((loss(laws[a], laws[b]), a, b) for a, b in permutations(range(len(laws)), 2))
-        said.append(f"stated law: {shown(randomiser.values[a])} against {shown(randomiser.values[b])}")
+        said.append(
+            f"stated law: {value_in_words(randomiser.values[a])} against {value_in_words(randomiser.values[b])}"
+        )
     said += [f"delta {delta:g}"] if delta else []
     said += [words for words in (cut, randomiser.note) if words]
     passed = within(claimed, exact, bound)
@@ -122,7 +124,7 @@ def _drawn(
     while made < wanted:
         block = min(_FIRST if not made else max(_FIRST, trials // 50), wanted - made)
         for reports, value in zip(drawn, randomiser.values, strict=True):
-            reports += [flat(_report(randomiser, value)) for _ in range(block)]
+            reports += [flattened(_report(randomiser, value)) for _ in range(block)]
         if not made:
             fits = seconds / max(monotonic() - start, 1e-9) * block
             if fits < trials:
@@ -137,7 +139,9 @@ def _report(randomiser: Randomiser, value: Any) -> Any:
     try:
         return randomiser.draw(value)
     except Exception as error:
-        raise ValueError(f"{randomiser.name}({shown(value)}) raised {type(error).__name__}: {error}") from error
+        raise ValueError(
+            f"{randomiser.name}({value_in_words(value)}) raised {type(error).__name__}: {error}"
+        ) from error
 
 
 def _choose(drawn: Sequence[Sequence[Flat]], delta: float, error: float) -> tuple[_Choice, Views]:
@@ -198,17 +202,17 @@ def _score(yes: tuple[Counter[Hashable], ...], no: tuple[Counter[Hashable], ...]
 def _law(randomiser: Randomiser, value: Any) -> Law:
     """Return the stated law of a value, with reports laid out as drawn ones are."""
     assert randomiser.law is not None
-    said = f"the law of {shown(value)}"
+    said = f"the law of {value_in_words(value)}"
     try:
         stated: list[tuple[Hashable, float]] = [
-            (flat(report), float(chance)) for report, chance in randomiser.law(value).items()
+            (flattened(report), float(chance)) for report, chance in randomiser.law(value).items()
         ]
     except Exception as error:
         raise ValueError(f"{said} raised {type(error).__name__}: {error}") from error
     chances: dict[Hashable, Fraction] = {}
     for outcome, chance in stated:
         if not 0 <= chance <= 1:
-            raise ValueError(f"{said} gives {shown(outcome)} the probability {chance:g}")
+            raise ValueError(f"{said} gives {value_in_words(outcome)} the probability {chance:g}")
         if chance:
             chances[outcome] = chances.get(outcome, Fraction(0)) + Fraction(chance)
     total = float(sum(chances.values()))
@@ -224,10 +228,12 @@ def _law_differs(values: Sequence[Any], laws: Sequence[Law], drawn: Sequence[Seq
         counts: Counter[Hashable] = Counter(reports)
         for unknown in counts:
             if unknown not in law.chances:
-                return f"of {shown(value)}, {shown(unknown)} was drawn, and the stated law does not know it"
+                drawn = value_in_words(unknown)
+                return f"of {value_in_words(value)}, {drawn} was drawn, and the stated law does not know it"
         for report, chance in law.chances.items():
             low, high = clopper_pearson(counts[report], len(reports), error / limits)
             if not low <= float(chance) <= high:
-                return (f"of {shown(value)}, {shown(report)} has the stated probability {float(chance):.6g}, and was "
+                said = value_in_words(report)
+                return (f"of {value_in_words(value)}, {said} has the stated probability {float(chance):.6g}, and was "
                         f"drawn {counts[report]:,} times of {len(reports):,}")  # fmt: skip
     return ""

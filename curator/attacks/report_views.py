@@ -21,7 +21,7 @@ _PLAIN = 256  # largest number of different values of a coordinate that is not c
 Flat = tuple[Hashable, ...]
 
 
-def flat(report: Any) -> Flat:
+def flattened(report: Any) -> Flat:
     """Return a report as a tuple of plain hashable values; nested sequences and arrays are laid out in order.
 
     Raises:
@@ -35,9 +35,9 @@ def flat(report: Any) -> Flat:
     if isinstance(report, np.ndarray | np.generic):
         report = report.tolist()
     if isinstance(report, list | tuple):
-        return tuple(value for part in report for value in flat(part))
+        return tuple(value for part in report for value in flattened(part))
     if isinstance(report, Mapping):
-        return flat(sorted(report.items(), key=repr))
+        return flattened(sorted(report.items(), key=repr))
     if isinstance(report, set):
         return (frozenset(report),)
     if isinstance(report, float) and np.isnan(report):
@@ -81,14 +81,14 @@ class Views:
                       for outcome in islice(sorted(event, key=repr), most)]  # fmt: skip
             about = "report" if self.width == 1 else f"coordinate {', '.join(map(str, places))} of the report"
         else:
-            values = [shown(outcome) for outcome in islice(sorted(event, key=repr), most)]
+            values = [value_in_words(outcome) for outcome in islice(sorted(event, key=repr), most)]
             about = "report"
         more = f" or {len(event) - most} others" if len(event) > most else ""
         return f"{about} is {' or '.join(values)}{more}"
 
     def _value(self, place: int, value: Any) -> str:
         if place not in self.limits:
-            return shown(value)
+            return value_in_words(value)
         limits = self.limits[place]
         if value == 0:
             return f"below {limits[0]:.6g}"
@@ -112,7 +112,7 @@ def views_of(reports: Sequence[Flat]) -> Views:
     return Views(width, limits)
 
 
-def shown(value: Any) -> str:
+def value_in_words(value: Any) -> str:
     """Return a value in few words; a row of bits as 0110."""
     if isinstance(value, tuple) and len(value) == 1:
         value = value[0]

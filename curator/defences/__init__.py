@@ -22,7 +22,7 @@ from curator.defences.public_sampling import sampled_publicly, with_public_sets
 from curator.defences.trim import damp
 from curator.defences.weight import overweight
 from curator.names import nearest
-from curator.reports.parts import joined
+from curator.reports.parts import joined_reports
 from curator.reports.question import Question
 from curator.reports.reports import Reports
 from curator.reports.silenced import silenced
@@ -66,7 +66,7 @@ class Defended:
     notes: Mapping[str, Any]
 
 
-def named(text: str) -> tuple[str, ...]:
+def defences_named(text: str) -> tuple[str, ...]:
     """Return the defences of a comma-separated list, in the order of :data:`DEFENCES`; ``none`` is none, ``all`` all.
 
     Raises:
@@ -118,6 +118,6 @@ def defend(names: Iterable[str], reports: Reports, public: PublicKnowledge, fals
     for defence in chosen:
         if defence.mend is not None:
             mended = [defence.mend(part, public, level) for part in reports.parts or (reports,)]
-            reports = joined([part for part, _ in mended]) if reports.parts else mended[0][0]
+            reports = joined_reports([part for part, _ in mended]) if reports.parts else mended[0][0]
             notes[defence.name] |= mended[-1][1]
     return Defended(reports, flagged, notes)

@@ -36,7 +36,7 @@ def at_least(count: int, true: int, false: int, hit: float, false_hit: float) ->
     return float(law[max(0, count - first) :].sum())
 
 
-def at_most(count: int, true: int, false: int, hit: float, false_hit: float) -> float:
+def probability_at_most(count: int, true: int, false: int, hit: float, false_hit: float) -> float:
     """Probability of ``count`` ones or fewer."""
     first, law = ones_law(true, false, hit, false_hit)
     return float(law[: max(0, count - first + 1)].sum())

@@ -17,7 +17,7 @@ from scipy.stats import binom
 
 from curator.defences.base import Notes, nobody, silent_on, step_noise
 from curator.defences.pair_counts import PairCounts, RowPairs, distance, drop_and_repeat
-from curator.defences.tails import at_least, at_most, largest_noise
+from curator.defences.tails import at_least, largest_noise, probability_at_most
 from curator.evidence.rows import flipped_rows
 from curator.reports.reports import Reports
 from devices.array_types import BoolArray, FloatArray, IntArray
@@ -56,7 +56,7 @@ def outside(
     found = np.zeros(len(count), np.bool_)
     for i, (ones, size, least, most) in enumerate(zip(count, targets, *ranges, strict=True)):
         high = at_least(int(ones), int(most), int(size - most), *chances) <= level / 2
-        found[i] = high or at_most(int(ones), int(least), int(size - least), *chances) <= level / 2
+        found[i] = high or probability_at_most(int(ones), int(least), int(size - least), *chances) <= level / 2
     return found
 
 

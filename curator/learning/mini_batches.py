@@ -31,7 +31,7 @@ from curator.learning.training import (
     labelled,
     share_of_hits,
 )
-from curator.steps import counted
+from curator.steps import track
 
 if TYPE_CHECKING:
     from curator.graph import Graph
@@ -114,7 +114,7 @@ def train_in_batches(
         told = ToldScores(graph, where) if observer.is_watched() else None
         best_epoch, best = 0, math.nan
         state: dict[str, Tensor] = {}
-        for epoch in counted(range(1, settings.epochs + 1), settings.epochs):
+        for epoch in track(range(1, settings.epochs + 1), settings.epochs):
             model.train()
             for chosen in torch.split(torch.randperm(len(train), device=where), batches.batch):
                 functional.cross_entropy(model(rows[train[chosen]]), train_labels[chosen]).backward()  # type: ignore[no-untyped-call]

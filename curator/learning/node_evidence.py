@@ -32,7 +32,7 @@ from scipy.sparse import issparse
 from curator.evidence.labels import LabelEvidence
 from curator.learning.naive_bayes import naive_bayes
 from curator.learning.perceptron import fit_perceptron
-from curator.learning.pool import fit_pool, joined
+from curator.learning.pool import fit_pool, joined_pool
 from curator.learning.ridge import PENALTIES, Ridge, ridge
 from curator.linear.kernel_rows import kernel_rows, landmarks_of
 from curator.linear.near_rows import near_rows
@@ -88,7 +88,7 @@ def node_evidence(
         device: Device of the perceptron: ``auto``, ``cpu`` or ``cuda``.
     """
     train, val = (told.known(nodes) for nodes in (split.train, split.val))
-    rows, weights = rows_of(features, bits), told.estimates(train)
+    rows, weights = unit_rows(features, bits), told.estimates(train)
     if rows is None or not len(train):
         return _shares_alone(len(told.labels), weights)
     scores = ridge_scores(rows, train, told)
@@ -108,7 +108,7 @@ def node_evidence(
         features, told.labels, train, val, told.classes, seed=seed, device=device, named=told.rows
     )
     components["perceptron"] = ln_scores(told.unbiased(np.exp(perceptron.log_probability) * told.whole))
-    both = joined(pool, {"perceptron": components["perceptron"]}, told.labels, val, soft=told.soft)
+    both = joined_pool(pool, {"perceptron": components["perceptron"]}, told.labels, val, soft=told.soft)
     rows = both.log_probability.copy()
     rows[train] = pool.log_probability[train]
     return NodeEvidence(rows, components, both.exponents)
@@ -142,7 +142,7 @@ def bits_of(features: Any) -> Any:
     return (features.toarray() if issparse(features) else features) > np.asarray(features.mean(axis=0)).ravel()
 
 
-def rows_of(features: Any, bits: Any) -> Any:
+def unit_rows(features: Any, bits: Any) -> Any:
     """Return rows of length 1 of the features, else of the bits; None without any column."""
     found = features if features is not None else bits
     if found is None or not found.shape[1]:

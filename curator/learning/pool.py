@@ -77,10 +77,10 @@ def fit_pool(
     exponents, nll, _ = _fit(list(components.values()), labels, people, soft, start, strength)
     named = dict(zip(components, exponents.tolist(), strict=True))
     first = OpinionPool(named, pooled(components, exponents), nll)
-    return joined(first, late, labels, nodes, soft=soft) if late else first
+    return joined_pool(first, late, labels, nodes, soft=soft) if late else first
 
 
-def joined(
+def joined_pool(
     pool: OpinionPool,
     late: Mapping[str, DoubleArray],
     labels: IntArray,

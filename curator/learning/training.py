@@ -26,7 +26,7 @@ from curator.learning.networks import HEADS, NETWORKS, Network, make_network
 from curator.learning.threads import threads_for
 from curator.names import nearest
 from curator.setting_error import SettingError
-from curator.steps import counted
+from curator.steps import track
 
 if TYPE_CHECKING:
     from curator.graph import Graph
@@ -234,7 +234,7 @@ def fit(
         best_epoch, best_accuracy = 0, math.nan
         predictions, state = torch.empty(0, dtype=torch.int64), {}
         # The pass that begins step k + 1 also scores the weights after step k.
-        for epoch in counted(range(settings.epochs + 1), settings.epochs + 1):
+        for epoch in track(range(settings.epochs + 1), settings.epochs + 1):
             with torch.set_grad_enabled(epoch < settings.epochs):
                 z = model.pre_activation()
             if epoch > 0:
@@ -277,7 +277,7 @@ class ToldScores:
         both = zip(torch.split(hits, self.sizes), torch.split(losses, self.sizes), strict=True)
         figures = torch.stack([part.mean() for pair in both for part in pair]).tolist()  # one wait for a GPU
         for name, value in zip(self.names, figures, strict=True):
-            observer.tell(name, value, epoch)
+            observer.log_metric(name, value, epoch)
 
 
 class BestEpoch:

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 _AT_ONCE = 1 << 26  # ones of a part of a transpose: 320 MiB
 
 
-def numbers(ones: csr_array) -> csr_array:
+def as_numbers(ones: csr_array) -> csr_array:
     """Return a bool matrix as int8, whose entries can be added; places and values are shared, not copied.
 
     >>> numbers(csr_array(np.eye(2, dtype=bool))).toarray()

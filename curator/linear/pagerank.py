@@ -34,7 +34,9 @@ def walk_matrix(adjacency: csr_array, r: float) -> csr_array:
     return csr_array(left @ adjacency @ right).astype(np.float32)
 
 
-def pagerank(walk: csr_array, rows: Any, alpha: float, tolerance: float = TOLERANCE) -> NDArray[np.float32]:
+def personalized_pagerank(
+    walk: csr_array, rows: Any, alpha: float, tolerance: float = TOLERANCE
+) -> NDArray[np.float32]:
     """float32 (n, d): Z of rows X, in strips of columns; beside the result no dense n x d array exists.
 
     Args:

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from curator.linear.ones import numbers, transposed_parts
+from curator.linear.ones import as_numbers, transposed_parts
 from curator.links.near_duplicates import candidates
 from curator.links.similarity import Rows
 from devices.array_types import BoolArray, FloatArray, IntArray
@@ -83,7 +83,7 @@ class WeightedLinks:
         return replace(self, left=self.left[kept], right=self.right[kept], probability=self.probability[kept])
 
 
-def posterior(cosine: FloatArray, exponent: NDArray[np.int8], ratio: float) -> FloatArray:
+def edge_posterior(cosine: FloatArray, exponent: NDArray[np.int8], ratio: float) -> FloatArray:
     """P of eq. 9 for each pair's similarity s and exponent 2 t - r; float64, same shape.
 
     >>> posterior(np.array([0.5, 0.5, 0.5]), np.array([-2, 0, 2], np.int8), ratio=0.5)
@@ -122,7 +122,7 @@ def likely_links(bits: ReportedBits, rows: Rows, least: float, *, path: str = "a
     looked_at = 0 if taken == "pairs" else int(everything)
     for left, right, exponent in parts:
         looked_at += len(left)
-        probability = posterior(rows.cosine(left, right), exponent, bits.ratio)
+        probability = edge_posterior(rows.cosine(left, right), exponent, bits.ratio)
         kept = probability >= least
         found.append((left[kept], right[kept], probability[kept]))
     left, right, probability = (np.concatenate(column) for column in zip(*found, strict=True))
@@ -134,7 +134,7 @@ def pair_probability(bits: ReportedBits, rows: Rows, left: IntArray, right: IntA
     """float64 (m,): P of eq. 9 for each pair, left < right; the similarity alone for a pair without a report."""
     ones = _entries(bits.ones, left, right).astype(np.int8) + _entries(bits.ones, right, left)
     exponent = (2 * ones - bits.reports(left, right)).astype(np.int8)
-    return posterior(rows.cosine(left, right), exponent, bits.ratio)
+    return edge_posterior(rows.cosine(left, right), exponent, bits.ratio)
 
 
 _Part = tuple[IntArray, IntArray, NDArray[np.int8]]
@@ -148,7 +148,7 @@ def _chain(*parts: Iterator[_Part]) -> Iterator[_Part]:
 
 def _with_a_one(bits: ReportedBits) -> Iterator[_Part]:
     """Yield all pairs about which at least one end reported a one."""
-    ones = numbers(bits.ones)
+    ones = as_numbers(bits.ones)
     for first, transposed in transposed_parts(ones, _ROWS_AT_ONCE):
         for start in range(0, transposed.shape[0], _ROWS_AT_ONCE):
             rows = transposed[start : start + _ROWS_AT_ONCE]
@@ -205,7 +205,7 @@ def _tiles(bits: ReportedBits, rows: Rows, least: float) -> Iterator[_Part]:
                 reports = own + bits.reported[lines].astype(np.int8)[:, None]
             exponent = 2 * ones - reports
             cosine = np.minimum(rows.block(lines, columns) + rows.slack, 1)
-            likely = (posterior(cosine, exponent, bits.ratio) >= least) & (reports > 0)
+            likely = (edge_posterior(cosine, exponent, bits.ratio) >= least) & (reports > 0)
             if top == side:
                 likely = np.triu(likely, 1)
             left, right = np.nonzero(likely)

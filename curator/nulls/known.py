@@ -23,7 +23,7 @@ from devices.mechanisms import GRRFS
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class NullEvidence:
     """Everything that a null model may use.
 
     Args:
@@ -62,7 +62,7 @@ class Known:
         return nodes[self.labels[nodes] >= 0]
 
 
-def known_from_reports(reports: Reports, public: PublicKnowledge) -> Known:
+def known_from_reports(reports: Reports, public: PublicKnowledge) -> NullEvidence:
     """Return the knowledge of a curator who has these reports.
 
     What is public is taken as it is, even if it was reported too.
@@ -77,12 +77,12 @@ def known_from_reports(reports: Reports, public: PublicKnowledge) -> Known:
     if reports.labels is not None:
         reported.add("label")
     told = label_evidence(reports, public).only(public.split.labelled)
-    return Known(
+    return NullEvidence(
         told.classes, told.labels, public.split, edges, features, frozenset(reported), told.rows
     )  # fmt: skip
 
 
-def known_from_graph(owned: OwnedGraph, reads: Sequence[str]) -> Known:
+def known_from_graph(owned: OwnedGraph, reads: Sequence[str]) -> NullEvidence:
     """Return the knowledge of an owner who reads parts of the raw data.
 
     Args:
@@ -90,7 +90,7 @@ def known_from_graph(owned: OwnedGraph, reads: Sequence[str]) -> Known:
         reads: ``adjacency``, ``features`` and ``label``, or some of them (``reads`` of a reference).
     """
     labels = owned.labels if "label" in reads else np.full(owned.facts.n, -1, np.int64)
-    return Known(
+    return NullEvidence(
         owned.facts.classes, _labels_to_use(labels, owned.split), owned.split,
         owned.edges if "adjacency" in reads else None, owned.features if "features" in reads else None,
     )  # fmt: skip

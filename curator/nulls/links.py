@@ -11,10 +11,10 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array
 
 from curator.learning.training import TrainingSettings
-from curator.linear.pagerank import pagerank, walk_matrix
+from curator.linear.pagerank import personalized_pagerank, walk_matrix
 from curator.linear.propagation import adjacency_matrix
 from curator.linear.tfidf import weighted_rows
-from curator.nulls.known import Known
+from curator.nulls.known import NullEvidence
 from curator.pairs.ranking import auc
 from curator.pairs.scorer import LINK_TRAINING, train_links
 from devices.array_types import DoubleArray, IntArray
@@ -23,7 +23,7 @@ _ALPHA = 0.1
 _ENDS_AT_ONCE = 512
 
 
-def common_neighbours(known: Known, pairs: IntArray) -> DoubleArray | None:
+def common_neighbours(known: NullEvidence, pairs: IntArray) -> DoubleArray | None:
     """float64 (m,): number of people who have an edge to both ends; None without edges to use."""
     graph = _graph(known)
     if graph is None:
@@ -32,7 +32,7 @@ def common_neighbours(known: Known, pairs: IntArray) -> DoubleArray | None:
     return np.asarray(graph[left].multiply(graph[right]).sum(axis=1), np.float64).ravel()
 
 
-def pagerank_of_pairs(known: Known, pairs: IntArray) -> DoubleArray | None:
+def pagerank_of_pairs(known: NullEvidence, pairs: IntArray) -> DoubleArray | None:
     """float64 (m,): personalised PageRank of one end, seen from the other, both ways added; None without edges.
 
     alpha is 0.1, and a step goes to a neighbour at random. No feature is read.
@@ -45,7 +45,9 @@ def pagerank_of_pairs(known: Known, pairs: IntArray) -> DoubleArray | None:
     ends = np.unique(pairs)
     for start in range(0, len(ends), _ENDS_AT_ONCE):
         some = ends[start : start + _ENDS_AT_ONCE]
-        reached = pagerank(walk, identity[:, some], _ALPHA)  # column k: everybody's visits of person some[k]
+        reached = personalized_pagerank(
+            walk, identity[:, some], _ALPHA
+        )  # column k: everybody's visits of person some[k]
         place = np.full(n, -1)
         place[some] = np.arange(len(some))
         for one, other in ((left, right), (right, left)):
@@ -54,7 +56,9 @@ def pagerank_of_pairs(known: Known, pairs: IntArray) -> DoubleArray | None:
     return scores
 
 
-def features_alone(known: Known, pairs: IntArray, val: int, *, seed: int, device: str = "cpu") -> DoubleArray | None:
+def features_of_links(
+    known: NullEvidence, pairs: IntArray, val: int, *, seed: int, device: str = "cpu"
+) -> DoubleArray | None:
     """float64 (m,): similarity of features, none of which is spread over the graph; None without features.
 
     It is the cosine of two rows, or a link scorer that learns from the known edges which features go
@@ -80,7 +84,7 @@ def features_alone(known: Known, pairs: IntArray, val: int, *, seed: int, device
     return learned.predictions if learned.val_auc > auc(cosine[:val]) else cosine
 
 
-def _graph(known: Known) -> csr_array | None:
+def _graph(known: NullEvidence) -> csr_array | None:
     if known.edges is None or not known.edges.shape[1]:
         return None
     return adjacency_matrix(len(known.labels), np.concatenate([known.edges, known.edges[::-1]], axis=1))

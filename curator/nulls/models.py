@@ -14,11 +14,11 @@ from curator.learning.perceptron import fit_perceptron
 from curator.learning.ridge import ridge
 from curator.linear.propagation import adjacency_matrix, label_propagation
 from curator.linear.tfidf import weighted_rows
-from curator.nulls.known import Known
+from curator.nulls.known import NullEvidence
 from devices.array_types import IntArray
 
 
-def chance(known: Known) -> int:
+def chance(known: NullEvidence) -> int:
     """Return the largest class among the training labels (without any, the validation labels; else 0).
 
     Of equally large classes it is the one with the smallest number.
@@ -27,7 +27,7 @@ def chance(known: Known) -> int:
     return int(np.argmax(np.bincount(learned if len(learned) else val, minlength=max(1, known.classes))))
 
 
-def graph_alone(known: Known) -> NDArray[np.int64] | None:
+def graph_alone(known: NullEvidence) -> NDArray[np.int64] | None:
     """Spread the labels to learn from over the known edges.
 
     Returns:
@@ -40,7 +40,7 @@ def graph_alone(known: Known) -> NDArray[np.int64] | None:
     return label_propagation(graph, known.labels, known.teachers, known.classes, named=known.named)
 
 
-def features_alone(known: Known, *, seed: int, device: str = "cpu") -> IntArray | None:
+def features_alone(known: NullEvidence, *, seed: int, device: str = "cpu") -> IntArray | None:
     """Predict from features without any edge: ridge regression or a perceptron.
 
     Both learn from the training labels. The one with more hits on validation labels is returned, the ridge

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from curator.graph import Graph
-from curator.linear.pagerank import pagerank, walk_matrix
+from curator.linear.pagerank import personalized_pagerank, walk_matrix
 from curator.linear.propagation import adjacency_matrix
 
 ALPHA, R = 0.1, 0.5  # of PrivGE's link task on Cora
@@ -17,7 +17,7 @@ def spread_over(graph: Graph) -> Any:
     """float32 (n, d): personalised PageRank of the graph's features over its edges, both directions of each."""
     n = graph.features.shape[0]
     directed = adjacency_matrix(n, graph.edge_index, graph.edge_weight)
-    return pagerank(walk_matrix((directed + directed.T).tocsr(), R), graph.features, ALPHA)
+    return personalized_pagerank(walk_matrix((directed + directed.T).tocsr(), R), graph.features, ALPHA)
 
 
 def undirected(graph: Graph) -> Any:

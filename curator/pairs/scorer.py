@@ -27,7 +27,7 @@ from curator.learning.adam import Adam
 from curator.learning.threads import threads_for
 from curator.learning.training import TrainingSettings, choose_device
 from curator.pairs.ranking import auc
-from curator.steps import counted
+from curator.steps import track
 from devices.array_types import DoubleArray, IntArray
 
 # Differences from TrainingSettings' defaults: the settings of PrivGE's link task on Cora, but for the weight decay.
@@ -84,14 +84,14 @@ def train_links(
         model = LinkScorer(z.shape[1], settings.hidden, settings.gnn_dropout).to(where)
         adam = Adam(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
         best, best_epoch, state = -1.0, 0, model.state_dict()
-        for epoch in counted(range(1, settings.epochs + 1), settings.epochs):
+        for epoch in track(range(1, settings.epochs + 1), settings.epochs):
             model.train()
             for edge, other in _batches(edges, z.shape[0], rng):
                 above, below = torch.sigmoid(model(z, np.concatenate([edge, other], axis=1))).chunk(2)
                 ((1 - (above - below)) ** 2).sum().backward()  # type: ignore[no-untyped-call]
                 adam.step()
             found = auc(model.scores(z, pairs[:, :val]))
-            observer.tell("val_auc", found, epoch)
+            observer.log_metric("val_auc", found, epoch)
             if found > best:
                 best, best_epoch = found, epoch
                 state = {name: tensor.clone() for name, tensor in model.state_dict().items()}

@@ -18,7 +18,7 @@ from curator.learning.graph_components import BY_HEART, graph_components
 from curator.learning.pool import pooled
 from curator.posterior.answer import POOL, GuardedAnswer, answer
 from curator.posterior.block_model import SparsePosterior, fit_block_model, symmetric
-from curator.posterior.told import Told
+from curator.posterior.told import PosteriorEvidence
 from devices.array_types import DoubleArray, IntArray
 
 SEED = 0
@@ -58,7 +58,7 @@ class Estimate:
         }
 
 
-def estimate(evidence: Told, sources: str = "train") -> Estimate:
+def estimate(evidence: PosteriorEvidence, sources: str = "train") -> Estimate:
     """Return the posterior of the evidence.
 
     Args:
@@ -92,7 +92,7 @@ def estimate(evidence: Told, sources: str = "train") -> Estimate:
 _Parts = dict[str, DoubleArray]
 
 
-def _read(evidence: Told, sources: IntArray) -> tuple[SparsePosterior, _Parts, _Parts]:
+def _read(evidence: PosteriorEvidence, sources: IntArray) -> tuple[SparsePosterior, _Parts, _Parts]:
     """Return the posterior, the components of the pool and its late ones, with the labels of these people."""
     people = evidence.people.log_probability
     own, labels = evidence.own(sources), evidence.class_estimates(sources)

@@ -16,7 +16,7 @@ from scipy.sparse import triu
 
 from curator.evidence.labels import LabelEvidence, label_evidence
 from curator.evidence.rows import noisy_rows_of_bits
-from curator.learning.node_evidence import NodeEvidence, node_evidence, rows_of
+from curator.learning.node_evidence import NodeEvidence, node_evidence, unit_rows
 from curator.links.evidence import LinkEvidence, public_links
 from curator.posterior.pair_scores import Scores, public_scores, reported_scores
 from curator.reports.agreed_pairs import agreed_pairs
@@ -26,7 +26,7 @@ from devices.facts import PublicKnowledge
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class PosteriorEvidence:
     """Evidence of a curator.
 
     Args:
@@ -61,7 +61,7 @@ class Told:
         return found
 
 
-def told(reports: Reports, public: PublicKnowledge) -> Told:
+def told(reports: Reports, public: PublicKnowledge) -> PosteriorEvidence:
     """Return the evidence of reports and public knowledge.
 
     Raises:
@@ -76,11 +76,11 @@ def told(reports: Reports, public: PublicKnowledge) -> Told:
         d, answered, flip = reports.facts.d, reports.reported("features"), asked.flip_probability
         scores = reported_scores(reports.features, flip, d, answered)
         bits = np.unpackbits(reports.features, axis=1, count=d)
-    rows = rows_of(features, bits)
+    rows = unit_rows(features, bits)
     if features is not None and rows is not None:
         scores = public_scores(rows)
     people = node_evidence(features, labels, split, bits=bits, flip=flip, answered=answered)
-    return Told(public.facts.classes, _links(reports, public), scores, rows, people, labels, train, val)
+    return PosteriorEvidence(public.facts.classes, _links(reports, public), scores, rows, people, labels, train, val)
 
 
 def _links(reports: Reports, public: PublicKnowledge) -> LinkEvidence:

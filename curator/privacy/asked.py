@@ -98,7 +98,7 @@ class TimesAsked:
         return self.most + (int(self.reporters().max()) if unit == "node" else 0)
 
 
-def collect(n: int, questions: Sequence[Question]) -> list[TimesAsked]:
+def times_asked(n: int, questions: Sequence[Question]) -> list[TimesAsked]:
     """Return every mechanism that was asked about an attribute, with the numbers of times."""
     times: dict[tuple[tuple[str, ...], Mechanism], NDArray[np.int64]] = {}
     for question in questions:

@@ -99,7 +99,7 @@ def _together(multiplier: float, times: int, delta: float) -> float:
 
 
 @lru_cache(maxsize=512)
-def printed_epsilon(asked: Rounds, multiplier: float) -> float:
+def poisson_epsilon(asked: Rounds, multiplier: float) -> float:
     """Epsilon as it is usually printed: add or remove a device, Poisson sampling."""
     import dp_accounting as dp
     from dp_accounting import pld

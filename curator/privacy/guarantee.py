@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from curator.privacy.asked import TimesAsked, attained, collect, loss_when
+from curator.privacy.asked import TimesAsked, attained, loss_when, times_asked
 from curator.privacy.level import DONATED, LABEL, TOLD, Kind, OfOne
 from curator.privacy.level import Level as Level
 from curator.privacy.levels import LEVELS, Attribute, LevelSpec, Unit, by_attribute, level_spec
@@ -146,7 +146,7 @@ def local_guarantee(
     """
     if collections < 1:
         raise ValueError(f"a guarantee is about at least one collection, not {collections}")
-    asked = collect(facts.n, questions)
+    asked = times_asked(facts.n, questions)
     clear = {"features": public_features, "adjacency": public_edges}
     clear["label"] = all("label" not in a.attributes for a in asked)  # methods train on labels: asked, or public
     build = _Builder(asked, collections, clear, donated=donated_features)

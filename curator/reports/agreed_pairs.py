@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from curator.linear.ones import numbers
+from curator.linear.ones import as_numbers
 from curator.reports.reports import Reports
 
 _ROWS_AT_ONCE = 1 << 16
@@ -15,7 +15,7 @@ def agreed_pairs(reports: Reports) -> csr_array:
     """Symmetric float32 CSR (n, n): 1 for pairs about which every end that reported said 1."""
     adjacency = reports.needed("adjacency")
     one_end = reports.source("adjacency").reporting == "one-end"
-    ones, reported = numbers(adjacency), reports.reported("adjacency")
+    ones, reported = as_numbers(adjacency), reports.reported("adjacency")
     if one_end:
         return csr_array(ones + ones.T).astype(np.float32)
     named = csr_array(ones.T)

@@ -16,7 +16,7 @@ from devices.query import Ask
 Answers = Mapping[int, Mapping[str, tuple[bytes, ...]]]  # device -> attribute -> bytes of each mechanism
 
 
-def joined(parts: Sequence[Any]) -> Any:
+def joined_reports(parts: Sequence[Any]) -> Any:
     """Return the reports of all parts of a collection as one; each person is in one part for each attribute.
 
     The parts are :class:`curator.reports.reports.Reports`, which imports this module. A person answered if there is

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from curator.reports.decoding import AnswersByDevice, Decoder
-from curator.reports.parts import answers_to, joined
+from curator.reports.parts import answers_to, joined_reports
 from curator.reports.question import Question
 from devices.array_types import BoolArray
 from devices.facts import PublicFacts
@@ -152,7 +152,7 @@ class Reports:
             parts = [[question for question in questions if question.part == number] for number in numbers]
             read = [cls.readable(facts, part, answers_to(part, answers)) for part in parts]
             errors = {device: error for _, wrong in reversed(read) for device, error in wrong.items()}
-            return joined([reports for reports, _ in read]), errors
+            return joined_reports([reports for reports, _ in read]), errors
         decoder = Decoder(facts, questions)
         decoder.add({device: answers[device] for device in sorted(answers)})
         return cls.decoded(decoder)
@@ -216,7 +216,7 @@ class Reports:
         if head["format"] != FORMAT:
             raise ValueError(f"{folder} holds reports of format {head['format']}, this version reads {FORMAT}")
         if "parts" in head:
-            return joined([cls.load(folder / f"part-{number}") for number in range(head["parts"])])
+            return joined_reports([cls.load(folder / f"part-{number}") for number in range(head["parts"])])
         facts = PublicFacts.from_dict(head["facts"])
         query = Query.from_bytes(head["query"].encode("ascii"))
         asks = {ask.attribute: ask for stage in query.plan for ask in stage}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from curator.reports.parts import joined
+from curator.reports.parts import joined_reports
 from curator.reports.reports import FIELDS, Reports
 from devices.array_types import BoolArray
 from devices.mechanisms.stacking import ones_at
@@ -19,7 +19,7 @@ def silenced(reports: Reports, who: BoolArray) -> Reports:
     if not who.any():
         return reports
     if reports.parts:
-        parts: Reports = joined([silenced(part, who) for part in reports.parts])
+        parts: Reports = joined_reports([silenced(part, who) for part in reports.parts])
         return parts
     filled = {mechanism.field for ask in reports.asks.values() for mechanism in ask.mechanisms}
     kept = {name: _emptied(getattr(reports, name), who, name) for name in FIELDS if name in filled}

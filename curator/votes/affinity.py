@@ -52,7 +52,7 @@ def kept_share(epsilon: float, values: int) -> float:
     return odds / (odds + values)
 
 
-def without(split: Split, people: IntArray) -> Split:
+def without_people(split: Split, people: IntArray) -> Split:
     """Return the division without these people."""
     train, val = (np.setdiff1d(nodes, people) for nodes in (split.train, split.val))
     return Split(train, val, split.test)

@@ -10,7 +10,7 @@ from torch import nn
 
 from curator.graph import Graph
 from curator.learning.training import NO_LABEL, TrainedNetwork
-from curator.votes.knowledge import Knowledge, posterior
+from curator.votes.knowledge import VoteEvidence, class_posterior
 
 
 class FittedPool(nn.Module):
@@ -37,8 +37,8 @@ def fitted(graph: Graph, classes: int) -> TrainedNetwork:
         raise ValueError(NO_LABEL)
     names = graph.notes["components"]
     parts = {name: graph.features[:, k * classes : (k + 1) * classes] for k, name in enumerate(names)}
-    known = Knowledge(graph.notes["labels"], np.zeros((0, classes)), parts, graph.notes["voted"])
-    log_p, exponents = posterior(known, np.sort(np.concatenate([graph.train, graph.val])))
+    known = VoteEvidence(graph.notes["labels"], np.zeros((0, classes)), parts, graph.notes["voted"])
+    log_p, exponents = class_posterior(known, np.sort(np.concatenate([graph.train, graph.val])))
     predictions = log_p.argmax(axis=1).astype(np.int64)
     right = predictions[graph.val] == graph.labels[graph.val]
     return TrainedNetwork(

@@ -33,7 +33,7 @@ _KEPT: dict[bytes, DoubleArray] = {}
 
 
 @dataclass(frozen=True, eq=False)
-class Knowledge:
+class VoteEvidence:
     """Knowledge of the curator.
 
     Args:
@@ -50,7 +50,7 @@ class Knowledge:
     voted: BoolArray = field(repr=False)
 
 
-def knowledge(reports: Reports | None, public: PublicKnowledge) -> Knowledge:
+def knowledge(reports: Reports | None, public: PublicKnowledge) -> VoteEvidence:
     """Return what the curator knows from public data and the reports so far."""
     facts = public.facts
     labels = LabelEvidence(public.labels, facts.classes) if reports is None else label_evidence(reports, public)
@@ -69,10 +69,10 @@ def knowledge(reports: Reports | None, public: PublicKnowledge) -> Knowledge:
             votes[people] = log_likelihood(cast, told[people])
             classes[people] = log_likelihood(by_class(cast), told[people])
         components |= {VOTE: votes, CLASS: classes}
-    return Knowledge(labels, told, components, voted)
+    return VoteEvidence(labels, told, components, voted)
 
 
-def posterior(known: Knowledge, nodes: IntArray) -> tuple[DoubleArray, Mapping[str, float]]:
+def class_posterior(known: VoteEvidence, nodes: IntArray) -> tuple[DoubleArray, Mapping[str, float]]:
     """Return ln P, float64 (n, classes), and the exponents, fitted on the labels of those of ``nodes`` who voted."""
     if VOTE not in known.components:
         return known.components[FEATURES], {FEATURES: 1.0}
@@ -123,7 +123,7 @@ def batches_so_far(reports: Reports, split: Split) -> int:
     return sum(_ends_batch(part, split) and not _is_bare(_vote_of(part)) for part in _with_votes(reports))
 
 
-def affinity_of(reports: Reports, known: Knowledge) -> DoubleArray | None:
+def affinity_from_votes(reports: Reports, known: VoteEvidence) -> DoubleArray | None:
     """Return the affinity that the people who were asked first have told; None where a homophily does as well."""
     for part in _with_votes(reports):
         mechanism = _vote_of(part)

@@ -103,7 +103,7 @@ def _rows(indptr: IntArray, columns: tuple[NDArray, ...], who: IntArray) -> tupl
     return starts, [column[places] for column in columns]
 
 
-def joined(records: Sequence[Record]) -> Records:
+def records_by_column(records: Sequence[Record]) -> Records:
     """Return records by column; those that are given by column are returned as they are."""
     if isinstance(records, Records):
         return records

@@ -9,7 +9,7 @@ import numpy as np
 from devices.data.population import Population
 from devices.datasets.files import DatasetEntry, Form
 from devices.datasets.npz_file import read_npz_file
-from devices.datasets.sampling import subset
+from devices.datasets.sampling import induced_population
 
 _FILE = "citeseer_lcc.npz"
 _SOURCE = (
@@ -25,7 +25,7 @@ def _read_all(name: str, folder: Path) -> Population:
 def _read_component(name: str, folder: Path) -> Population:
     with np.load(folder / _FILE, allow_pickle=False) as arrays:
         nodes = arrays["lcc"].astype(np.int64)
-    return subset(read_npz_file(name, folder / _FILE), nodes)
+    return induced_population(read_npz_file(name, folder / _FILE), nodes)
 
 
 ENTRIES = (

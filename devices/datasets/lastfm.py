@@ -13,7 +13,7 @@ import numpy as np
 from devices.data.population import Population, build_population
 from devices.datasets.files import DatasetEntry, Form
 from devices.datasets.musae import read_raw
-from devices.datasets.sampling import subset
+from devices.datasets.sampling import induced_population
 
 FEATURES = 7842
 # the ten largest of the 18 published countries, a public constant
@@ -35,7 +35,7 @@ def _read(name: str, folder: Path) -> Population:
     kept = np.flatnonzero(labels >= 0)
     if not len(kept):
         raise ValueError(f"{_FILES[2]}: nobody is in one of the ten largest countries {COUNTRIES}")
-    return subset(everybody, kept)
+    return induced_population(everybody, kept)
 
 
 def _note(root: Path) -> str:

@@ -11,7 +11,7 @@ from devices.data.population import Population
 from devices.facts import Split
 
 
-def subset(population: Population, nodes: NDArray[np.integer]) -> Population:
+def induced_population(population: Population, nodes: NDArray[np.integer]) -> Population:
     """Return the population that ``nodes`` (distinct ids) induce, in ascending order of id.
 
     The public facts stay as they are except for the number of people: a range or a class
@@ -83,7 +83,7 @@ def induced_sample(population: Population, n: int, seed: int) -> Population:
         left -= len(members)
         if not left:
             break
-    return subset(population, np.flatnonzero(taken))
+    return induced_population(population, np.flatnonzero(taken))
 
 
 def _grow(

@@ -20,7 +20,7 @@ def ids(folder: Path) -> dict[str, str]:
     return dict(json.loads(path.read_text())) if path.is_file() else {}
 
 
-def opened(folder: Path, key: str, wanted: str) -> str:
+def open_collection(folder: Path, key: str, wanted: str) -> str:
     """Return the id of the collection that is open under ``key``, or open ``wanted`` and return it."""
     collections = ids(folder)
     if key not in collections:

@@ -37,7 +37,7 @@ def ldpsim_home() -> Path:
     return Path(os.environ.get("LDPSIM_HOME", Path.home() / ".ldpsim"))
 
 
-def people_of(shards: Sequence[int], n: int) -> IntArray:
+def devices_of(shards: Sequence[int], n: int) -> IntArray:
     """Return the devices of shards of a population of ``n``, int64."""
     return np.concatenate([np.arange(shard * SHARD, min(n, (shard + 1) * SHARD)) for shard in shards])
 
@@ -170,7 +170,7 @@ class Parts:
             made = KnownPart(new_place(str(self._counters), self._folder), missing)
             content = {name: asdict(part) for name, part in sorted({**known, name: made}.items())}
             write_atomically(self._counters / "parts.json", json.dumps(content, indent=1))
-            residents = people_of(missing, len(people))
+            residents = devices_of(missing, len(people))
             part = self._folder / name
             enrol(
                 part, people.only(residents), policy, seed=seed, residents=residents.tolist(), counters=made.counters,

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from devices.atomic_files import write_atomically
 from devices.data.population import Population
-from devices.enrolment.parts import people_of
+from devices.enrolment.parts import devices_of
 from devices.enrolment.state import PLACED, SHARD, State, new_enrolment
 from devices.ledger.ledger import Ledger, LedgerDamaged
 from devices.policy.policy import Policy
@@ -90,7 +90,7 @@ class PlacedState(State):
 
     def people(self, shards: Sequence[int]) -> Population:
         """Return the records of shards; everybody else's is empty."""
-        return self.population.only(people_of(shards, len(self)))
+        return self.population.only(devices_of(shards, len(self)))
 
     def ledger(self, index: int = 0) -> Ledger:
         """Raise LedgerDamaged: the ledgers are on other machines."""
@@ -106,7 +106,7 @@ def is_placed(folder: Path) -> bool:
     return True
 
 
-def opened(folder: Path) -> State:
+def state_at(folder: Path) -> State:
     """Open a state folder of either kind; ValueError as :class:`State`."""
     return PlacedState(folder) if is_placed(folder) else State(folder)
 

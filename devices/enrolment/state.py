@@ -35,7 +35,7 @@ from devices.enrolment.counters import counter_of, make_counters, new_place, no_
 from devices.keyed.hashes import KeyedHashes
 from devices.ledger.counter import Counter
 from devices.ledger.ledger import Ledger, LedgerDamaged
-from devices.ledger.schema import SCHEMA, answered, version_of
+from devices.ledger.schema import SCHEMA, count_answered, version_of
 from devices.noise import derive_key, key_message
 from devices.policy.policy import Policy
 
@@ -301,7 +301,7 @@ class State:
 
     def open_collection(self, key: str, wanted: str) -> str:
         """Return the id of the collection that is open under ``key``, or open ``wanted`` and return it."""
-        return open_collections.opened(self.folder, key, wanted)
+        return open_collections.open_collection(self.folder, key, wanted)
 
     def close_collection(self, key: str) -> None:
         """Forget the collection under ``key``, because its result is written."""
@@ -312,4 +312,4 @@ class State:
         collection = open_collections.ids(self.folder).get(key)
         if collection is None:
             return 0
-        return sum(answered(self.folder / ledger_name(shard), collection) for shard in self.shards)
+        return sum(count_answered(self.folder / ledger_name(shard), collection) for shard in self.shards)

@@ -24,7 +24,7 @@ from devices.query import InvalidQuery
 from devices.training_task import Task
 
 
-def size_of(task: Task) -> int:
+def variate_size(task: Task) -> int:
     """Return the number of entries of a device's control variate."""
     return task.shape.size - task.d * task.hidden
 
@@ -35,7 +35,7 @@ def read_variate(own: bytes | None, task: Task, dtype: np.dtype) -> FloatArray:
     Raises:
         InvalidQuery: for other bytes.
     """
-    size = size_of(task)
+    size = variate_size(task)
     if not own:
         return np.zeros(size, dtype)
     if len(own) != size * dtype.itemsize:

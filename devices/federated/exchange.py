@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from devices.array_types import FloatArray
 from devices.data.population import Record
-from devices.federated.local_steps import scaled
+from devices.federated.local_steps import scaled_record
 from devices.query import InvalidQuery
 from devices.training_task import Task
 
@@ -60,7 +60,7 @@ def read_neighbours(data: bytes, hidden: int, dtype: np.dtype) -> tuple[FloatArr
 
 def pack_contribution(record: Record, task: Task) -> bytes:
     """Return the bytes of a device's neighbours and scaled features."""
-    columns, values = scaled(record, task, np.dtype(np.float32))
+    columns, values = scaled_record(record, task, np.dtype(np.float32))
     listed = np.ascontiguousarray(record.neighbours, "<i4").tobytes()
     features = columns.astype("<i4").tobytes() + values.astype("<f4").tobytes()
     return _COUNT.pack(len(record.neighbours)) + listed + _COUNT.pack(len(columns)) + features

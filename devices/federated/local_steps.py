@@ -45,7 +45,7 @@ class Inputs:
     variate: FloatArray | None = field(default=None, repr=False)
 
 
-def scaled(record: Record, task: Task, dtype: np.dtype) -> tuple[NDArray[np.int64], FloatArray]:
+def scaled_record(record: Record, task: Task, dtype: np.dtype) -> tuple[NDArray[np.int64], FloatArray]:
     """Return a record's columns and scaled values; a column outside 0 .. d - 1 is left out."""
     columns = record.feature_indices.astype(np.int64)
     values = record.feature_values.astype(dtype)

@@ -61,7 +61,7 @@ def answer_as_device(received: Path, device: Device, message: Message, kind: Ans
         if kind is None:
             if not device.takes_part(asked.task):
                 return reply(device.refuse_policy(), message, device=device.index)
-            keep(received, asked, device.index)
+            keep_sums(received, asked, device.index)
             return exchange_reply(b"", message, device=device.index)
         parts = _Parts(received, asked, kind)
         with nullcontext() if device.ledger.in_transaction else device.ledger.transaction():
@@ -79,7 +79,7 @@ def answer_as_device(received: Path, device: Device, message: Message, kind: Ans
         return reply(Refusal.of(error), message, device=device.index)
 
 
-def answer_together(state: State, messages: Sequence[Message]) -> Iterator[Message]:
+def answer_batch(state: State, messages: Sequence[Message]) -> Iterator[Message]:
     """Answer the messages of one batch, inside the fleet's transaction; those of one round are computed at once."""
     rounds: dict[tuple[str, tuple[int, ...]], list[Message]] = {}
     for message in messages:
@@ -141,12 +141,12 @@ class _Parts:
         label = local_steps.class_of(record, task)
         nothing = np.zeros(task.hidden, dtype)
         if task.sees == "sums" and self.kind != "exchange":
-            sums = kept(self.received, task.collection, index)
+            sums = kept_sums(self.received, task.collection, index)
             if sums is None or sums.columns.max(initial=-1) >= task.d:
                 raise InvalidQuery("the neighbours' sums were not received")
             return Inputs(sums.indptr, sums.columns, sums.values.astype(dtype), sums.weights.astype(dtype), nothing,
                           nothing, label)  # fmt: skip
-        columns, values = local_steps.scaled(record, task, dtype)
+        columns, values = local_steps.scaled_record(record, task, dtype)
         indptr, one = np.array([0, len(columns)]), np.ones(1, dtype)
         if task.sees != "ego":
             variate = None if asked.control is None else read_variate(own, task, dtype)
@@ -206,7 +206,7 @@ class _Parts:
         return pack_representation(through, root * np.maximum(hidden, 0), listed)
 
 
-def keep(received: Path, asked: Round, index: int) -> None:
+def keep_sums(received: Path, asked: Round, index: int) -> None:
     """Keep the sums that a device was sent; those of its oldest trainings make room under the quota.
 
     Raises:
@@ -226,11 +226,11 @@ def keep(received: Path, asked: Round, index: int) -> None:
     private_folder(received)
     private_folder(path.parent)
     write_atomically(path, asked.own, durable=False)
-    kept.cache_clear()
+    kept_sums.cache_clear()
 
 
 @lru_cache(maxsize=1 << 15)  # read every round, by every device of a fleet
-def kept(received: Path, collection: str, index: int) -> Sums | None:
+def kept_sums(received: Path, collection: str, index: int) -> Sums | None:
     """Return the sums that a device was sent, None if it was sent none."""
     path = _place(received, collection, index)
     return Sums.from_bytes(path.read_bytes()) if path.is_file() else None

@@ -234,7 +234,7 @@ def answer_as_silo(folder: Path, message: Message, kind: AnswerKind | None) -> M
             return exchange_reply(b"", message, device=number)
         if kind == "exchange":
             told = np.concatenate([silo.members, silo.degrees])
-            return exchange_reply(pack_rows(*silo.contribution(task.d), degrees=told), message, device=number)
+            return exchange_reply(pack_silo_rows(*silo.contribution(task.d), degrees=told), message, device=number)
         bound = _bound(str(folder), os.getpid(), task.d, task.sums)
         flat = read_weights(message.content.get("arrays"), task.shape.size)
         if kind == "evaluation":
@@ -257,7 +257,7 @@ def _bound(folder: str, process: int, d: int, sums: bool) -> Bound:
     return Bound.of(_silo(folder, process), Path(folder), d, sums=sums)
 
 
-def pack_rows(ids: NDArray[np.int64], rows: Any, *, degrees: NDArray[np.int64]) -> bytes:
+def pack_silo_rows(ids: NDArray[np.int64], rows: Any, *, degrees: NDArray[np.int64]) -> bytes:
     """Return sparse rows by global id, and degrees (of the ids, or of a silo's members), as bytes."""
     head = np.array([len(ids), rows.nnz, len(degrees)], "<u4").tobytes()
     numbers = (ids, rows.indptr[1:], degrees, rows.indices)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from devices.ledger.columns import LedgerDamaged
-from devices.ledger.rows import Answer, Head, Part, QueryAnswer, counted
+from devices.ledger.rows import Answer, Head, Part, QueryAnswer, distinct_parts
 from devices.query import Query
 
 
@@ -55,7 +55,7 @@ def decide(answers: Sequence[Answer], head: Head, query: Query, *, replay: bool)
     known = _by_attribute(answers)
     first = [known.get((name, 0)) for name in query.attributes]
     if query.stage == 0 and not any(first):
-        return NewRelease(math.fsum(part.loss_vector for answer in answers for part in counted(answer)), head)
+        return NewRelease(math.fsum(part.loss_vector for answer in answers for part in distinct_parts(answer)), head)
     # From here on something that the query asks was released or reserved before.
     asked = [ask.attribute for ask in query.asks]
     relevant = [known.get((name, 0)) for name in (query.attributes if query.stage else asked)]

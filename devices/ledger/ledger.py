@@ -115,7 +115,7 @@ class Ledger(LedgerFile):
         counter says otherwise is left out.
         """
         with failing(UNREADABLE), self._lock:
-            some = statements.answered(self._db, devices[0], devices[-1], trainings=bool(self._any_training))
+            some = statements.devices_answered(self._db, devices[0], devices[-1], trainings=bool(self._any_training))
         none = [device for device in devices if device not in some]
         return dict.fromkeys(none, b"") if self._comparison is None else self._comparison.never_counted(none)
 

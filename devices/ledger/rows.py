@@ -300,7 +300,7 @@ TABLES: tuple[Table[QueryAnswer] | Table[TrainingAnswer] | Table[Header], ...] =
 )  # fmt: skip
 
 
-def counted(answer: Answer) -> tuple[Part, ...]:
+def distinct_parts(answer: Answer) -> tuple[Part, ...]:
     """Return the parts of an answer whose losses add: those with one fingerprint are one release, and count once."""
     first: dict[bytes, Part] = {}
     for part in answer.parts:

@@ -142,7 +142,7 @@ def version_of(path: Path) -> int | None:
     return int(version) if application == APPLICATION else None
 
 
-def answered(path: Path, collection: str) -> int:
+def count_answered(path: Path, collection: str) -> int:
     """Return the number of devices in a ledger file that answered in a collection; nothing is checked.
 
     Raises:

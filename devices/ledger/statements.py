@@ -57,7 +57,7 @@ def head(db: sqlite3.Connection, device: int) -> Head:
     return max((Head(number + 1, seal) for number, seal in found), key=attrgetter("answers"), default=Head())
 
 
-def answered(db: sqlite3.Connection, first: int, last: int, *, trainings: bool) -> set[int]:
+def devices_answered(db: sqlite3.Connection, first: int, last: int, *, trainings: bool) -> set[int]:
     """Return the devices from ``first`` to ``last`` that have a row."""
     tables = (QUERY_ANSWERS.name, TRAINING_ANSWERS.name) if trainings else (QUERY_ANSWERS.name,)
     return {device for name in tables for (device,) in db.execute(_BETWEEN.format(name), (first, last))}

@@ -21,7 +21,7 @@ import numpy as np
 
 from devices.array_types import BoolArray, IntArray
 from devices.data.population import Record
-from devices.data.records import joined
+from devices.data.records import records_by_column
 from devices.facts import PublicFacts
 from devices.mechanisms import discrete_laplace
 from devices.mechanisms.base import Grouping, Mechanism, Reporting, StepNoise
@@ -89,7 +89,7 @@ class AdjacencyMechanism(Mechanism):
             devices: Their public numbers.
             ends: Row k ends before ``ends[k]``.
         """
-        people = joined(records)
+        people = records_by_column(records)
         counts, nodes = people.neighbour_counts, people.neighbours.clip(0, self.n - 1).astype(np.int64)
         own = np.repeat(devices, counts)
         starts = np.repeat(np.concatenate([[0], ends[:-1]]), counts)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from devices.array_types import FloatArray, IntArray
 from devices.data.population import Record
-from devices.data.records import joined
+from devices.data.records import records_by_column
 from devices.facts import PublicFacts
 from devices.mechanisms.exact_loss import Loss
 from devices.mechanisms.stacking import DataOf, Kept, ReportStack, numbers_or_rows, same_shape
@@ -33,7 +33,7 @@ def dense_features(record: Record, d: int) -> np.ndarray:
 
 def dense_rows(records: Sequence[Record], d: int) -> NDArray[np.float32]:
     """float32 (len(records), d): the features of each record, as :func:`dense_features`."""
-    people = joined(records)
+    people = records_by_column(records)
     rows = np.repeat(np.arange(len(people)), people.feature_counts)
     dense = np.zeros((len(people), d), np.float32)
     dense[rows, people.feature_indices.clip(0, d - 1)] = people.feature_values  # a column's last value counts

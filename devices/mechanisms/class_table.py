@@ -85,7 +85,7 @@ def from_text(text: object, size: int) -> Bytes:
     return np.frombuffer(data, np.uint8)
 
 
-def affinity_of(classes: int, homophily: float | None, affinity: FloatArray | None) -> tuple[int, ...]:
+def affinity_weights(classes: int, homophily: float | None, affinity: FloatArray | None) -> tuple[int, ...]:
     """Return the affinity h [c = k] + (1 - h) / classes, or the one given, as whole numbers row by row.
 
     Raises:

@@ -31,7 +31,7 @@ from devices.array_types import FloatArray
 from devices.data.population import Record
 from devices.fixed_point import UNIT_BITS, logarithm
 from devices.mechanisms.base import Grouping, Reporting
-from devices.mechanisms.class_table import affinity_of, quantised
+from devices.mechanisms.class_table import affinity_weights, quantised
 from devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
 from devices.mechanisms.neighbour_scores import NeighbourScores
 from devices.mechanisms.stacking import DataOf, filled
@@ -115,7 +115,7 @@ class GradedVote(NeighbourScores):
         return cls.from_epsilon(
             epsilon, levels=levels, step=max(1, round(epsilon / (levels * slope) * (1 << UNIT_BITS))), people=n,
             classes=classes, table=quantised(probabilities, form), own=own, form=form, reporting=reporting,
-            affinity=affinity_of(classes, homophily, affinity),
+            affinity=affinity_weights(classes, homophily, affinity),
         )  # fmt: skip
 
     @classmethod

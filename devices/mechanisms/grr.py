@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from devices.data.population import Record
-from devices.data.records import joined
+from devices.data.records import records_by_column
 from devices.mechanisms.base import Grouping
 from devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
 from devices.mechanisms.labels import OneCategory
@@ -93,7 +93,7 @@ class GRR(OneCategory):
             return super().respond_many(records, streams, devices=devices, grouping=grouping)
         words = joined_words(streams, [2] * len(streams)).astype(np.int64)
         chance, choice = words[::2], words[1::2]
-        labels = joined(records).labels
+        labels = records_by_column(records).labels
         truth = np.where((labels >= 0) & (labels < self.categories), labels, 0)
         others = self.categories - 1
         other = choice % others

@@ -29,7 +29,7 @@ from devices.array_types import FloatArray, IntArray
 from devices.data.population import Record
 from devices.facts import PublicFacts
 from devices.mechanisms.base import Grouping, Mechanism, Reporting
-from devices.mechanisms.class_table import affinity_of, as_text, from_text, quantised
+from devices.mechanisms.class_table import affinity_weights, as_text, from_text, quantised
 from devices.mechanisms.exact_loss import Loss, probability_threshold
 from devices.mechanisms.grr import GRR
 from devices.mechanisms.neighbour_scores import NeighbourScores
@@ -133,7 +133,7 @@ class NeighbourhoodVote(NeighbourScores):
         most = int(widths.max(initial=0))
         return cls.from_epsilon(
             epsilon, candidates=most, unseen=unseen, people=n, classes=classes, table=table,
-            affinity=affinity_of(classes, homophily, affinity), own=own, form=form,
+            affinity=affinity_weights(classes, homophily, affinity), own=own, form=form,
             widths=as_text(widths.astype(np.uint8)) if widths.ndim else "", reporting=reporting,
         )  # fmt: skip
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from devices.array_types import BoolArray
 from devices.data.population import Record
-from devices.data.records import joined
+from devices.data.records import records_by_column
 from devices.mechanisms.base import Grouping
 from devices.mechanisms.bits import check_plain, pack_plain, rows_with, unpack_plain
 from devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
@@ -138,7 +138,7 @@ class OneBit(FeatureBits):
         if type(self) is not OneBit:  # a class of its own may respond in another way
             return super().respond_many(records, streams, devices=devices, grouping=grouping)
         zero = np.uint32(int(self._zeros[0]) >> 32)
-        everybody = joined(records)
+        everybody = records_by_column(records)
         reports: list[bytes] = []
         for first, end, words in first_words(streams, [self.d] * len(streams)):
             people = everybody[first:end]

@@ -30,7 +30,7 @@ from devices.array_types import FloatArray, IntArray
 from devices.data.population import Record
 from devices.facts import PublicFacts
 from devices.mechanisms.base import Grouping, Mechanism, Reporting, dense_features
-from devices.mechanisms.class_table import affinity_of, quantised
+from devices.mechanisms.class_table import affinity_weights, quantised
 from devices.mechanisms.exact_loss import Loss, probability_threshold
 from devices.mechanisms.grr import GRR
 from devices.mechanisms.neighbour_scores import NeighbourScores
@@ -112,7 +112,7 @@ class OwnFeaturesVote(NeighbourScores):
         n, classes = np.shape(probabilities)
         return cls.from_epsilon(
             epsilon, people=n, classes=classes, columns=len(model.weights), table=quantised(probabilities, form),
-            affinity=affinity_of(classes, homophily, affinity), model=model.as_text(), exponents=model.exponents,
+            affinity=affinity_weights(classes, homophily, affinity), model=model.as_text(), exponents=model.exponents,
             own=own, form=form, reporting=reporting,
         )  # fmt: skip
 

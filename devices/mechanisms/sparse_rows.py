@@ -16,7 +16,7 @@ import numpy as np
 
 from devices.array_types import BoolArray, IntArray, Words
 from devices.data.population import Record
-from devices.data.records import joined
+from devices.data.records import records_by_column
 from devices.mechanisms.bits import pack_rows
 from devices.noise import NoiseStream, joined_words
 from devices.sampling.binomial import Binomial
@@ -138,7 +138,7 @@ def _reported(
 
 def _neighbours(records: Sequence[Record], who: IntArray, n: int, sizes: IntArray) -> IntArray:
     """Return the numbers of the neighbours that a row tells about, sorted, each once."""
-    people = joined(records)
+    people = records_by_column(records)
     rows = np.repeat(np.arange(len(people)), people.neighbour_counts)
     nodes = people.neighbours.astype(np.int64).clip(0, n - 1)
     own = who[rows]

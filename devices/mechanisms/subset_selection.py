@@ -22,7 +22,7 @@ import numpy as np
 
 from devices.array_types import BoolArray, FloatArray, IntArray
 from devices.data.population import Record
-from devices.data.records import joined
+from devices.data.records import records_by_column
 from devices.facts import PublicFacts
 from devices.mechanisms.base import Grouping, Mechanism
 from devices.mechanisms.bits import check_plain, pack_plain, unpack_plain
@@ -147,7 +147,7 @@ class SubsetSelection(LabelMechanism):
         drawn = 1 + self.size
         words = joined_words(streams, [drawn] * len(streams)).astype(np.int64).reshape(-1, drawn)
         chance, choices = words[:, 0], words[:, 1:]
-        labels = joined(records).labels
+        labels = records_by_column(records).labels
         truth = np.where((labels >= 0) & (labels < self.categories), labels, 0)
         named = self._sets(truth, chance < self.miss >> 32, choices % self._bounds)
         reports = [row.tobytes() for row in np.packbits(named, axis=1)]

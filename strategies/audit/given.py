@@ -28,7 +28,7 @@ def is_named(text: str) -> bool:
     return bool(_NAMED.fullmatch(text))
 
 
-def named(text: str, option: str = "") -> Callable[..., Any]:
+def callable_named(text: str, option: str = "") -> Callable[..., Any]:
     """Return the callable that ``module:function`` names.
 
     Raises:
@@ -97,7 +97,7 @@ def _values(text: str) -> list[Any]:
     if text.startswith("["):
         return list(json.loads(text))
     if is_named(text):
-        given = named(text)()
+        given = callable_named(text)()
         if not isinstance(given, Iterable):
             raise ValueError("the function yields no values")
         return list(islice(given, MOST_LISTED))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +11,9 @@ import numpy as np
 
 from curator.attacks.audit_row import CONFIDENCE, TRIALS, AuditRow, Effort, check_effort
 from curator.attacks.randomiser_audit import Randomiser, audit_randomiser
-from strategies.audit.given import domain_of, named, takes_rng
+from strategies.audit.given import callable_named, domain_of, takes_rng
 from strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
+from strategies.seeded import seeded
 
 MOST_VALUES = 16
 SECONDS = 300.0
@@ -68,9 +67,9 @@ def audit_named(options: RandomiserOptions, *, progress: Progress = quiet) -> li
     Raises:
         ValueError: for a name, domain, law or report that does not fit, and where the callable raises.
     """
-    function = named(options.function)
-    law = named(options.law, "--law") if options.law else getattr(function, "law", None)
-    event = named(options.event, "--event") if options.event else None
+    function = callable_named(options.function)
+    law = callable_named(options.law, "--law") if options.law else getattr(function, "law", None)
+    event = callable_named(options.event, "--event") if options.event else None
     values, note = sampled(domain_of(options.domain), options.seed)
     draw = _calls(function, event, np.random.default_rng(options.seed))
     effort = Effort(options.trials, options.confidence, 1, options.seed)
@@ -91,19 +90,6 @@ def sampled(values: list[Any], seed: int) -> tuple[list[Any], str]:
     return [values[place] for place in kept], (
         f"{MOST_VALUES} of {len(values):,} values: the first, the last, others drawn with the seed"
     )
-
-
-@contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Seed the global states of ``random`` and ``numpy.random``, and put them back afterwards."""
-    kept = random.getstate(), np.random.get_state()
-    random.seed(seed)
-    np.random.seed(seed % 2**32)
-    try:
-        yield
-    finally:
-        random.setstate(kept[0])
-        np.random.set_state(kept[1])
 
 
 def _calls(

@@ -16,7 +16,7 @@ from flwr.app import Context, Message, RecordDict, UserConfig
 from flwr.serverapp import Grid
 from flwr.supercore.run import Run
 
-from curator.steps import counted
+from curator.steps import track
 from devices.client_app import app
 from devices.fleet import Fleet
 from strategies.engines.flower_internals import assume_identity, set_message_id
@@ -93,9 +93,9 @@ class DirectGrid(Grid):
         asked here answers.
         """
         if self.takes_batches and isinstance(messages, Outbox):
-            return counted(self.deliver(self._number(messages.once())), len(messages))
+            return track(self.deliver(self._number(messages.once())), len(messages))
         numbered = list(self._number(messages))
-        return list(counted(self.deliver(numbered), len(numbered)))
+        return list(track(self.deliver(numbered), len(numbered)))
 
 
 class LocalGrid(DirectGrid):

@@ -20,7 +20,7 @@ from typing import Any
 
 from flwr.app import Message
 
-from devices.enrolment.parts import people_of
+from devices.enrolment.parts import devices_of
 from devices.enrolment.placement import Place, PlacedState
 from strategies.engines.machines import Machines
 from strategies.engines.packed_messages import packed
@@ -175,7 +175,7 @@ class PlacedGrid(WorkerGrid):
                 missing.setdefault(self._places[shard].machine, []).append(shard)
         self._told.update(shards)
         for machine, lost in missing.items():
-            count = len(people_of(lost, self.size))
+            count = len(devices_of(lost, self.size))
             here = (
                 f"does not have {count:,} of its"
                 if machine in self._machines.shards

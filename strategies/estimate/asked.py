@@ -48,7 +48,7 @@ def few_people(facts: PublicFacts) -> int:
     return min(facts.n, max(FEW, FEW_A_CLASS * max(facts.classes, 1)))
 
 
-def halves(n: int, label_rate: float | None = None) -> Split:
+def random_split(n: int, label_rate: float | None = None) -> Split:
     """Divide n people as ``--split random`` does, in order: half, a quarter, a quarter."""
     everybody, half, quarter = np.arange(n), n // 2, (n - n // 2) // 2
     kept = half if label_rate is None else min(half, max(1, round(label_rate * n)))
@@ -95,7 +95,7 @@ def questions_on_paper(
 def _made(
     method: Method, facts: PublicFacts, few: int, budget: Budget, label_rate: float | None, version: int
 ) -> list[tuple[Query, float]]:
-    asked = method.questions(replace(facts, n=few), halves(few, label_rate), budget, COLLECTION)
+    asked = method.questions(replace(facts, n=few), random_split(few, label_rate), budget, COLLECTION)
     at_size = (q.with_mechanisms(lambda m: with_people(m, facts.n)) for q in drawn_by(asked, version))
     return [(q.query, 1.0 if q.devices is None else len(q.devices) / few) for q in at_size]
 

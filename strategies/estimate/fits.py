@@ -6,10 +6,10 @@ from curator.methods import find
 from devices.query import MAX_BYTES
 from strategies.estimate.asked import (
     PaperQuestion,
-    halves,
     largest_question,
     ones_reported,
     questions_on_paper,
+    random_split,
     trials_drawn,
 )
 from strategies.estimate.graph_facts import GraphFacts, known_before
@@ -31,7 +31,7 @@ def asked_of(options: RunOptions, facts: GraphFacts) -> tuple[PaperQuestion, ...
     method = find(options.method)
     budget = budget_of(options, public_features=options.public_features or method.public_features)
     settings = resolve(options, method, budget)
-    labels = len(halves(min(facts.n, 1000), options.label_rate).train) / min(facts.n, 1000)
+    labels = len(random_split(min(facts.n, 1000), options.label_rate).train) / min(facts.n, 1000)
     budget, settings = divided(options, settings, budget, facts.public(), round(labels * facts.n))
     return questions_on_paper(settings.method, facts.public(), budget, options.label_rate, options.sampler)
 

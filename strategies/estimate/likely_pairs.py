@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator.links.hogs import posterior
+from curator.links.hogs import edge_posterior
 from curator.links.similarity import BitRows, Rows, public_rows
 from curator.methods.base import Method
 from devices.mechanisms import Mechanism
@@ -47,7 +47,7 @@ def likely_pairs(method: Method, asked: Sequence[PaperQuestion], facts: GraphFac
     share = 0.0
     for ones, chance in law.items():
         exponent = np.full(len(left), 2 * ones - len(law) + 1, np.int8)
-        share += chance * float(np.mean(posterior(cosine, exponent, flip.flip_odds) >= least))
+        share += chance * float(np.mean(edge_posterior(cosine, exponent, flip.flip_odds) >= least))
     return share * facts.n * (facts.n - 1) / 2 + facts.edges
 
 

@@ -24,7 +24,7 @@ def memory_bytes() -> int:
     return int(total)
 
 
-def described() -> str:
+def machine_in_words() -> str:
     """Return the machine in one line: kind, cores and memory."""
     return f"{platform.machine()}, {psutil.cpu_count()} cores, {memory_bytes() / 2**30:.0f} GiB"
 

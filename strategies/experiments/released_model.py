@@ -123,7 +123,7 @@ class Targets:
     ends: IntArray
 
 
-def choose_targets(people: Population, split: Split, seed: int) -> Targets:
+def draw_targets(people: Population, split: Split, seed: int) -> Targets:
     """Choose training people, as many for each level, and edges between other people."""
     rng = np.random.default_rng([seed, *b"targets"])
     each = min(_MOST_TARGETS, len(split.train) // 6)
@@ -201,7 +201,7 @@ def _with_shadows(
 ) -> Iterator[InferenceRow]:
     first = set_up(options, population=people)
     split = first.repeats[0].split
-    targets = choose_targets(people, split, asked.seed)
+    targets = draw_targets(people, split, asked.seed)
     node = parts_of_node(run_of(first.method).guarantee_before(first, split))
     rng = np.random.default_rng([asked.seed, *b"coins"])
     coins: dict[str, list[np.ndarray]] = {level: [] for level in LEVELS}

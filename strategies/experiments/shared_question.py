@@ -17,7 +17,7 @@ from curator.methods import find
 from devices.data.population import Population
 from strategies.experiments.sweep_file import Cell
 from strategies.results.paired import paired_gain, read_scores
-from strategies.runs.same_reports import collection_of
+from strategies.runs.same_reports import collection_name
 from strategies.runs.set_up import set_up
 
 _ALONE = "it runs by itself, and no difference to it is paired"
@@ -62,7 +62,7 @@ def share(cells: Sequence[Cell], population: Population) -> tuple[list[Cell], Sh
         except ValueError:  # its run fails later with the same line
             continue
         try:
-            names[cell.label] = collection_of(setup)
+            names[cell.label] = collection_name(setup)
         except ValueError as error:
             alone[cell.label] = f"{error}: {_ALONE}"
     together: dict[str, list[str]] = {}

@@ -12,7 +12,7 @@ from typing import Any
 from curator.privacy.levels import LEVELS
 from devices.atomic_files import write_atomically
 from strategies.results.scores import scores_of
-from strategies.results.shown_nulls import COLUMNS, null_columns, nulls_of, verdict_of
+from strategies.results.shown_nulls import COLUMNS, null_columns, shown_nulls_of, shown_verdict
 from strategies.setup.option_spec import BUDGET, declared
 from strategies.setup.options import RunOptions, Seeds
 
@@ -72,7 +72,7 @@ def row_of(number: int, record: Mapping[str, Any], folder: str) -> SweepRow:
         "config_hash": record["config_hash"],
         **{name: scores_of(record)[name] for name in ("test", "val", "macro_f1", "std")},
         **{name: record["reference"].get(name) for name in ("nonprivate_test", "nonprivate_test_own_settings")},
-        **null_columns(nulls_of(record), verdict_of(record)),
+        **null_columns(shown_nulls_of(record), shown_verdict(record)),
         "trust": privacy["trust"],
         "claimed": privacy["claimed"]["value"],
         "collections": privacy["collections"],

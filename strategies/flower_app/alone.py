@@ -36,7 +36,7 @@ from devices.facts import PublicFacts
 from strategies.engines.flower_job import Job
 from strategies.flower_app.deployed import PublicFile, run_deployed
 from strategies.flower_app.given import options_given
-from strategies.flower_app.roster import collection_of, introduce, wait_for_nodes
+from strategies.flower_app.roster import introduce, strategy_of_nodes, wait_for_nodes
 from strategies.rounds.collect_once import Collected, run_collection
 from strategies.rounds.stages import Stages
 from strategies.setup.option_spec import declared
@@ -74,7 +74,7 @@ def run_alone(grid: Grid, context: Context) -> None:
         stages: Stages | None = None, collector: CollectorKey | None = key, facts: PublicFacts | None = None,
     ) -> Collected:  # fmt: skip
         job = Job(tuple(questions), devices, silent, timeout, stages, collector)
-        return run_collection(collection_of(job, known), grid, timeout=timeout)
+        return run_collection(strategy_of_nodes(job, known), grid, timeout=timeout)
 
     if public is not None:
         out = Path(str(config.get("out") or default_state_folder(context.run_id).parent))

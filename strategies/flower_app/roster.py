@@ -21,7 +21,7 @@ _NOWHERE = -1
 _FIRST = 8  # nodes of the first messages
 
 
-def collection_of(job: Job, known: dict[int, tuple[int, bool]]) -> CollectOnce:
+def strategy_of_nodes(job: Job, known: dict[int, tuple[int, bool]]) -> CollectOnce:
     """Return the strategy for nodes with a known device; the other devices are silent."""
     node_of = {device: node for node, (device, _) in sorted(known.items(), reverse=True) if device < job.devices}
     absent = frozenset(range(job.devices)) - set(node_of)

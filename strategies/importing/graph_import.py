@@ -22,7 +22,7 @@ from strategies.importing.graph_files import read_graph_file
 from strategies.importing.joining import join
 from strategies.importing.layouts import of_layout
 from strategies.importing.parts import PARTS, FoundGraph, NamedEdges, PeopleTable
-from strategies.importing.scaling import FROM_DATA, SCALES, scaled
+from strategies.importing.scaling import FROM_DATA, SCALES, rescaled
 from strategies.importing.summary import next_command, summarize
 from strategies.importing.tables import ENDS, read_table
 
@@ -105,7 +105,7 @@ def import_graph(
     graph = read_graph(paths, options)
     if side is not None and graph.ids is None:
         raise ValueError(f"--ids {side}: {graph.file} numbers its people and has no names")
-    population, range_from = checked(target.stem if target else graph.file, graph, options)
+    population, range_from = checked_graph(target.stem if target else graph.file, graph, options)
     document = _document(paths, target, graph, population, options, range_from)
     if side is not None:
         rows = io.StringIO()
@@ -164,7 +164,7 @@ def _read(path: Path, options: ImportOptions) -> tuple[NamedEdges | PeopleTable,
     return (read_table(path, label=options.label, ignore=options.ignore) if table else read_edge_list(path),)
 
 
-def checked(name: str, graph: FoundGraph, options: ImportOptions) -> tuple[Population, str]:
+def checked_graph(name: str, graph: FoundGraph, options: ImportOptions) -> tuple[Population, str]:
     """Return the checked population, and the source of its range: ``stated``, ``default`` or ``data``.
 
     Raises:
@@ -177,7 +177,7 @@ def checked(name: str, graph: FoundGraph, options: ImportOptions) -> tuple[Popul
     try:
         if options.scale is not None:
             low, high = (float(end) for end in np.ravel(arrays.get("feature_range", (0.0, 1.0)))[:2])
-            arrays = scaled(graph.file, arrays, options.scale, low, high)
+            arrays = rescaled(graph.file, arrays, options.scale, low, high)
         if options.scale in ("minmax", "binary"):
             arrays["feature_range"] = np.array([0.0, 1.0])
             range_from = "data" if options.scale == "minmax" else "stated"

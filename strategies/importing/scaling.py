@@ -16,7 +16,7 @@ FROM_DATA = (
 )
 
 
-def scaled(file: str, arrays: dict[str, Any], scale: str, low: float, high: float) -> dict[str, Any]:
+def rescaled(file: str, arrays: dict[str, Any], scale: str, low: float, high: float) -> dict[str, Any]:
     """Return arrays with other feature values.
 
     ``clip`` and ``binary`` change each value on its own, so that nothing of others' data is in

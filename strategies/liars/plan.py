@@ -142,7 +142,7 @@ class LyingPlan:
         return (max(int(self.population.labels[device]), 0) + 1) % classes
 
 
-def draw(people: int, share: float, seed: int) -> IntArray:
+def draw_liars(people: int, share: float, seed: int) -> IntArray:
     """int64, sorted: a share of all people; larger shares of one seed contain the smaller ones."""
     order = np.random.default_rng(seed_of("liars", seed)).permutation(people)
     return np.sort(order[: round(share * people)]).astype(np.int64)

@@ -13,7 +13,7 @@ from flwr.app import Message
 from devices.array_types import FloatArray
 from devices.data.population import Record
 from devices.federated.batched_steps import Stack
-from devices.federated.local_steps import Inputs, class_of, scaled
+from devices.federated.local_steps import Inputs, class_of, scaled_record
 from devices.federated.wire import WEIGHTS, read_round, weights_record
 from devices.mechanisms.analytic_gaussian import UNIT
 from devices.network import Shape
@@ -71,7 +71,7 @@ def _shape_of(message: Message) -> Shape:
 
 def _without_noise(record: Record, task: Task, weights: FloatArray, mu: float) -> FloatArray:
     """Return the weights after the local steps on a record, before any noise."""
-    columns, values = scaled(record, task, weights.dtype)
+    columns, values = scaled_record(record, task, weights.dtype)
     nothing = np.zeros(task.hidden, weights.dtype)
     inputs = Inputs(np.array([0, len(columns)]), columns, values, np.ones(1, weights.dtype), nothing, nothing,
                     class_of(record, task))  # fmt: skip

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strategies.outputs.graph_arrays import GraphArrays
-from strategies.outputs.graph_files import write
+from strategies.outputs.graph_files import write_graph
 from strategies.outputs.html import html_of_graph
 
 
@@ -24,7 +24,7 @@ class ResultGraph(GraphArrays):
         Raises:
             ValueError: for another suffix, or a file that cannot be written; one line.
         """
-        return write(self, Path(path))
+        return write_graph(self, Path(path))
 
     def _repr_html_(self) -> str:
         return html_of_graph(self)

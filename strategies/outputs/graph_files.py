@@ -77,7 +77,7 @@ def check_path(path: Path) -> None:
         raise ValueError(f"{path}: the folder {path.parent} does not exist")
 
 
-def write(graph: GraphArrays, path: Path) -> Path:
+def write_graph(graph: GraphArrays, path: Path) -> Path:
     """Write a graph, completely or not at all; return the path.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from strategies.results.in_words import claimed, privacy_in_words
 from strategies.results.numbers import bytes_, count, percent, seconds
 from strategies.results.scores import about_links, score_name, scores_of
-from strategies.results.shown_nulls import NULLS, STANDINGS, asking_nobody, best_null, nulls_of, verdict_of
+from strategies.results.shown_nulls import NULLS, STANDINGS, asking_nobody, best_null, shown_nulls_of, shown_verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +46,7 @@ def _cell(text: str) -> str:
 
 def html_of_run(record: Mapping[str, Any], folder: Path | None) -> str:
     """Return a result: verdict, accuracy beside simpler models, the claim, privacy in words, cost."""
-    verdict, reference = verdict_of(record), record["reference"]["nonprivate_test"]
+    verdict, reference = shown_verdict(record), record["reference"]["nonprivate_test"]
     name, note = score_name(record), about_links(record)
     tested = "of the test people are right" if note is None else f"{name}, links of test pairs"
     said = [f"{_test(record)} {tested}", *_beside(record)]
@@ -95,12 +95,12 @@ def _test(record: Mapping[str, Any]) -> str:
 
 
 def _standing(record: Mapping[str, Any]) -> str:
-    verdict = verdict_of(record)
+    verdict = shown_verdict(record)
     return STANDINGS["" if verdict is None else verdict["standing"]][0]
 
 
 def _beside(record: Mapping[str, Any]) -> list[str]:
-    nulls, free = nulls_of(record), asking_nobody(record)
+    nulls, free = shown_nulls_of(record), asking_nobody(record)
     first = [] if free is None else [f"asking nobody gives {percent(nulls[free]['test'])} ({NULLS[free].heading})"]
     shown = dict.fromkeys(name for name in ("chance", best_null(nulls)) if name in nulls)
     return first + [f"{NULLS[name].heading}: {percent(nulls[name]['test'])}"

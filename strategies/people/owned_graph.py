@@ -21,7 +21,7 @@ def sparse_features(population: Population) -> Any:
     )
 
 
-def joined(parts: Sequence[np.ndarray], kind: type) -> tuple[IntArray, np.ndarray]:
+def joined_rows(parts: Sequence[np.ndarray], kind: type) -> tuple[IntArray, np.ndarray]:
     """Return rows of different lengths as one array, after the places where each row starts and the last ends."""
     ends = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
     return ends, np.concatenate([np.zeros(0, kind), *parts]).astype(kind)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
-from curator.nulls.known import Known
+from curator.nulls.known import NullEvidence
 from curator.owned import OwnedGraph, Trust
 from curator.reports.decoding import AnswersByDevice
 from curator.teachers.graph import PlainGraph
 from devices.data.population import Population
 from devices.facts import IntArray, PublicFacts, Split
 from devices.raw_record import read_record
-from strategies.people.owned_graph import joined, sparse_features
+from strategies.people.owned_graph import joined_rows, sparse_features
 from strategies.people.private_and_public import Division
 
 
@@ -28,7 +28,7 @@ def public_graph(population: Population, division: Division, *, labelled: bool) 
 
 def shown_publicly(
     population: Population, division: Division, nodes: IntArray, labels: IntArray, *, released: bool
-) -> Known:
+) -> NullEvidence:
     """Return what everybody may know: the public people's graph, and the labels of these nodes.
 
     The labels are public, or the owner has ``released`` them from the answers of private people.
@@ -39,7 +39,7 @@ def shown_publicly(
     public[division.public] = True
     edges = population.edges
     features = csr_array(diags_array(public.astype(np.float32)) @ sparse_features(population))
-    return Known(population.facts.classes, said, division, edges[:, public[edges].all(axis=0)], features,
+    return NullEvidence(population.facts.classes, said, division, edges[:, public[edges].all(axis=0)], features,
                  frozenset(("label",) if released else ()))  # fmt: skip
 
 
@@ -61,10 +61,10 @@ def handed_over(facts: PublicFacts, division: Division, answers: AnswersByDevice
     """
     people = np.array(sorted(answers), np.int64)
     records = [read_record(answers[person]) for person in people.tolist()]
-    starts, columns = joined([record.feature_indices for record in records], np.int32)
+    starts, columns = joined_rows([record.feature_indices for record in records], np.int32)
     values = np.concatenate([record.feature_values for record in records])
     features = csr_array((values, columns, starts), shape=(len(people), facts.d))
-    starts, neighbours = joined([record.neighbours for record in records], np.int64)
+    starts, neighbours = joined_rows([record.neighbours for record in records], np.int64)
     ends = np.stack([np.repeat(people, np.diff(starts)), neighbours])
     number = np.full(facts.n, -1, np.int64)
     number[people] = np.arange(len(people))

@@ -13,7 +13,7 @@ from curator.privacy.levels import LEVELS
 from devices.atomic_files import write_atomically
 from strategies.flower_app.given import as_config
 from strategies.planning.plan import Plan
-from strategies.planning.rows import PlanRow, settings_of
+from strategies.planning.rows import PlanRow, given_settings
 from strategies.results import folder as run_folder
 from strategies.results.levels import at_the_level
 from strategies.setup.fingerprint import ldpsim_version
@@ -48,7 +48,7 @@ def write_files(made: Plan, out: Path) -> tuple[Path, ...]:
 def undeployable(choice: PlanRow) -> str:
     """Return why the Flower app cannot ask the question of a choice, in words; empty if it can."""
     specs, options = declared(RunOptions), choice.options
-    lost = [specs[name].said(value) for name, value in settings_of(options).items() if name not in _CARRIED]
+    lost = [specs[name].said(value) for name, value in given_settings(options).items() if name not in _CARRIED]
     return f"its configuration has no key for {' and '.join(lost)}" if lost else ""
 
 
@@ -57,7 +57,7 @@ def deployment(made: Plan, choice: PlanRow) -> str:
     import tomli_w
 
     options = choice.options
-    given = settings_of(options)
+    given = given_settings(options)
     names = {"settings" if name == "set" else name: value for name, value in given.items() if name not in _BY_FACTS}
     values: dict[str, Any] = {"method": options.method, "facts": "facts.json", **as_config(options, names)}
     usual = replace(options, epsilon=choice.figures["epsilon"])
@@ -87,7 +87,7 @@ def rehearsal(made: Plan, options: RunOptions, people: int = 3000) -> str:
         words.append(f"--dataset {shlex.quote(given.dataset)}")
         words += [f"{declared(RunOptions)[name].option} {shlex.quote(str(getattr(given, name)))}"
                   for name in ("clients", "split", "seed") if getattr(given, name) != getattr(usual, name)]  # fmt: skip
-    for name, value in settings_of(options).items():
+    for name, value in given_settings(options).items():
         if name == "set":
             words += [f"--set {key}={entry}" for key, entry in value.items()]
         else:

@@ -37,7 +37,7 @@ NOBODY_ASKED = 20_000  # people on whom null models are tried: they take little 
 MOST_FLIPPED, MOST_AGREEING = 0.1, 0.25
 
 
-def size_of(facts: GraphFacts, people: int = PEOPLE) -> int:
+def miniature_size(facts: GraphFacts, people: int = PEOPLE) -> int:
     """Return the number of people of the miniature."""
     return min(facts.n, max(people, PEOPLE_A_CLASS * facts.classes, math.ceil(4 * facts.mean_degree)))
 
@@ -48,7 +48,7 @@ def sizes_of(facts: GraphFacts, people: int = PEOPLE) -> tuple[int, ...]:
     >>> [sizes_of(GraphFacts(n)) for n in (500, 900, 5000, 50_000)]
     [(500,), (900,), (600, 2400, 5000), (600, 2400, 9600)]
     """
-    few = size_of(facts, people)
+    few = miniature_size(facts, people)
     sizes = [few]
     while sizes[-1] < facts.n and (sizes[-1] * LARGER <= MOST or len(sizes) == 1) and len(sizes) < 3:
         sizes.append(min(facts.n, LARGER * sizes[-1]))

@@ -21,7 +21,7 @@ from strategies.planning import miniature as small
 from strategies.planning import worth as worths
 from strategies.planning.listed import LISTED
 from strategies.planning.on_paper import OnPaper
-from strategies.planning.rows import PlanRow, check_planned, row_of
+from strategies.planning.rows import PlanRow, check_planned, plan_row
 from strategies.planning.simulated import GRAPHS, SECONDS, with_worth
 from strategies.planning.wishes import Wishes, chosen, judged, ranked
 from strategies.progress import Progress, quiet
@@ -166,11 +166,11 @@ def _fitting(options: RunOptions, facts: GraphFacts) -> RunOptions:
 def _settled(paper: OnPaper, options: RunOptions, wishes: Wishes, speed: float) -> PlanRow:
     """Return the row of a method: with its own budget, or with the one at which the wished loss holds."""
     if wishes.loss is None:
-        return row_of(paper, options, wishes.level, speed)
+        return plan_row(paper, options, wishes.level, speed)
     trusted = find(options.method).trust == "trusted curator"
     level = "central_node" if trusted and wishes.level in ("user", "node") else wishes.level
     found = paper.match(options, level, wishes.loss)
-    row = row_of(paper, found.options, wishes.level, speed)
+    row = plan_row(paper, found.options, wishes.level, speed)
     if not found.reason or found.of_reports or row.at_level["status"] == NOT_ASKED:
         return row
-    return row.but(f"no setting: {found.reason}")
+    return row.with_reasons(f"no setting: {found.reason}")

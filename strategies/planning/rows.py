@@ -94,7 +94,7 @@ class PlanRow:
         """Whether it meets all wishes."""
         return not self.why
 
-    def but(self, *why: str) -> PlanRow:
+    def with_reasons(self, *why: str) -> PlanRow:
         """Return the row with further reasons why it does not meet the wishes."""
         return replace(self, why=(*self.why, *why))
 
@@ -104,7 +104,7 @@ class PlanRow:
             "method": self.method,
             "asks": self.listed.asks,
             "group": self.listed.group,
-            "settings": settings_of(self.options),
+            "settings": given_settings(self.options),
             **self.figures,
             "worth": None if self.worth is None else self.worth.to_dict(),
             "above": None if self.bar is None else {"name": self.bar[0], "test": self.bar[1]},
@@ -125,7 +125,7 @@ def check_planned(options: RunOptions) -> None:
             raise ValueError(f"{spec.said(value)}: a plan does not read it; give it to `ldpsim run`")
 
 
-def settings_of(options: RunOptions) -> dict[str, Any]:
+def given_settings(options: RunOptions) -> dict[str, Any]:
     """Return the options that make the setting, without those at their default."""
     specs = declared(RunOptions)
     given = {name: getattr(options, name) for name in specs if name in SETTING and getattr(options, name) !=
@@ -133,7 +133,7 @@ def settings_of(options: RunOptions) -> dict[str, Any]:
     return {**given, **({"set": dict(options.settings)} if options.settings else {})}
 
 
-def row_of(paper: OnPaper, options: RunOptions, level: str, speed: float) -> PlanRow:
+def plan_row(paper: OnPaper, options: RunOptions, level: str, speed: float) -> PlanRow:
     """Return the row of a setting, without its worth.
 
     Raises:

@@ -45,7 +45,7 @@ def cheapest(
             try:
                 made[name, budget] = make(_at(row.options, budget))
             except ValueError as error:
-                kept[name] = row.but(f"no setting: {' '.join(str(error).split())}")
+                kept[name] = row.with_reasons(f"no setting: {' '.join(str(error).split())}")
     aims = {name: target for name, _ in made}
     small, large = race.sizes[0], race.sizes[:2][-1]
     for _ in range(2):

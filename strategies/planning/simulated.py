@@ -21,7 +21,7 @@ from strategies.planning import worth as worths
 from strategies.planning.information import LEAST_GAIN, most_gained
 from strategies.planning.on_paper import OnPaper
 from strategies.planning.race import Race, Trialled
-from strategies.planning.rows import PlanRow, row_of
+from strategies.planning.rows import PlanRow, plan_row
 from strategies.planning.search import cheapest
 from strategies.planning.wishes import Wishes, missed_on_paper
 from strategies.planning.worth import Worth
@@ -80,7 +80,7 @@ def with_worth(
         keys: dict[str, Trialled] = {name: (name, 0.0) for name in able}
         if wishes.accuracy is not None and wishes.loss is None:
             found, keys = cheapest(
-                race, able, wishes.accuracy, lambda options: row_of(paper, options, wishes.level, speed), seen
+                race, able, wishes.accuracy, lambda options: plan_row(paper, options, wishes.level, speed), seen
             )
             kept |= found
         else:
@@ -94,7 +94,9 @@ def with_worth(
             kept[name] = replace(row, worth=final[key], bar=_bar(paper, row.options, nothing))
         elif not row.why:
             failed = race.failed.get(key or (name, 0.0))
-            kept[name] = row.but(f"miniature failed: {failed}" if failed else f"not simulated in {seconds:g} s")
+            kept[name] = row.with_reasons(
+                f"miniature failed: {failed}" if failed else f"not simulated in {seconds:g} s"
+            )
     data_name = None if data is None else run_folder.name_of_data(data.dataset)
     words = worths.MADE_UP if data is None else f"rehearsed on {data_name}" if rehearsed else \
         f"simulated on made-up people with the facts of {data_name}, whose runs would take more than a minute; " \
@@ -156,7 +158,7 @@ def _told_enough(paper: OnPaper, row: PlanRow) -> PlanRow:
     gain = most_gained(asked, paper.people[0])
     if not asked or setup.method.trained_by == "owner" or gain >= LEAST_GAIN:
         return row
-    return row.but(f"reports say next to nothing (worth less than {100 * LEAST_GAIN:g} point): not simulated")
+    return row.with_reasons(f"reports say next to nothing (worth less than {100 * LEAST_GAIN:g} point): not simulated")
 
 
 def _pool(workers: int | None) -> Any:

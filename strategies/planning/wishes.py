@@ -70,7 +70,7 @@ def judged(row: PlanRow, wishes: Wishes) -> PlanRow:
         if row.bar is not None and row.worth.low <= row.bar[1]:
             clearly = "" if row.worth.test <= row.bar[1] else "clearly "
             why.append(f"not {clearly}better than nobody's answer ({row.bar[0]}: {100 * row.bar[1]:.0f} %)")
-    return row.but(*why)
+    return row.with_reasons(*why)
 
 
 def missed_on_paper(row: PlanRow, wishes: Wishes) -> list[str]:

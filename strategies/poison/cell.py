@@ -22,7 +22,7 @@ from devices.data.population import Population
 from strategies.engines.collect import collect
 from strategies.liars.attacks import ATTACKS
 from strategies.liars.grid import Memory, among
-from strategies.liars.plan import LyingPlan, choose_targets, draw
+from strategies.liars.plan import LyingPlan, choose_targets, draw_liars
 from strategies.poison.edges import edge_measures, rank_of
 from strategies.poison.laws import report_measures
 from strategies.poison.options import NONE, PoisonCell
@@ -30,13 +30,13 @@ from strategies.progress import quiet
 from strategies.results.outcome import Outcome
 from strategies.rounds.collect_once import Collected
 from strategies.runs.nulls import null_models
-from strategies.runs.run import Scene
+from strategies.runs.run import RepeatContext
 from strategies.runs.set_up import run_of, set_scene, set_up
 from strategies.setup.run_setup import RunSetup, load_population
 
 
 @lru_cache(maxsize=2)
-def people_of(dataset: str, data_dir: Path | None, clients: int | None, seed: int) -> Population:
+def load_people(dataset: str, data_dir: Path | None, clients: int | None, seed: int) -> Population:
     """Return the people of all cells; a process loads them once."""
     from strategies.setup.options import RunOptions
 
@@ -47,7 +47,7 @@ def people_of(dataset: str, data_dir: Path | None, clients: int | None, seed: in
 def set_up_cell(cell: PoisonCell, heard: list[tuple[Sequence[Question], Collected]] | None = None) -> RunSetup:
     """Return the set-up of a cell's run; ``heard`` keeps the answers of each collection."""
     options = cell.options
-    people = people_of(options.dataset, options.data_dir, options.clients, options.seeds_of(0).population)
+    people = load_people(options.dataset, options.data_dir, options.clients, options.seeds_of(0).population)
 
     def listen(folder: Path, questions: Sequence[Question], **given: Any) -> Collected:
         given.pop("facts", None)  # the measures need the bytes of the answers
@@ -61,7 +61,7 @@ def set_up_cell(cell: PoisonCell, heard: list[tuple[Sequence[Question], Collecte
 
 def liars_of(cell: PoisonCell, people: int, *, share: float | None = None) -> IntArray:
     """int64, sorted: the people who lie in a repeat, at the cell's share or another."""
-    return draw(people, cell.share if share is None else share, cell.options.seeds_of(cell.number).split)
+    return draw_liars(people, cell.share if share is None else share, cell.options.seeds_of(cell.number).split)
 
 
 def targets_of(cell: PoisonCell, setup: RunSetup) -> IntArray:
@@ -88,11 +88,11 @@ def silos_of(cell: PoisonCell, setup: RunSetup, plan: LyingPlan | None) -> Lying
     if plan is None or plan.attack.name != "same-direction" or setup.method.trained_by != "silos":
         return None
     return replace(
-        plan, liars=draw(cast(Silos, setup.method).silos, cell.share, setup.repeats[cell.number].seeds.split)
+        plan, liars=draw_liars(cast(Silos, setup.method).silos, cell.share, setup.repeats[cell.number].seeds.split)
     )
 
 
-def run_cell(cell: PoisonCell) -> dict[str, Any]:
+def run_poison_cell(cell: PoisonCell) -> dict[str, Any]:
     """Run one cell and return its figures (a worker's task).
 
     Raises:
@@ -124,7 +124,7 @@ def run_cell(cell: PoisonCell) -> dict[str, Any]:
     return {
         "cell": cell.name,
         "reports_sha256": outcome.collected.reports_sha256,
-        "predictions": packed(outcome.predictions),
+        "predictions": packed_classes(outcome.predictions),
         "nulls": nulls,
         "flagged": flagged_in(outcome),
         "seconds": time.process_time() - started,
@@ -147,7 +147,7 @@ def memory_of(setup: RunSetup, number: int) -> Memory | None:
     return _memories.setdefault(key, {})
 
 
-def _nulls(scene: Scene, outcome: Outcome) -> dict[str, float]:
+def _nulls(scene: RepeatContext, outcome: Outcome) -> dict[str, float]:
     """Return the null models that need no further devices: they read the reports of this run."""
     test, labels = scene.split.test, scene.setup.population.labels
     alone = null_models(replace(scene, state=None), outcome, None)
@@ -189,12 +189,12 @@ def _reports(
     return {"reports": report_measures(reports, setup.population, plan, liars, columns)}
 
 
-def packed(predictions: IntArray) -> str:
+def packed_classes(predictions: IntArray) -> str:
     """Return everybody's class as text."""
     return base64.b64encode(np.asarray(predictions, "<i2").tobytes()).decode("ascii")
 
 
-def unpacked(text: str) -> IntArray:
+def unpacked_classes(text: str) -> IntArray:
     """Read :func:`packed` back."""
     return np.frombuffer(base64.b64decode(text), "<i2").astype(np.int64)
 

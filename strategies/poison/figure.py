@@ -13,7 +13,7 @@ from typing import Any
 
 from strategies.liars.attacks import ATTACKS, SILENT
 from strategies.poison.options import NONE
-from strategies.poison.rows import named
+from strategies.poison.rows import budget_in_words
 
 LieRow = Mapping[str, Any]
 _COLOURS = ("#0b5394", "#b3261e", "#3a7d2c", "#a05a00", "#6a3d9a", "#00747a", "#8c2d62", "#4d4d4d", "#7a6a00",
@@ -57,7 +57,7 @@ def _panels(rows: Sequence[LieRow]) -> list[tuple[str, str, list[LieRow]]]:
         together.setdefault((row["method"], row["epsilon"]), []).append(row)
     first, second = [], []
     for (method, epsilon), group in together.items():
-        title = " ".join(part for part in (method, named(epsilon)) if part)
+        title = " ".join(part for part in (method, budget_in_words(epsilon)) if part)
         if any(row["attack"] != NONE for row in group):
             first.append((title, "accuracy", group))
         for goal in dict.fromkeys(row["goal"] for row in group if row["goal"] in _TITLES):

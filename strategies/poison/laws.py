@@ -167,7 +167,7 @@ def _binomial(name: str, measured: Mapping[str, Any], size: str) -> dict[str, An
     return _law(name, measured["found"], trials * chance, float(np.sqrt(trials * chance * (1 - chance))), None)
 
 
-def at_most(name: str, found: int, expected: float) -> dict[str, Any]:
+def rare_events(name: str, found: int, expected: float) -> dict[str, Any]:
     """Return the law of a count of rare events whose mean is at most this."""
     law = _law(name, found, expected, float(np.sqrt(expected)), None)
     return {**law, "passed": bool(found <= expected or law["passed"])}

@@ -10,8 +10,8 @@ import numpy as np
 
 from devices.array_types import IntArray
 from strategies.liars.attacks import SILENT
-from strategies.poison.cell import liars_of, set_up_cell, targets_of, unpacked
-from strategies.poison.laws import at_most, laws_of
+from strategies.poison.cell import liars_of, set_up_cell, targets_of, unpacked_classes
+from strategies.poison.laws import laws_of, rare_events
 from strategies.poison.options import NONE, PoisonCell
 
 BREAKDOWN = 0.05  # of accuracy less than with silent liars
@@ -35,7 +35,7 @@ class _Repeat:
 
     def accuracy(self, result: Mapping[str, Any]) -> float:
         """Return the accuracy of honest test people."""
-        return float(np.mean(unpacked(result["predictions"])[self.honest] == self.labels[self.honest]))
+        return float(np.mean(unpacked_classes(result["predictions"])[self.honest] == self.labels[self.honest]))
 
     def edges(self, result: Mapping[str, Any], name: str) -> float | None:
         found = result.get("edges", {}).get(f"{self.cell.share:g}", {}).get(name)
@@ -44,7 +44,7 @@ class _Repeat:
     def goal(self, result: Mapping[str, Any]) -> float | None:
         """Return the measure of the goal; that of a cell without lies is its value at share 0."""
         goal, chosen = self.cell.goal, self.cell.asked.target_class
-        predicted = unpacked(result["predictions"])
+        predicted = unpacked_classes(result["predictions"])
         if goal == "untargeted":
             return self.accuracy(result)
         if goal == "misclassify":
@@ -68,7 +68,7 @@ class _Repeat:
         return None if found is None else float(found), float(np.isin(self.others, who).mean())
 
 
-def rows_of(cells: Sequence[PoisonCell], results: CellResults) -> list[dict[str, Any]]:
+def poison_rows(cells: Sequence[PoisonCell], results: CellResults) -> list[dict[str, Any]]:
     """Return a row for each kind of cell that has a result, in the order of the cells."""
     together: dict[tuple[Any, ...], list[PoisonCell]] = {}
     for cell in cells:
@@ -143,7 +143,7 @@ def _alarms(part: _Repeat) -> dict[str, Any] | None:
     if part.now["flagged"] is None or part.cell.share:
         return None  # where somebody lies, honest people differ from what others say as well
     defences = part.cell.options.defences()
-    return at_most("false alarms", len(part.now["flagged"]), part.cell.options.false_alarm * len(defences))
+    return rare_events("false alarms", len(part.now["flagged"]), part.cell.options.false_alarm * len(defences))
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -171,10 +171,10 @@ def breakdown(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
 def kind_of(row: Mapping[str, Any]) -> str:
     """Return a row's method, budget, attack, lie and defence in one line."""
     defence = "" if row["defence"] == NONE else row["defence"]
-    parts = (row["method"], named(row["epsilon"]), row["attack"], row["lie"], defence)
+    parts = (row["method"], budget_in_words(row["epsilon"]), row["attack"], row["lie"], defence)
     return " ".join(part for part in parts if part)
 
 
-def named(epsilon: float | None) -> str:
+def budget_in_words(epsilon: float | None) -> str:
     """Return a budget in a few letters, nothing for a method's own."""
     return "" if epsilon is None else f"eps {epsilon:g}"

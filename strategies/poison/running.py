@@ -13,9 +13,9 @@ from typing import Any
 from devices.atomic_files import write_atomically
 from strategies.engines.pool import processes
 from strategies.experiments.failures import Failed, Failures, failure, outcomes_of
-from strategies.poison.cell import run_cell, set_up_cell
+from strategies.poison.cell import run_poison_cell, set_up_cell
 from strategies.poison.options import PoisonCell, PoisonOptions, budgets, cells_for, fitting
-from strategies.poison.rows import breakdown, rows_of
+from strategies.poison.rows import breakdown, poison_rows
 from strategies.progress import Progress, noted_if_interrupted, quiet
 from strategies.results import folder as run_folder
 from strategies.setup.fingerprint import config_hash, configuration, ldpsim_version
@@ -87,7 +87,9 @@ def poison(asked: PoisonOptions, folder: Path, *, progress: Progress = quiet) ->
                 results[cell.name] = outcome
                 write_atomically(kept / f"{cell.name}.json", json.dumps(outcome) + "\n")
             progress("cells", (len(results) + len(failures)) / len(cells))
-    return PoisonResult(rows_of(cells, results), settings_of(asked), failures, time.perf_counter() - started, earlier)
+    return PoisonResult(
+        poison_rows(cells, results), settings_in_force(asked), failures, time.perf_counter() - started, earlier
+    )
 
 
 def _run(cells: Sequence[PoisonCell], workers: int | None) -> Any:
@@ -95,12 +97,12 @@ def _run(cells: Sequence[PoisonCell], workers: int | None) -> Any:
     if workers == 1 or len(cells) < 2:
         for cell in cells:
             try:
-                yield cell, run_cell(cell)
+                yield cell, run_poison_cell(cell)
             except Exception as error:
                 yield cell, failure(error)
         return
     with processes(workers) as pool:
-        for number, outcome in outcomes_of(pool, run_cell, enumerate(cells)):
+        for number, outcome in outcomes_of(pool, run_poison_cell, enumerate(cells)):
             yield cells[number], outcome
 
 
@@ -119,7 +121,7 @@ def all_cells(asked: PoisonOptions) -> list[PoisonCell]:
     return sorted(found, key=lambda cell: cell.number)
 
 
-def settings_of(asked: PoisonOptions) -> dict[str, Any]:
+def settings_in_force(asked: PoisonOptions) -> dict[str, Any]:
     """Return the settings in force, as JSON values."""
     given = {name: value for name, value in asdict(asked).items() if name not in ("run", "runs", "workers")}
     run = {name: value for name, value in configuration(asked.run).items()
@@ -130,4 +132,4 @@ def settings_of(asked: PoisonOptions) -> dict[str, Any]:
 def digest_of(asked: PoisonOptions) -> str:
     """Return a hash over all settings, the version and the people: finished cells of others do not count as these."""
     people = load_population(asked.run).digest
-    return config_hash({**settings_of(asked), "people": people, "ldpsim": ldpsim_version()})
+    return config_hash({**settings_in_force(asked), "people": people, "ldpsim": ldpsim_version()})

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from strategies.results.shown_nulls import nulls_of
+from strategies.results.shown_nulls import shown_nulls_of
 
 _WHOLE = ("devices", "seconds", "memory", "reconstruction", "reference")  # sections whose numbers are all figures
 _TRAFFIC = ("rounds", "messages", "downlink_bytes", "uplink_bytes", "downlink_bytes_per_device",
@@ -25,7 +25,7 @@ def figures(record: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     yield from _numbers("accuracy", record.get("accuracy"))
     for part in ("test", "val"):
         yield from _numbers(f"links.{part}", (record.get("links") or {}).get(part))
-    for name, entry in nulls_of(record).items():
+    for name, entry in shown_nulls_of(record).items():
         yield f"nulls.{name}", float(entry["test"])
     margin = (record.get("verdict") or {}).get("margin")
     if margin:

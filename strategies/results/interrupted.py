@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from devices.enrolment.placement import PlacedState, is_placed, opened
+from devices.enrolment.placement import PlacedState, is_placed, state_at
 from devices.enrolment.state import State, is_enrolled
 from devices.ledger.columns import LedgerDamaged
 from strategies.rounds.checkpoint import finished_rounds
@@ -17,7 +17,7 @@ AGAIN = "the same command goes on"
 def may_have_answered(setup: RunSetup, homes: Sequence[Path]) -> bool:
     """Return whether a device may have answered in the present collections of a run: then its folder has to stay."""
     try:
-        return any(_may_have_answered(opened(home), setup.digest) for home in homes if is_enrolled(home))
+        return any(_may_have_answered(state_at(home), setup.digest) for home in homes if is_enrolled(home))
     except (LedgerDamaged, ValueError):
         return True  # nobody can say
 

@@ -17,7 +17,7 @@ from devices.facts import IntArray
 from devices.fleet import MOST_OPEN
 from devices.ledger.chain import checked, sound_alone
 from devices.ledger.ledger import LedgerDamaged
-from devices.ledger.rows import Answer, QueryAnswer, TrainingAnswer, counted
+from devices.ledger.rows import Answer, QueryAnswer, TrainingAnswer, distinct_parts
 from devices.mechanisms.exact_loss import Loss, round_up
 
 _MOST_KINDS = 4096  # of answers with different losses that wait to be added up
@@ -39,7 +39,7 @@ def losses_of(answer: Answer, levels: Mapping[str, LevelSpec]) -> Iterator[tuple
             if spec.attribute is None or spec.attribute in answer.scope:
                 yield name, answer.loss_vector, answer.delta
             continue
-        for part in counted(answer) if spec.attribute is None else answer.parts:
+        for part in distinct_parts(answer) if spec.attribute is None else answer.parts:
             if spec.attribute in (None, part.attribute):
                 yield name, part.loss_bit if spec.unit == "entry" else part.loss_vector, part.delta
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from devices.enrolment.parts import people_of
+from devices.enrolment.parts import devices_of
 from devices.enrolment.placement import PlacedState
 from devices.enrolment.state import State
 from devices.facts import IntArray
@@ -57,7 +57,7 @@ def losses_of_part(folder: Path, shards: list[int]) -> tuple[IntArray, Losses]:
     """Return the devices of shards and their losses, float64 (devices,), read on their machine."""
     state = State(folder)
     try:
-        found, devices = read_shards(state, shards)[0], people_of(shards, len(state))
+        found, devices = read_shards(state, shards)[0], devices_of(shards, len(state))
     finally:
         state.close()
     levels, deltas = ({name: sums[devices] for name, sums in each.items()} for each in (found.levels, found.deltas))

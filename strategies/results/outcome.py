@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from curator.graph import Graph
-from curator.nulls.known import Known
+from curator.nulls.known import NullEvidence
 from curator.privacy.guarantee import Guarantee
 from curator.reports.reports import Reports
 from strategies.results.lifetime import Losses
@@ -56,7 +56,7 @@ class Outcome:
     model: nn.Module | None = field(default=None, repr=False)
     collected: Collected = field(default_factory=Collected, repr=False)
     reconstruction: Mapping[str, Any] = field(default_factory=lambda: NO_GRAPH, repr=False)
-    known: Known | None = field(default=None, repr=False)
+    known: NullEvidence | None = field(default=None, repr=False)
     reports: Reports | None = field(default=None, repr=False)
     graph: Graph | None = field(default=None, repr=False)
     lifetime: Losses | None = field(default=None, repr=False)

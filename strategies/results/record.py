@@ -16,7 +16,7 @@ from strategies.engines.usage import peak_rss
 from strategies.results.averages import mean, spread
 from strategies.results.evaluation import mean_degrees
 from strategies.results.outcome import Repeat, Spent
-from strategies.results.verdict import nulls_of, verdict_of
+from strategies.results.verdict import nulls_section, verdict_section
 from strategies.setup.fingerprint import SCHEMA, configuration, ldpsim_version
 from strategies.setup.options import LINKS
 from strategies.setup.run_setup import RepeatSetup, RunSetup
@@ -65,7 +65,7 @@ def assemble(
         },
         "devices": _devices(repeats),
         **_scores(setup, repeats),
-        "verdict": verdict_of(repeats),
+        "verdict": verdict_section(repeats),
         "reference": {
             "nonprivate_test": mean([repeat.reference for repeat in repeats]),
             "nonprivate_test_own_settings": mean([repeat.reference_own for repeat in repeats]),
@@ -108,13 +108,13 @@ def _scores(setup: RunSetup, repeats: Sequence[Repeat]) -> dict[str, Any]:
     tests = [repeat.accuracy["test"] for repeat in repeats]
     over = {"per_repeat": tests, "std": spread(tests)}
     if setup.options.task != LINKS:
-        return {"accuracy": {**found, **over}, "nulls": nulls_of(repeats)}
+        return {"accuracy": {**found, **over}, "nulls": nulls_section(repeats)}
     nothing: dict[str, Any] = {"test": None, "val": None, "macro_f1": None, "per_repeat": [], "std": None}
     links = {
         "test": {"auc": found["test"], "average_precision": found["average_precision"]},
         "val": {"auc": found["val"], "average_precision": found["val_average_precision"]},
         **over,
-        "nulls": nulls_of(repeats),
+        "nulls": nulls_section(repeats),
         **repeats[-1].outcome.extra[LINKS],
     }
     return {"accuracy": nothing, "nulls": None, LINKS: links}

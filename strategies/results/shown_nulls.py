@@ -118,7 +118,7 @@ STANDINGS = {
 }
 
 
-def nulls_of(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def shown_nulls_of(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return ``test`` and ``std`` of the null models that a result has, in the order of :data:`NULLS`."""
     section = record.get("nulls") or (record.get("links") or {}).get("nulls") or {}
     entries = {**section, **{f"{SHUFFLED}{name}": entry for name, entry in (section.get("shuffled") or {}).items()}}
@@ -126,7 +126,7 @@ def nulls_of(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             if entries.get(name) is not None}  # fmt: skip
 
 
-def verdict_of(record: Mapping[str, Any]) -> dict[str, Any] | None:
+def shown_verdict(record: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return text, ``margin``, ``over_chance``, ``best_null``, ``standing`` and more; None without null models.
 
     ``over`` has the difference to each null model, by its name, and ``tail`` the tail of each that the margin is
@@ -134,7 +134,7 @@ def verdict_of(record: Mapping[str, Any]) -> dict[str, Any] | None:
     is a key of :data:`STANDINGS`. In results of earlier versions chance was no null model of the margin; where it is
     the best one, the margin is that over chance.
     """
-    found, nulls = record.get("verdict"), nulls_of(record)
+    found, nulls = record.get("verdict"), shown_nulls_of(record)
     if not found:
         return None
     best = found.get("best_null") or best_null(nulls)
@@ -229,7 +229,7 @@ def best_null(nulls: Nulls) -> str | None:
 
 def asking_nobody(record: Mapping[str, Any]) -> str | None:
     """Return the best null model that asks nobody (:func:`ask_nobody`): what a run that asks people has to be above."""
-    nulls = nulls_of(record)
+    nulls = shown_nulls_of(record)
     return best_null({name: nulls[name] for name in ask_nobody(record)})
 
 
@@ -238,7 +238,7 @@ def ask_nobody(record: Mapping[str, Any]) -> tuple[str, ...]:
 
     There is none if the run itself asked nobody, or has no null models.
     """
-    nulls = nulls_of(record)
+    nulls = shown_nulls_of(record)
     if CHANCE not in nulls or not record["devices"]["asked"]:
         return ()
     given = (record.get("verdict") or {}).get("ask_nobody")

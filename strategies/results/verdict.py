@@ -20,7 +20,7 @@ from strategies.results.shown_nulls import (
 )
 
 
-def nulls_of(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
+def nulls_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
     """Return the section ``nulls``; None if no null model was taken."""
     scores = _scores(repeats)
     if CHANCE not in scores:
@@ -34,7 +34,7 @@ def nulls_of(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
     }
 
 
-def verdict_of(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
+def verdict_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
     """Return the section ``verdict``; None if no null model was taken.
 
     ``over_chance``, ``margin`` and the entries of ``over`` and ``bought`` are differences of test accuracy with their

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from curator.linear.propagation import adjacency_matrix, gcn_matrix
 from devices.facts import IntArray
 from devices.federated.exchange import Sums, read_contribution
-from devices.federated.silo import SiloTask, pack_rows, read_rows
+from devices.federated.silo import SiloTask, pack_silo_rows, read_rows
 from devices.federated.wire import EXCHANGE_TYPE, RECEIVE_TYPE, read_sender, round_content
 from devices.training_task import Task
 from strategies.rounds.training_grid import TrainingGrid
@@ -86,7 +86,7 @@ def exchange_silo_sums(grid: TrainingGrid, task: SiloTask, nodes: Sequence[int],
     sent = {}
     for node, ids in wanted.items():
         rows = csr_array(total[ids].multiply(scale[ids][:, None]))
-        sent[node] = pack_rows(ids, rows, degrees=degrees[ids])
+        sent[node] = pack_silo_rows(ids, rows, degrees=degrees[ids])
     _send(grid, task, sent)
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord
 from flwr.serverapp.strategy import Strategy
 
@@ -35,19 +32,6 @@ class Best:
 
     accuracy: float = -1.0
     weights: FloatArray | None = None
-
-
-@contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Seed the generators that Flower's strategies use (``random`` and numpy's global one); restore them at the end."""
-    kept, state = random.getstate(), np.random.get_state()
-    random.seed(seed)
-    np.random.seed(seed % (1 << 32))
-    try:
-        yield
-    finally:
-        random.setstate(kept)
-        np.random.set_state(state)
 
 
 def run_rounds(
@@ -81,7 +65,7 @@ def run_rounds(
         if grid.accuracy is not None and grid.accuracy > best.accuracy:
             best.accuracy, best.weights = grid.accuracy, last
         if grid.accuracy is not None:
-            observer.tell("val_accuracy", grid.accuracy, number + done)
+            observer.log_metric("val_accuracy", grid.accuracy, number + done)
         grid.accuracy = None
         after(number + done, last)
 

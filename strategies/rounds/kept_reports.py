@@ -20,7 +20,7 @@ def are_kept(folder: Path) -> bool:
     return (folder / _COUNTS).is_file()
 
 
-def keep(folder: Path, collected: Collected, reports: Reports) -> None:
+def write_reports(folder: Path, collected: Collected, reports: Reports) -> None:
     """Write the reports and the counts; the counts come last."""
     reports.save(folder)
     counts = {entry.name: getattr(collected, entry.name) for entry in fields(Collected)}
@@ -29,7 +29,7 @@ def keep(folder: Path, collected: Collected, reports: Reports) -> None:
     write_atomically(folder / _COUNTS, json.dumps(known, indent=1) + "\n")
 
 
-def read(folder: Path) -> tuple[Collected, Reports]:
+def load_reports(folder: Path) -> tuple[Collected, Reports]:
     """Return the counts, without the reports' bytes, and the decoded reports."""
     counts = json.loads((folder / _COUNTS).read_text())
     return Collected(**{**counts, "refused": Counter(counts["refused"])}), Reports.load(folder)

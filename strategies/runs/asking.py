@@ -20,7 +20,7 @@ from strategies.rounds.batches import ask_in_batches
 from strategies.rounds.collect_once import Collected
 from strategies.rounds.reading import read_reports
 from strategies.rounds.stages import Stages, at_stage, stages_of
-from strategies.runs.run import Refused, RunFailed, Scene
+from strategies.runs.run import Refused, RepeatContext, RunFailed
 from strategies.setup.disk_space import check_refused
 from strategies.setup.options import RunOptions
 
@@ -48,7 +48,7 @@ def public_knowledge(
     return PublicKnowledge(population.facts, split, labels, features, edges, donated)
 
 
-def gather_reports(scene: Scene) -> tuple[tuple[Question, ...], Collected, Reports]:
+def gather_reports(scene: RepeatContext) -> tuple[tuple[Question, ...], Collected, Reports]:
     """Ask the devices of a scene, and return the decoded reports too; their bytes are not kept.
 
     Raises:
@@ -62,7 +62,7 @@ def gather_reports(scene: Scene) -> tuple[tuple[Question, ...], Collected, Repor
     return questions, collected, reports
 
 
-def ask_devices(scene: Scene, *, decode: bool = False) -> tuple[tuple[Question, ...], Collected]:
+def ask_devices(scene: RepeatContext, *, decode: bool = False) -> tuple[tuple[Question, ...], Collected]:
     """Ask the devices of a scene its questions, or those that its method makes of public knowledge, in batches.
 
     Args:

@@ -19,7 +19,7 @@ import numpy as np
 from curator.learning.training import TrainingSettings
 from curator.methods import Question
 from curator.methods.federated.fedavg import Federated
-from curator.nulls.known import Known, known_from_graph
+from curator.nulls.known import NullEvidence, known_from_graph
 from curator.observer import watched
 from curator.privacy.guarantee import Guarantee
 from curator.privacy.level import Level
@@ -32,10 +32,10 @@ from strategies.people.owned_graph import own
 from strategies.results.lifetime import TrainingAnswers, read_ledgers
 from strategies.results.outcome import Outcome
 from strategies.rounds.checkpoint import CheckpointFile
-from strategies.rounds.flower_rounds import seeded
 from strategies.runs.federated_network import TwoLayers, predict
 from strategies.runs.federated_training import Trained, Training
-from strategies.runs.run import Refused, Run, Scene
+from strategies.runs.run import Refused, RepeatContext, Run
+from strategies.seeded import seeded
 from strategies.setup.checks import check_federated_run
 from strategies.setup.run_setup import RunSetup
 
@@ -91,7 +91,7 @@ class FederatedRun(InRounds):
         task = task_of(setup, "policy")
         return policy_for_training(task, setup.population.facts, answers=answers, caps=setup.options.caps)
 
-    def work(self, scene: Scene) -> Outcome:
+    def work(self, scene: RepeatContext) -> Outcome:
         """Run the rounds.
 
         Raises:
@@ -153,14 +153,14 @@ def _unknown(guarantee: Guarantee) -> Guarantee:
     return replace(guarantee, holds=holds)
 
 
-def label_counts(scene: Scene) -> Known | None:
+def label_counts(scene: RepeatContext) -> NullEvidence | None:
     """Return what chance is measured with: the labels of the people who train; nothing else is public."""
     if not scene.setup.options.nulls:
         return None
     return known_from_graph(own(scene.setup.population, scene.split, trust="none"), ("label",))
 
 
-def checkpoint_of(scene: Scene, *more: str) -> CheckpointFile:
+def checkpoint_of(scene: RepeatContext, *more: str) -> CheckpointFile:
     """Return the checkpoint of a repeat; its key is the set-up, the collection and ``more``."""
     folder = scene.folder if scene.setup.options.out is not None else None
     return CheckpointFile(folder, scene.number, (scene.setup.digest, scene.collection, *more))

@@ -23,7 +23,7 @@ from strategies.results.lifetime import TrainingAnswers
 from strategies.rounds.checkpoint import CheckpointFile, Standing, run_kept_rounds
 from strategies.rounds.feature_sums import exchange_sums
 from strategies.rounds.training_grid import TrainingGrid, draw_nodes
-from strategies.runs.run import Refused, RunFailed, Scene
+from strategies.runs.run import Refused, RepeatContext, RunFailed
 from strategies.setup.round_defences import round_defences
 
 log = logging.getLogger("ldpsim")
@@ -60,7 +60,7 @@ class Training:
         ValueError: for a dp-fedavg whose devices answered before and that has no checkpoint.
     """
 
-    def __init__(self, scene: Scene, task: Task, inner: Grid, kept: CheckpointFile, before: int) -> None:
+    def __init__(self, scene: RepeatContext, task: Task, inner: Grid, kept: CheckpointFile, before: int) -> None:
         setup, method = scene.setup, cast(Federated, scene.setup.method)
         self.setup, self.method, self.task, self.tell = setup, method, task, scene.tell
         self.split, self.seeds = scene.split, scene.seeds

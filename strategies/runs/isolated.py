@@ -14,7 +14,7 @@ from strategies.results import evaluation
 from strategies.results.outcome import Outcome
 from strategies.runs.federated import InRounds, label_counts, phase_seconds, task_of
 from strategies.runs.federated_network import scaled_features
-from strategies.runs.run import Scene
+from strategies.runs.run import RepeatContext
 from strategies.setup.run_setup import RunSetup
 
 _ALONE = 64  # networks trained at once
@@ -27,7 +27,7 @@ class IsolatedRun(InRounds):
         """Nobody is asked."""
         return None
 
-    def work(self, scene: Scene) -> Outcome:
+    def work(self, scene: RepeatContext) -> Outcome:
         """Train every device's network and score it."""
         setup, split, population = scene.setup, scene.split, scene.setup.population
         task = task_of(setup, "isolate")

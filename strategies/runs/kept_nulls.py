@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from curator.nulls.known import Known
+from curator.nulls.known import NullEvidence
 from devices.atomic_files import write_atomically
 from devices.facts import IntArray
 
 
-def kept(
-    folder: Path | None, known: Known, settings: tuple[Any, ...], predict: Callable[[], IntArray | None]
+def kept_predictions(
+    folder: Path | None, known: NullEvidence, settings: tuple[Any, ...], predict: Callable[[], IntArray | None]
 ) -> IntArray | None:
     """Return the stored predictions for this knowledge, or make and store them.
 
@@ -44,7 +44,7 @@ def kept(
     return made
 
 
-def _digest(known: Known, settings: tuple[Any, ...]) -> str:
+def _digest(known: NullEvidence, settings: tuple[Any, ...]) -> str:
     features = known.features
     rows = (features.indptr, features.indices, features.data) if issparse(features) else (features,)
     state = hashlib.sha256(repr((known.classes, known.taught_by_validation, settings)).encode())

@@ -24,12 +24,12 @@ from strategies.people.shuffled import shuffled
 from strategies.progress import quiet
 from strategies.results.outcome import Outcome, Predictions
 from strategies.results.shown_nulls import CHANCE, SHUFFLED
-from strategies.runs.kept_nulls import kept
-from strategies.runs.run import Scene
+from strategies.runs.kept_nulls import kept_predictions
+from strategies.runs.run import RepeatContext
 from strategies.runs.set_up import run_of, set_scene
 
 
-def null_models(scene: Scene, outcome: Outcome, shared: Path | None) -> Iterator[tuple[str, Predictions]]:
+def null_models(scene: RepeatContext, outcome: Outcome, shared: Path | None) -> Iterator[tuple[str, Predictions]]:
     """Yield name and predictions of each null model that fits the run.
 
     Args:
@@ -43,7 +43,7 @@ def null_models(scene: Scene, outcome: Outcome, shared: Path | None) -> Iterator
         if links is not None:
             settings = (*settings, links.digest)
         for name, predict in run.null_models(scene, known):
-            found = predict() if name == CHANCE else kept(shared, known, (name, *settings), predict)
+            found = predict() if name == CHANCE else kept_predictions(shared, known, (name, *settings), predict)
             if found is not None:
                 yield name, found
     if scene.state is not None:
@@ -53,7 +53,9 @@ def null_models(scene: Scene, outcome: Outcome, shared: Path | None) -> Iterator
 
 
 @contextmanager
-def _others(scene: Scene, among: IntArray | None, attributes: Iterable[str], silent: frozenset[int]) -> Iterator[Scene]:
+def _others(
+    scene: RepeatContext, among: IntArray | None, attributes: Iterable[str], silent: frozenset[int]
+) -> Iterator[RepeatContext]:
     """Enrol people with shuffled data; their devices are removed at the end.
 
     A process that was killed may have left the folder: it is made again.

@@ -15,7 +15,7 @@ import numpy as np
 from curator.defences import Defended, defend
 from curator.methods import Method, Question
 from curator.methods.base import Graph
-from curator.nulls.known import Known, known_from_graph, known_from_reports
+from curator.nulls.known import NullEvidence, known_from_graph, known_from_reports
 from curator.observer import watched
 from curator.reports.question import keys_of
 from curator.reports.reports import Reports
@@ -26,10 +26,10 @@ from strategies.people.owned_graph import own
 from strategies.results import evaluation
 from strategies.results.outcome import Outcome, Predictions
 from strategies.rounds.collect_once import Collected
-from strategies.rounds.kept_reports import read
+from strategies.rounds.kept_reports import load_reports
 from strategies.rounds.stages import stages_of
 from strategies.runs.asking import gather_reports, public_knowledge
-from strategies.runs.run import ALL, Others, Run, Scene
+from strategies.runs.run import ALL, Others, RepeatContext, Run
 from strategies.setup.run_setup import RunSetup
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class OneReportRun(Run):
             return f"{method.name} reads the true records, so no graph is reconstructed"
         return "" if method.rebuilds_graph() else f"{method.name} reconstructs no graph: no report names a neighbour"
 
-    def work(self, scene: Scene) -> Outcome:
+    def work(self, scene: RepeatContext) -> Outcome:
         """Ask, reconstruct the graph and train on it."""
         setup, tell = scene.setup, scene.tell
         population, method, nulls = setup.population, setup.method, setup.options.nulls
@@ -126,7 +126,7 @@ class OneReportRun(Run):
             extra={**extra, **self.extra(scene, trained)},
         )
 
-    def shuffled(self, scene: Scene, outcome: Outcome, others: Others) -> Iterator[tuple[str, Predictions]]:
+    def shuffled(self, scene: RepeatContext, outcome: Outcome, others: Others) -> Iterator[tuple[str, Predictions]]:
         """Yield the predictions with one private attribute of other people, and with all of them.
 
         One collection of other people is enough if the question has one stage. A device perturbs each attribute
@@ -154,12 +154,12 @@ class OneReportRun(Run):
         for name in (ALL,) if len(private) > 1 else (*private, ALL):
             yield name, predictions
 
-    def _without(self, scene: Scene, answers: Reports) -> Predictions:
+    def _without(self, scene: RepeatContext, answers: Reports) -> Predictions:
         """Return everybody's class by the same defences, reconstruction and training on other answers."""
         defended = _defended(scene, answers)
         return self.train(scene, self.graph(scene, defended.reports if defended else answers)).predictions
 
-    def _reports(self, scene: Scene) -> tuple[tuple[Question, ...], Collected, Reports | None]:
+    def _reports(self, scene: RepeatContext) -> tuple[tuple[Question, ...], Collected, Reports | None]:
         """Return the questions, the result of the collection, and the reports (None for a reference)."""
         options = scene.setup.options
         if scene.setup.method.reads:
@@ -170,14 +170,14 @@ class OneReportRun(Run):
             return reports.questions(), Collected(), reports
         if scene.kept is not None:
             questions = scene.questions
-            collected, reports = read(scene.kept)
+            collected, reports = load_reports(scene.kept)
         else:
             questions, collected, reports = gather_reports(scene)
         if options.save_reports:
             reports.save(scene.place("reports"))
         return questions, collected, reports
 
-    def graph(self, scene: Scene, reports: Reports | None) -> Graph:
+    def graph(self, scene: RepeatContext, reports: Reports | None) -> Graph:
         """Return the graph to train on; None of reports is a reference's."""
         setup = scene.setup
         if reports is not None:
@@ -185,7 +185,7 @@ class OneReportRun(Run):
             return setup.method.reconstruct(reports, public)
         return setup.method.from_owned(own(setup.population, scene.split, trust="none"))
 
-    def train(self, scene: Scene, graph: Graph) -> TrainedNetwork | TrainedLinks:
+    def train(self, scene: RepeatContext, graph: Graph) -> TrainedNetwork | TrainedLinks:
         """Train on the graph."""
         setup = scene.setup
         return setup.method.train(
@@ -196,11 +196,11 @@ class OneReportRun(Run):
             device=setup.options.device,
         )
 
-    def extra(self, scene: Scene, trained: Any) -> Mapping[str, Mapping[str, Any]]:
+    def extra(self, scene: RepeatContext, trained: Any) -> Mapping[str, Mapping[str, Any]]:
         """Return further sections of the record; none unless overridden."""
         return {}
 
-    def known(self, scene: Scene, reports: Reports | None) -> Known:
+    def known(self, scene: RepeatContext, reports: Reports | None) -> NullEvidence:
         """Return what the null models may use."""
         setup = scene.setup
         if reports is not None:
@@ -210,7 +210,7 @@ class OneReportRun(Run):
         return known_from_graph(own(setup.population, scene.split, trust="none"), setup.method.reads)
 
 
-def _defended(scene: Scene, reports: Reports | None) -> Defended | None:
+def _defended(scene: RepeatContext, reports: Reports | None) -> Defended | None:
     """Return the reports after the defences in force; None without any, or without reports."""
     setup, names = scene.setup, scene.setup.options.defences()
     if reports is None or not names:
@@ -219,7 +219,7 @@ def _defended(scene: Scene, reports: Reports | None) -> Defended | None:
     return defend(names, reports, public, setup.options.false_alarm)
 
 
-def _section(scene: Scene, defended: Defended) -> dict[str, Any]:
+def _section(scene: RepeatContext, defended: Defended) -> dict[str, Any]:
     """Return the part of result.json about the defences."""
     options = scene.setup.options
     return {

@@ -38,7 +38,7 @@ from strategies.people.private_and_public import Division, divide
 from strategies.results.outcome import Outcome
 from strategies.rounds.collect_once import Collected
 from strategies.runs.asking import ask_devices
-from strategies.runs.run import Run, Scene
+from strategies.runs.run import RepeatContext, Run
 from strategies.runs.teachers import Classroom, one_thread
 from strategies.setup.checks import check_owner_run
 from strategies.setup.options import RunOptions, Seeds
@@ -80,7 +80,7 @@ class OwnerRun(Run):
             max(accounts, key=lambda account: account.holds.label or math.inf), len(accounts)
         )
 
-    def work(self, scene: Scene) -> Outcome:
+    def work(self, scene: RepeatContext) -> Outcome:
         """Collect the records, train teachers or count votes, release labels, train the student."""
         setup, division, method = scene.setup, scene.split, _method(scene.setup)
         assert isinstance(division, Division)
@@ -127,12 +127,12 @@ class OwnerRun(Run):
         """Return the method's settings twice: they are those of B1 in the paper."""
         return setup.settings.training, setup.settings.training
 
-    def people_to_shuffle(self, scene: Scene) -> IntArray | None:
+    def people_to_shuffle(self, scene: RepeatContext) -> IntArray | None:
         """Return the private people: the public ones keep their records."""
         assert isinstance(scene.split, Division)
         return scene.split.private
 
-    def reference(self, scene: Scene, settings: TrainingSettings) -> IntArray | None:
+    def reference(self, scene: RepeatContext, settings: TrainingSettings) -> IntArray | None:
         """Return everybody's class by a network that trained on the private people's own labels (B1)."""
         division = scene.split
         assert isinstance(division, Division)
@@ -140,7 +140,7 @@ class OwnerRun(Run):
             return None
         return _everybody(self._baseline(scene, B1(), settings), scene.setup.population, division)
 
-    def _baseline(self, scene: Scene, method: Baseline, settings: TrainingSettings) -> Student:
+    def _baseline(self, scene: RepeatContext, method: Baseline, settings: TrainingSettings) -> Student:
         setup, population, division = scene.setup, scene.setup.population, scene.split
         assert isinstance(division, Division)
         public = public_graph(population, division, labelled=not _method(setup).hands_over)
@@ -156,7 +156,7 @@ def _method(setup: RunSetup) -> OwnerMethod:
 
 
 def _release(
-    scene: Scene, method: LabelAnswers, private: PlainGraph, public: PlainGraph, division: Division
+    scene: RepeatContext, method: LabelAnswers, private: PlainGraph, public: PlainGraph, division: Division
 ) -> tuple[Account, IntArray, IntArray, dict[str, Any]]:
     """Return the cost of the release, the noisy labels, their public nodes, and the section of the record."""
     setup, seeds = scene.setup, scene.seeds
@@ -221,7 +221,7 @@ def _in_all(room: Classroom, cost: Account) -> float | None:
                                          once=asked.sampling == "once"))  # fmt: skip
 
 
-def _noise_seed(scene: Scene) -> int:
+def _noise_seed(scene: RepeatContext) -> int:
     """Return the seed of samples and noise: the run's, or a random one that is saved for a run that continues."""
     if scene.seeds.noise is not None:
         return scene.seeds.noise

@@ -17,7 +17,7 @@ import numpy as np
 
 from curator.learning.training import TrainingSettings
 from curator.methods import Method, Question, find
-from curator.nulls.known import Known
+from curator.nulls.known import NullEvidence
 from curator.nulls.models import chance, features_alone, graph_alone
 from curator.observer import Observer
 from curator.privacy.guarantee import Guarantee
@@ -49,7 +49,7 @@ class RunFailed(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class RepeatContext:
     """One repeat, with its devices enrolled and its collection open.
 
     Args:
@@ -178,7 +178,7 @@ class Run:
         """Return in one sentence why a run of the method reconstructs no graph; empty if it does."""
         return f"{method.name} reconstructs no graph: its devices report no edge to the curator"
 
-    def work(self, scene: Scene) -> Outcome:
+    def work(self, scene: RepeatContext) -> Outcome:
         """Ask the devices, train, and return the outcome.
 
         Raises:
@@ -187,23 +187,25 @@ class Run:
         """
         raise NotImplementedError
 
-    def score(self, scene: Scene, predictions: Predictions) -> Score:
+    def score(self, scene: RepeatContext, predictions: Predictions) -> Score:
         """Return the score of predictions on the test people."""
         right = predictions[scene.split.test] == scene.setup.population.labels[scene.split.test]
         return Score(float(np.mean(right)) if len(right) else None, right)
 
-    def figures(self, scene: Scene, predictions: Predictions) -> dict[str, float | None]:
+    def figures(self, scene: RepeatContext, predictions: Predictions) -> dict[str, float | None]:
         """Return the figures of the method's own predictions, ``test`` and ``val`` among them."""
         return evaluation.accuracy(predictions, scene.setup.population, scene.split)
 
-    def null_models(self, scene: Scene, known: Known) -> Iterator[tuple[str, Callable[[], Predictions | None]]]:
+    def null_models(
+        self, scene: RepeatContext, known: NullEvidence
+    ) -> Iterator[tuple[str, Callable[[], Predictions | None]]]:
         """Yield name and predictions of the null models that read the curator's knowledge; chance comes first."""
         seed, device = scene.seeds.training, scene.setup.options.device
         yield CHANCE, lambda: np.full(len(known.labels), chance(known))
         yield GRAPH_ALONE, lambda: graph_alone(known)
         yield FEATURES_ALONE, lambda: features_alone(known, seed=seed, device=device)
 
-    def reference(self, scene: Scene, settings: TrainingSettings) -> Predictions | None:
+    def reference(self, scene: RepeatContext, settings: TrainingSettings) -> Predictions | None:
         """Return the predictions of the same network on the same graph, without noise or protection.
 
         None if the run has no reference.
@@ -214,11 +216,11 @@ class Run:
         """Return settings of the reference: the method's own, and the reference's own."""
         return setup.settings.training, setup.settings.reference
 
-    def people_to_shuffle(self, scene: Scene) -> IntArray | None:
+    def people_to_shuffle(self, scene: RepeatContext) -> IntArray | None:
         """Return the people whose private data are shuffled among themselves; None: everybody."""
         return None
 
-    def shuffled(self, scene: Scene, outcome: Outcome, others: Others) -> Iterator[tuple[str, Predictions]]:
+    def shuffled(self, scene: RepeatContext, outcome: Outcome, others: Others) -> Iterator[tuple[str, Predictions]]:
         """Yield names of shuffled attributes, and the predictions of the same work without their information.
 
         A run in rounds, or on raw records, does its whole work once more with ``all`` attributes shuffled.
@@ -254,4 +256,4 @@ def _inside(split: Split) -> IntArray:
 
 ALL = "all"  # all private attributes are shuffled
 # attributes to shuffle, devices that never answer -> a scene with these people
-Others = Callable[[Iterable[str], frozenset[int]], AbstractContextManager[Scene]]
+Others = Callable[[Iterable[str], frozenset[int]], AbstractContextManager[RepeatContext]]

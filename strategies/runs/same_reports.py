@@ -19,10 +19,10 @@ from curator.methods import Question
 from devices.atomic_files import exclusive_lock
 from devices.enrolment.state import State
 from strategies.progress import Progress
-from strategies.rounds.kept_reports import are_kept, keep
+from strategies.rounds.kept_reports import are_kept, write_reports
 from strategies.rounds.stages import stages_of
 from strategies.runs.asking import gather_reports
-from strategies.runs.run import Scene
+from strategies.runs.run import RepeatContext
 from strategies.runs.set_up import run_of, set_scene
 from strategies.setup.options import LINKS
 from strategies.setup.run_setup import RunSetup
@@ -30,7 +30,7 @@ from strategies.setup.run_setup import RunSetup
 _ID = "same-reports"  # collection id of the questions when nobody is asked
 
 
-def collection_of(setup: RunSetup) -> str:
+def collection_name(setup: RunSetup) -> str:
     """Return the name of a run's collection; runs with one name have byte-identical reports.
 
     The name covers the people, their questions and policy, the noise seeds and the devices that never answer.
@@ -56,7 +56,7 @@ def collection_of(setup: RunSetup) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def shared_scene(setup: RunSetup, number: int, folder: Path, place: Path, tell: Progress) -> Scene:
+def shared_scene(setup: RunSetup, number: int, folder: Path, place: Path, tell: Progress) -> RepeatContext:
     """Return the scene of a repeat whose reports are kept; ask for them if no other method did.
 
     Args:
@@ -75,14 +75,14 @@ def shared_scene(setup: RunSetup, number: int, folder: Path, place: Path, tell: 
         if not are_kept(kept):
             _collect(set_scene(replace(setup, digest=place.name), number, folder, home, tell), kept)
     questions = run_of(setup.method).questions(setup, setup.repeats[number].split, _ID)
-    return Scene(setup, number, folder, home, State(home), _ID, False, questions, tell, kept)
+    return RepeatContext(setup, number, folder, home, State(home), _ID, False, questions, tell, kept)
 
 
-def _collect(scene: Scene, kept: Path) -> None:
+def _collect(scene: RepeatContext, kept: Path) -> None:
     """Ask the devices and keep their reports."""
     scene.tell("collect", None)
     _, collected, reports = gather_reports(scene)
-    keep(kept, collected, reports)
+    write_reports(kept, collected, reports)
     scene.end_collection()
 
 

@@ -11,7 +11,7 @@ from curator.methods import Method, find
 from devices.collector import CollectorKey
 from devices.data.link_split import split_links
 from devices.data.population import Population
-from devices.enrolment.placement import enrol_elsewhere, opened
+from devices.enrolment.placement import enrol_elsewhere, state_at
 from devices.enrolment.state import State, enrol, is_enrolled
 from devices.policy.policy import Policy
 from strategies.engines.collect import choose
@@ -26,7 +26,7 @@ from strategies.runs.isolated import IsolatedRun
 from strategies.runs.links import LinkRun
 from strategies.runs.one_report import OneReportRun
 from strategies.runs.owner import OwnerRun
-from strategies.runs.run import Run, Scene
+from strategies.runs.run import RepeatContext, Run
 from strategies.runs.silos import SiloRun
 from strategies.setup.feature_share import divided
 from strategies.setup.fingerprint import config_hash, hashed_parameters
@@ -109,7 +109,7 @@ def set_up(options: RunOptions, collect: Collect | None = None, *, population: P
     return setup
 
 
-def set_scene(setup: RunSetup, number: int, folder: Path, home: Path, tell: Progress) -> Scene:
+def set_scene(setup: RunSetup, number: int, folder: Path, home: Path, tell: Progress) -> RepeatContext:
     """Enrol the devices of a repeat, unless they are enrolled, and open their collection.
 
     An interrupted collection is opened again: devices that answered repeat the stored bytes, or
@@ -135,12 +135,12 @@ def set_scene(setup: RunSetup, number: int, folder: Path, home: Path, tell: Prog
         collection = state.open_collection(setup.digest, fresh)
         if collection != fresh:
             questions = run.questions(setup, split, collection)
-    return Scene(setup, number, folder, home, state, collection, collection != fresh, questions, tell)
+    return RepeatContext(setup, number, folder, home, state, collection, collection != fresh, questions, tell)
 
 
 def _devices(setup: RunSetup, number: int, home: Path, policy: Policy) -> State:
     if is_enrolled(home):
-        state = opened(home)
+        state = state_at(home)
         check_people(state, setup.population, str(home))
         return state
     try:

@@ -26,17 +26,17 @@ from devices.raw_record import hand_over, read_record
 from strategies.engines import collect as engines
 from strategies.engines.grids import SiloGrid
 from strategies.federated.making import TrainingPlan, strategy_for
-from strategies.people.owned_graph import joined
+from strategies.people.owned_graph import joined_rows
 from strategies.people.silos import divide_into_silos
 from strategies.results.outcome import Outcome
 from strategies.rounds.checkpoint import Standing, run_kept_rounds
 from strategies.rounds.feature_sums import exchange_silo_sums
-from strategies.rounds.flower_rounds import seeded
 from strategies.rounds.training_grid import Phase, TrainingGrid, draw_nodes
 from strategies.runs.asking import ask_devices
 from strategies.runs.federated import InRounds, checkpoint_of, label_counts, phase_seconds
 from strategies.runs.federated_network import TwoLayers
-from strategies.runs.run import RunFailed, Scene
+from strategies.runs.run import RepeatContext, RunFailed
+from strategies.seeded import seeded
 from strategies.setup.round_defences import round_defences
 from strategies.setup.run_setup import RunSetup
 
@@ -50,7 +50,7 @@ class SiloRun(InRounds):
         """Return the request for the raw record, to everybody."""
         return (Question(hand_over(collection)),)
 
-    def work(self, scene: Scene) -> Outcome:
+    def work(self, scene: RepeatContext) -> Outcome:
         """Collect the records, store them in silos and run the rounds."""
         setup, split, tell, seeds = scene.setup, scene.split, scene.tell, scene.seeds
         population, method, training = setup.population, cast(Silos, setup.method), setup.settings.training
@@ -146,8 +146,10 @@ def _settle(answers: AnswersByDevice, member_of: IntArray, split: Split, rooms: 
         values = [rec.feature_values / np.float32(_size(rec.feature_values, method.scaling)) for rec in records]
         labels = np.array([record.label for record in records], np.int64)
         silo = Silo(
-            members, *joined([record.feature_indices for record in records], np.int64), joined(values, np.float32)[1],
-            *joined([record.neighbours for record in records], np.int64), labels, learners[members] & (labels >= 0),
+            members, *joined_rows([record.feature_indices for record in records], np.int64),
+            joined_rows(values, np.float32)[1],
+            *joined_rows([record.neighbours for record in records], np.int64),
+            labels, learners[members] & (labels >= 0),
         )  # fmt: skip
         silo.save(rooms / f"silo-{number}")
         silos.append(silo)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from curator.steps import heard
+from curator.steps import on_progress
 from devices.enrolment.placement import PlacedState
 from devices.enrolment.state import State, is_enrolled, used_alone
 from strategies.engines.usage import cpu_seconds
@@ -37,14 +37,14 @@ from strategies.results.record import assemble
 from strategies.results.shown_nulls import asks_nobody
 from strategies.rounds.checkpoint import remove_checkpoints
 from strategies.runs.nulls import null_models
-from strategies.runs.run import Refused, RunFailed, Scene
-from strategies.runs.same_reports import collection_of, shared_scene
+from strategies.runs.run import Refused, RepeatContext, RunFailed
+from strategies.runs.same_reports import collection_name, shared_scene
 from strategies.runs.set_up import run_of, set_scene, set_up
 from strategies.setup.disk_space import check_space, naming_full_disk
 from strategies.setup.fingerprint import configuration
 from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import Collect, RunSetup
-from strategies.tracking.content import described, tags_of, without_places
+from strategies.tracking.content import tags_of, tracked_run, without_places
 from strategies.tracking.metrics import CallbackFailed, Metrics
 from strategies.tracking.targets import check_targets, tracked
 
@@ -120,7 +120,7 @@ def simulate(
     check_targets(track)
     tell("population", None)
     setup = set_up(options, collect)
-    place = None if collections is None else collections / collection_of(setup)
+    place = None if collections is None else collections / collection_name(setup)
     run = run_of(setup.method, options.task)
     without_graph = run.without_graph(setup.method)
     keep_graph = keep_graph or save_graph is not None
@@ -133,10 +133,10 @@ def simulate(
         homes = _homes(options, folder)
         stack.enter_context(noted_if_interrupted(lambda: kept_of(setup, folder, homes)))
         stack.enter_context(naming_full_disk(folder, but=(RunFailed,)))
-        stack.enter_context(heard(tell.step))
+        stack.enter_context(on_progress(tell.step))
         _check_space(setup, homes if place is None else [])
         stack.enter_context(run_folder.log_file(folder if options.out is not None else None))
-        trackers = stack.enter_context(tracked(track, lambda: described(setup)))
+        trackers = stack.enter_context(tracked(track, lambda: tracked_run(setup)))
         stack.enter_context(_one_line_each())
         metrics = Metrics(on_metric, trackers)
         people = setup.population
@@ -208,7 +208,7 @@ def _one_line_each() -> Iterator[None]:
         raise RunFailed(str(error)) from error
 
 
-def _repeat(scene: Scene, shared: Path | None, *, keep_graph: bool) -> Repeat:
+def _repeat(scene: RepeatContext, shared: Path | None, *, keep_graph: bool) -> Repeat:
     """Do the work of one repeat, take the null models and score all of them."""
     setup, state, run = scene.setup, scene.state, run_of(scene.setup.method, scene.setup.options.task)
     outcome = run.work(scene)
@@ -233,7 +233,7 @@ def _repeat(scene: Scene, shared: Path | None, *, keep_graph: bool) -> Repeat:
         different = list(dict.fromkeys(wanted))
         trained = {}
         for number, settings in enumerate(different):
-            with heard(lambda share, done=number: scene.tell("reference", (done + share) / len(different))):  # type: ignore[misc]
+            with on_progress(lambda share, done=number: scene.tell("reference", (done + share) / len(different))):  # type: ignore[misc]
                 trained[settings] = run.reference(scene, settings)
         references = [None if (made := trained[each]) is None else run.score(scene, made).test for each in wanted]
     started = time.perf_counter()

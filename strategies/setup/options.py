@@ -287,10 +287,10 @@ class RunOptions:
         """Return the names of the defences in force; ValueError for an unknown one."""
         if self.defence == "none":
             return ()
-        from curator.defences import named
+        from curator.defences import defences_named
 
         try:
-            return named(self.defence)
+            return defences_named(self.defence)
         except ValueError as error:
             raise ValueError(f"--defence {self.defence}: {error}") from None
 

@@ -19,7 +19,7 @@ from devices import datasets
 from devices.collector import CollectorKey
 from devices.data.link_split import LinkSplit
 from devices.data.population import Population
-from devices.enrolment.placement import opened
+from devices.enrolment.placement import state_at
 from devices.enrolment.state import State, foreign_file, is_enrolled
 from devices.facts import Split
 from strategies.rounds.collect_once import Collected
@@ -145,7 +145,7 @@ def check_folders(options: RunOptions, population: Population) -> None:
         if folder is not None:
             _check_writable(option, folder)
     if options.state is not None and is_enrolled(options.state):
-        check_people(opened(options.state), population, f"--state {options.state}")
+        check_people(state_at(options.state), population, f"--state {options.state}")
     elif options.state is not None and options.state.is_dir() and any(options.state.iterdir()):
         found = foreign_file(options.state)
         if found is not None:

@@ -21,7 +21,7 @@ from strategies.stress.tallies import Tally
 STRIKING = {name: fault for name, fault in FAULTS.items() if fault.strike is not None}
 
 
-def let_loose(
+def run_attack(
     adversary: str,
     fault: str,
     folder: Path,

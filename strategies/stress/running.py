@@ -37,7 +37,7 @@ from strategies.stress.cost import tell_cost
 from strategies.stress.grids import UnguardedGrid
 from strategies.stress.options import StressOptions, StressResult, adversaries
 from strategies.stress.protections import PINNED, REAL, UnguardedApp
-from strategies.stress.registered import STRIKING, let_loose
+from strategies.stress.registered import STRIKING, run_attack
 from strategies.stress.registered import covered as is_covered
 from strategies.stress.repeating import PLAIN, attack
 from strategies.stress.tallies import Recovery, Tally, Truth, milestones
@@ -182,7 +182,7 @@ def _measure(
         else:
             with _home(case, population, query) as home:
                 key = _collector(case)
-                outcome = let_loose(case.adversary, case.fault, home, query, tally, asks=asks, collector=key)
+                outcome = run_attack(case.adversary, case.fault, home, query, tally, asks=asks, collector=key)
                 counted.update(outcome.answers)
             heard(asks)
 

@@ -46,7 +46,7 @@ def table_csv(rows: list[dict[str, Any]]) -> str:
     return text.getvalue()
 
 
-def write(result: StressResult, out: Path) -> Path:
+def write_stress(result: StressResult, out: Path) -> Path:
     """Write a result and return its folder.
 
     Raises:

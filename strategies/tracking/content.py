@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from strategies.results.folder import name_of, name_of_data
-from strategies.results.shown_nulls import verdict_of
+from strategies.results.shown_nulls import shown_verdict
 from strategies.setup.fingerprint import ldpsim_version
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import RunSetup
-from strategies.tracking.tracker import TrackedRun, flat
+from strategies.tracking.tracker import TrackedRun, dotted
 
 
-def described(setup: RunSetup) -> TrackedRun:
+def tracked_run(setup: RunSetup) -> TrackedRun:
     """Return a run as trackers show it, before anybody is asked.
 
     Personal options (folders, files, addresses, engine) are left out. A data set is named, without its path.
@@ -34,12 +34,12 @@ def described(setup: RunSetup) -> TrackedRun:
     tags = {"ldpsim_version": ldpsim_version(), "method": options.method, "dataset": data,
             "trust": setup.method.trust, "config_hash": setup.digest}  # fmt: skip
     name = name_of(method=options.method, dataset=people.name, digest=setup.digest, seed=options.seed)
-    return TrackedRun(name, flat(parameters), tags)
+    return TrackedRun(name, dotted(parameters), tags)
 
 
 def tags_of(record: Mapping[str, Any]) -> dict[str, str]:
     """Return the verdict's text, the status of each level of privacy, and the digest of the reports."""
-    verdict = verdict_of(record)
+    verdict = shown_verdict(record)
     return {
         **({} if verdict is None else {"verdict": verdict["text"], "standing": verdict["standing"]}),
         **{f"holds.{level}": entry["status"] for level, entry in record["privacy"]["holds"].items()},

@@ -34,7 +34,7 @@ class TargetError(ValueError):
 
     def __str__(self) -> str:
         text, why = self.args
-        return f"--track {shown(text)}: {why}"
+        return f"--track {without_password(text)}: {why}"
 
 
 def tracker_of(text: str) -> Tracker:
@@ -123,13 +123,13 @@ class Trackers:
                 getattr(tracker, name)(*given)
             except Exception as error:
                 del self._begun[text]
-                warn(f"--track {shown(text)}: {reason(error)}; the run goes on without it")
+                warn(f"--track {without_password(text)}: {reason(error)}; the run goes on without it")
 
 
-def shown(text: str) -> str:
+def without_password(text: str) -> str:
     """Return a target without the name and password that a URI may carry.
 
-    >>> shown("mlflow:https://me:secret@example.org/x")
+    >>> without_password("mlflow:https://me:secret@example.org/x")
     'mlflow:https://...@example.org/x'
     """
     return re.sub(r"//[^/@]*@", "//...@", text)
@@ -137,7 +137,7 @@ def shown(text: str) -> str:
 
 def reason(error: Exception) -> str:
     """Return an error of a client as one short line, without passwords."""
-    line = shown(" ".join(str(error).split())) or type(error).__name__
+    line = without_password(" ".join(str(error).split())) or type(error).__name__
     return line if len(line) <= 200 else f"{line[:200].rstrip()} ..."
 
 

@@ -71,7 +71,7 @@ class Tracker:
         raise NotImplementedError
 
 
-def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+def dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     """Return the entries of nested mappings as text, by dotted name.
 
     >>> flat({"seed": 0, "settings": {"lr": 0.1}})
@@ -80,7 +80,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):
-            found |= flat(value, f"{prefix}{name}.")
+            found |= dotted(value, f"{prefix}{name}.")
         else:
             found[f"{prefix}{name}"] = str(value)
     return found

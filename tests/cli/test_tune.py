@@ -9,7 +9,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from cli.main import app
-from strategies.runs.run import Scene
+from strategies.runs.run import RepeatContext
 
 SMALL = ["--clients", "60", "--set", "epochs=3", "--device", "cpu"]
 
@@ -29,7 +29,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     asked: list[int] = []
     ask = tuning.gather_reports
 
-    def counting(scene: Scene) -> object:
+    def counting(scene: RepeatContext) -> object:
         asked.append(len(asked))
         return ask(scene)
 

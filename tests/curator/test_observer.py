@@ -7,7 +7,7 @@ import torch
 
 from curator.graph import Graph
 from curator.learning.training import TrainingSettings, train
-from curator.observer import is_watched, tell, watched
+from curator.observer import is_watched, log_metric, watched
 
 HEARD = ("train_accuracy", "train_loss", "val_accuracy", "val_loss")
 
@@ -60,7 +60,7 @@ def test_only_the_block_is_watched_and_none_is_nobody() -> None:
     with watched(lambda name, value, step: heard.append(name)):
         with watched(None):
             assert not is_watched()
-            tell("inside", 1.0, 1)
-        tell("outside", 1.0, 1)
-    tell("after", 1.0, 1)
+            log_metric("inside", 1.0, 1)
+        log_metric("outside", 1.0, 1)
+    log_metric("after", 1.0, 1)
     assert heard == ["outside"] and not is_watched()

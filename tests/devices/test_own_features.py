@@ -15,7 +15,7 @@ from devices.data.population import Population, Record
 from devices.device import Device, Refusal, Report, unpack_report
 from devices.enrolment.state import State, enrol
 from devices.ledger.ledger import Ledger
-from devices.ledger.rows import counted
+from devices.ledger.rows import distinct_parts
 from devices.mechanisms import GRR, NeighbourhoodVote, OneBit, OwnFeaturesVote, RandomizedResponse
 from devices.mechanisms.base import Mechanism
 from devices.mechanisms.exact_loss import Loss
@@ -98,7 +98,7 @@ def test_the_ledger_has_both_attributes_and_one_report(state: State) -> None:
     ]  # fmt: skip
     assert len({part.fingerprint for part in row.parts}) == 1 and len({part.data_digest for part in row.parts}) == 2
     assert row.parts[0].report and not row.parts[1].report
-    assert [part.attribute for part in counted(row)] == ["adjacency"]
+    assert [part.attribute for part in distinct_parts(row)] == ["adjacency"]
 
 
 def test_every_later_question_about_either_is_refused(state: State) -> None:

@@ -18,7 +18,7 @@ from devices.enrolment.state import State
 from strategies.engines.collect import collect
 from strategies.engines.flower_job import Job, load_collected, load_failure
 from strategies.engines.grids import LocalGrid
-from strategies.flower_app.roster import collection_of, introduce, wait_for_nodes
+from strategies.flower_app.roster import introduce, strategy_of_nodes, wait_for_nodes
 from strategies.server_app import collect_on_grid, run_on_grid
 
 Ask = Callable[..., tuple[Question, ...]]
@@ -68,7 +68,7 @@ def test_nodes_say_who_they_are(enrolled: Enrolled) -> None:
 
 def test_devices_without_a_node_are_silent_and_of_two_nodes_one_is_asked(ask: Ask) -> None:
     known = {50: (1, False), 40: (1, False), 60: (0, False), 70: (9, False)}
-    strategy = collection_of(Job(ask(), 4, frozenset({0})), known)
+    strategy = strategy_of_nodes(Job(ask(), 4, frozenset({0})), known)
     assert list(strategy.nodes) == [60, 40, -1, -1]
     assert strategy.silent == {0, 2, 3}
     assert strategy.roster  # each node said which device it is: no other one may use the number

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from curator.methods.base import Budget, Question
 from curator.methods.federated.fedavg import FedAvgMLP
-from curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_for, printed_epsilon, updates_epsilon
+from curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_for, poisson_epsilon, updates_epsilon
 from curator.privacy.guarantee import Claim, Guarantee
 from curator.privacy.level import REPLACED, Level
 from curator.privacy.levels import by_attribute
@@ -92,7 +92,7 @@ class DPFedAvg(FedAvgMLP):
     def guarantee_after(self, people: int, rounds: int, multiplier: float) -> Guarantee:
         """Return the guarantee after the rounds that really ran."""
         asked = Rounds(**{**vars(self.asked(people)), "rounds": rounds})
-        holds, printed = central_epsilon(asked, multiplier), printed_epsilon(asked, multiplier)
+        holds, printed = central_epsilon(asked, multiplier), poisson_epsilon(asked, multiplier)
         figures = {"rounds": rounds, "people": people}
         if asked.sample == people:
             how = "all of them asked in every round: together one Gaussian mechanism, exactly"

@@ -28,7 +28,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from curator import options as o
-from curator.linear.pagerank import pagerank, walk_matrix
+from curator.linear.pagerank import personalized_pagerank, walk_matrix
 from curator.methods.base import Graph, Grid, require_reports
 from curator.methods.local.links import labelled_graph
 from curator.methods.local.public_graph import PublicGraphMethod, deviation_of
@@ -102,7 +102,7 @@ class PrivGE(PublicGraphMethod):
         """Personalised PageRank of the reports."""
         require_reports(reports, self.name)
         edges, adjacency = self.edges_of(public)
-        features = pagerank(walk_matrix(adjacency, self.r), self._entries(reports), self.alpha)
+        features = personalized_pagerank(walk_matrix(adjacency, self.r), self._entries(reports), self.alpha)
         return labelled_graph(features, edges, None, {"edges": edges.shape[1]}, reports, public)
 
     def train(

@@ -39,9 +39,9 @@ from curator.methods.parameters import parameter
 from curator.privacy.guarantee import Claim
 from curator.reports.reports import Reports
 from curator.setting_error import SettingError
-from curator.votes.affinity import first_people, without
+from curator.votes.affinity import first_people, without_people
 from curator.votes.design import MEASURES, all_classes, designed_widths
-from curator.votes.knowledge import Knowledge, affinity_of, batches_so_far, knowledge, posterior
+from curator.votes.knowledge import VoteEvidence, affinity_from_votes, batches_so_far, class_posterior, knowledge
 from curator.votes.own_words import OwnWords, model_for_accounts, own_words
 from curator.votes.rounds import people_of_batch
 from devices.array_types import DoubleArray, IntArray
@@ -154,14 +154,14 @@ class Vote(LocalMethod):
         if asked.all():
             return ()
         known, own = knowledge(earlier, public), own_words(public) if self.own_features else None
-        log_p, _ = posterior(known, split.labelled)
+        log_p, _ = class_posterior(known, split.labelled)
         first = self._first(split, facts, budget)
         if len(first) and not asked.any():
             rows = self._rows(public, known, np.exp(log_p), first, own)
             return (self._question(rows, facts, budget, collection, first, first=True),)
-        affinity = affinity_of(earlier, known) if len(first) and earlier is not None else None
+        affinity = affinity_from_votes(earlier, known) if len(first) and earlier is not None else None
         number = 0 if earlier is None else batches_so_far(earlier, split)
-        batches, left = self.batches_of(split, facts, budget), without(split, first)
+        batches, left = self.batches_of(split, facts, budget), without_people(split, first)
         folds, others = people_of_batch(left, log_p.max(axis=1), asked, batches=batches, number=number)
         made = []
         for some in (*folds, others):
@@ -282,7 +282,7 @@ class Vote(LocalMethod):
         return Question(Query(collection, ((Ask("adjacency", (vote,)),),)), people)
 
     def _rows(
-        self, public: PublicKnowledge, known: Knowledge, probability: DoubleArray, people: IntArray,
+        self, public: PublicKnowledge, known: VoteEvidence, probability: DoubleArray, people: IntArray,
         own: OwnWords | None,
     ) -> DoubleArray:  # fmt: skip
         """float64 (n, classes): the published table for these people; their own rows tell nothing of their labels."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from curator.attacks.report_views import BINS, flat, shown, views_of
+from curator.attacks.report_views import BINS, flattened, value_in_words, views_of
 
 
 def test_reports_of_every_form_are_plain_tuples() -> None:
-    assert flat(3) == flat(np.int64(3)) == flat(np.array(3)) == (3,)
-    assert flat(([1, (0, 1)], "a")) == (1, 0, 1, "a")
-    assert flat(np.array([[1.5, 0.0]])) == (1.5, 0.0) and flat({"b": 1, "a": 2}) == ("a", 2, "b", 1)
-    assert flat({1, 2}) == (frozenset({1, 2}),) and flat(np.array([True, False])) == (True, False)
-    assert flat(float("nan")) == ("nan",)
+    assert flattened(3) == flattened(np.int64(3)) == flattened(np.array(3)) == (3,)
+    assert flattened(([1, (0, 1)], "a")) == (1, 0, 1, "a")
+    assert flattened(np.array([[1.5, 0.0]])) == (1.5, 0.0) and flattened({"b": 1, "a": 2}) == ("a", 2, "b", 1)
+    assert flattened({1, 2}) == (frozenset({1, 2}),) and flattened(np.array([True, False])) == (True, False)
+    assert flattened(float("nan")) == ("nan",)
     with pytest.raises(ValueError, match="give --event"):
-        flat(bytearray(b"a"))
+        flattened(bytearray(b"a"))
 
 
 def test_a_coordinate_of_many_numbers_is_cut_at_its_quantiles() -> None:
@@ -35,4 +35,8 @@ def test_reports_of_different_lengths_are_seen_whole() -> None:
 
 
 def test_values_in_few_words() -> None:
-    assert shown((0, 1, True, 0.0)) == "0110" and shown(("a",)) == "'a'" and len(shown("b" * 99)) == 60
+    assert (
+        value_in_words((0, 1, True, 0.0)) == "0110"
+        and value_in_words(("a",)) == "'a'"
+        and len(value_in_words("b" * 99)) == 60
+    )

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from curator.defences import DEFENCES, defend, named
+from curator.defences import DEFENCES, defences_named, defend
 from devices.mechanisms import RandomizedResponse
 from tests.curator.defences.lies import a_graph, honest_rows, public, reports_of
 
 
 def test_names_are_read_in_one_order() -> None:
-    assert named("none") == () and named("all") == tuple(DEFENCES)
-    assert named("both-ends, weight") == named("weight,both-ends") == ("weight", "both-ends")
+    assert defences_named("none") == () and defences_named("all") == tuple(DEFENCES)
+    assert defences_named("both-ends, weight") == defences_named("weight,both-ends") == ("weight", "both-ends")
     for wrong, word in (("wieght", "weight"), ("all,weight", "stands alone"), ("", "there are")):
         with pytest.raises(ValueError, match=word):
-            named(wrong)
+            defences_named(wrong)
 
 
 def test_every_defence_says_what_it_does() -> None:
@@ -29,7 +29,7 @@ def test_an_honest_population_loses_nobody() -> None:
     n, epsilon = 2708, 3.0
     flip = RandomizedResponse.from_epsilon(epsilon, n=n).flip_probability
     reports = reports_of(honest_rows(a_graph(n, 4, 1), flip, 2), epsilon)
-    found = defend(named("all"), reports, public(n), 1e-3)
+    found = defend(defences_named("all"), reports, public(n), 1e-3)
     assert not found.flagged.any() and set(found.notes) == set(DEFENCES)
 
 
@@ -52,6 +52,6 @@ def test_colluders_go_before_they_can_frame_others() -> None:
     rows[: n // 5] = np.arange(n) % 4 == 0
     np.fill_diagonal(rows, False)
     alone = defend(("weight",), reports_of(rows, epsilon), public(n), 1e-3)
-    together = defend(named("duplicates,weight,disagreement"), reports_of(rows, epsilon), public(n), 1e-3)
+    together = defend(defences_named("duplicates,weight,disagreement"), reports_of(rows, epsilon), public(n), 1e-3)
     assert alone.flagged[n // 5 :].any()
     assert together.flagged[: n // 5].mean() > 0.95 and not together.flagged[n // 5 :].any()

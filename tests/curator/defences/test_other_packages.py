@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.defences import defend, named
+from curator.defences import defences_named, defend
 from curator.defences.degree import clip_degrees, implausible_degrees
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts
@@ -68,13 +68,13 @@ def asked(reports: Reports, *mechanisms: Mechanism) -> Reports:
 def test_rows_that_are_flipped_alike_are_judged_as_those_of_randomised_response() -> None:
     ours = reports_of(lying_rows(), EPSILON)
     theirs = asked(ours, FlippedBits(N))
-    found = defend(named("all"), theirs, public(N), 1e-3)
+    found = defend(defences_named("all"), theirs, public(N), 1e-3)
     assert np.flatnonzero(found.flagged).tolist() == list(range(15))
-    assert found.notes == defend(named("all"), ours, public(N), 1e-3).notes
+    assert found.notes == defend(defences_named("all"), ours, public(N), 1e-3).notes
 
 
 def test_rows_under_an_unknown_law_are_left_alone() -> None:
-    found = defend(named("all"), asked(reports_of(lying_rows(), EPSILON), Bits(N)), public(N), 1e-3)
+    found = defend(defences_named("all"), asked(reports_of(lying_rows(), EPSILON), Bits(N)), public(N), 1e-3)
     assert not found.flagged.any() and "not_used" in found.notes["weight"]
 
 
@@ -95,7 +95,7 @@ def test_features_of_which_nothing_is_stated_are_left_alone() -> None:
         name, attributes = "sums", frozenset({"features"})
 
     same = csr_array(np.ones((40, 3)))
-    found = defend(named("all"), features_of(Sums(), same, 40, 3), public(40), 1e-3)
+    found = defend(defences_named("all"), features_of(Sums(), same, 40, 3), public(40), 1e-3)
     assert not found.flagged.any() and "not_used" in found.notes["duplicates"]
 
     class KnownSums(Sums):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from curator.defences.tails import at_least, at_most, largest_noise, largest_sum
+from curator.defences.tails import at_least, largest_noise, largest_sum, probability_at_most
 from devices.mechanisms import discrete_laplace
 
 
@@ -22,7 +22,9 @@ def test_the_law_of_ones_is_that_of_every_single_outcome(true: int, false: int) 
         law[sum(bits)] += math.prod(c if b else 1 - c for b, c in zip(bits, chances, strict=True))
     for count in range(true + false + 2):
         assert at_least(count, true, false, hit, false_hit) == pytest.approx(law[count:].sum(), abs=1e-14)
-        assert at_most(count, true, false, hit, false_hit) == pytest.approx(law[: count + 1].sum(), abs=1e-14)
+        assert probability_at_most(count, true, false, hit, false_hit) == pytest.approx(
+            law[: count + 1].sum(), abs=1e-14
+        )
 
 
 @pytest.mark.parametrize("n", [2707, 100_000])

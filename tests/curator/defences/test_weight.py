@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from curator.defences.pair_counts import PairCounts
-from curator.defences.tails import at_least, at_most
+from curator.defences.tails import at_least, probability_at_most
 from curator.defences.weight import degree_ranges, excess_claims, outside, overweight
 from devices.mechanisms import Degree, RandomizedResponse, discrete_laplace
 from tests.curator.defences.lies import a_graph, honest_rows, public, reports_of
@@ -53,7 +53,7 @@ def test_the_bounds_are_those_of_the_exact_tail(level: float) -> None:
     for least, most in ((0, 0), (2, 4), (0, BITS)):
         for count, wrong in enumerate(_rejected(least, most, flip, level)):
             high = at_least(count, most, BITS - most, 1 - flip, flip) <= level / 2
-            assert wrong == (high or at_most(count, least, BITS - least, 1 - flip, flip) <= level / 2)
+            assert wrong == (high or probability_at_most(count, least, BITS - least, 1 - flip, flip) <= level / 2)
 
 
 @pytest.mark.parametrize("degree", [0, 2, 9])

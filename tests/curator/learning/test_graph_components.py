@@ -8,14 +8,14 @@ from scipy.sparse import csr_array
 
 from curator.evidence.labels import LabelEvidence, one_category
 from curator.learning.graph_components import graph_components, spectrum
-from curator.learning.node_evidence import ln_scores, rows_of
+from curator.learning.node_evidence import ln_scores, unit_rows
 from curator.linear.propagation import label_propagation, smoothed_rows
 
 N, D, CLASSES = 200, 30, 3
 RNG = np.random.Generator(np.random.PCG64(8))
 LABELS = RNG.integers(0, CLASSES, N)
 WORDS = (RNG.random((N, D)) < np.where(np.arange(D) % CLASSES == LABELS[:, None], 0.3, 0.1)).astype(np.float32)
-ROWS = rows_of(csr_array(WORDS), None)
+ROWS = unit_rows(csr_array(WORDS), None)
 TRAIN = np.arange(0, N, 2)
 TEST = np.arange(1, N, 2)
 PUBLIC = LabelEvidence(LABELS, CLASSES)

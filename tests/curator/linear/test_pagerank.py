@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.linear.pagerank import pagerank, walk_matrix
+from curator.linear.pagerank import personalized_pagerank, walk_matrix
 from curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix
 
 N, D = 50, 70
@@ -41,7 +41,7 @@ def pushed(adjacency: csr_array, column: np.ndarray, r: float, rmax: float) -> n
 @pytest.mark.parametrize("r", [0.1, 0.5])
 def test_it_is_the_backward_push_of_the_published_code(adjacency: csr_array, r: float) -> None:
     rows = np.random.default_rng(1).normal(size=(N, 3)).astype(np.float32)
-    found = pagerank(walk_matrix(adjacency, r), rows, ALPHA, tolerance=1e-7)
+    found = personalized_pagerank(walk_matrix(adjacency, r), rows, ALPHA, tolerance=1e-7)
     wanted = np.stack([pushed(adjacency, column, r, 1e-7) for column in rows.T.astype(np.float64)], axis=1)
     np.testing.assert_allclose(found, wanted, atol=2e-6)
 
@@ -53,7 +53,7 @@ def test_it_is_the_plain_sum(adjacency: csr_array, alpha: float) -> None:
     wanted, term = np.zeros((N, D)), alpha * rows.toarray().astype(np.float64)
     for _ in range(600):
         wanted, term = wanted + term, (1 - alpha) * (walk @ term)
-    found = pagerank(walk, rows, alpha)
+    found = personalized_pagerank(walk, rows, alpha)
     assert found.dtype == np.float32 and found.shape == (N, D)
     np.testing.assert_allclose(found, wanted, atol=1e-4)
     assert found[N - 1, N - 1] == pytest.approx(alpha)  # nobody is near

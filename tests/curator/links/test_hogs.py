@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from curator.linear import ones as sparse_ones
 from curator.links import hogs as hogs_topology
-from curator.links.hogs import ReportedBits, likely_links, pair_probability, posterior
+from curator.links.hogs import ReportedBits, edge_posterior, likely_links, pair_probability
 from curator.links.similarity import BitRows, Rows, public_rows
 
 
@@ -90,9 +90,9 @@ def test_a_search_in_parts_finds_the_same_edges(monkeypatch: pytest.MonkeyPatch)
 def test_posterior_reference_values() -> None:
     """privacy.md section 4: P for t = 0, 1, 2 ones of two."""
     exponents = np.array([-2, 0, 2], np.int8)
-    got = posterior(np.full(3, 0.3), exponents, float(np.exp(-2)))
+    got = edge_posterior(np.full(3, 0.3), exponents, float(np.exp(-2)))
     np.testing.assert_allclose(got, [0.007788424, 0.3, 0.959015062], atol=5e-10)
-    got = posterior(np.full(3, 0.5), exponents, float(np.exp(-1)))
+    got = edge_posterior(np.full(3, 0.5), exponents, float(np.exp(-1)))
     np.testing.assert_allclose(got, [0.119202922, 0.5, 0.880797078], atol=5e-10)
 
 
@@ -101,15 +101,15 @@ def test_posterior_is_the_papers_formula() -> None:
     cosine, p = rng.random(1000), 0.07
     for ones, yes, no in ((0, p * p, (1 - p) ** 2), (1, p * (1 - p), p * (1 - p)), (2, (1 - p) ** 2, p * p)):
         paper = yes * cosine / (yes * cosine + no * (1 - cosine))
-        got = posterior(cosine, np.full(1000, 2 * ones - 2, np.int8), p / (1 - p))
+        got = edge_posterior(cosine, np.full(1000, 2 * ones - 2, np.int8), p / (1 - p))
         np.testing.assert_allclose(got, paper, rtol=1e-12)
 
 
 def test_posterior_of_identical_and_of_disjoint_rows() -> None:
     exponents = np.array([-2, -1, 0, 1, 2], np.int8)
     for ratio in (1e-19, 0.5, 0.999):
-        assert np.array_equal(posterior(np.ones(5), exponents, ratio), np.ones(5))
-        assert np.array_equal(posterior(np.zeros(5), exponents, ratio), np.zeros(5))
+        assert np.array_equal(edge_posterior(np.ones(5), exponents, ratio), np.ones(5))
+        assert np.array_equal(edge_posterior(np.zeros(5), exponents, ratio), np.zeros(5))
 
 
 def test_a_pair_without_reports_is_never_an_edge() -> None:

@@ -7,8 +7,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from curator.nulls import links as module
-from curator.nulls.known import Known
-from curator.nulls.links import common_neighbours, features_alone, pagerank_of_pairs
+from curator.nulls.known import NullEvidence
+from curator.nulls.links import common_neighbours, features_of_links, pagerank_of_pairs
 from devices.facts import Split
 
 NOBODY = np.zeros(0, np.int64)
@@ -17,8 +17,8 @@ EDGES = np.array([[0, 0, 1, 2, 3], [1, 2, 2, 3, 4]])
 PAIRS = np.array([[0, 1, 0, 0], [1, 3, 3, 5]])
 
 
-def known(edges: np.ndarray | None = EDGES, features: object = None) -> Known:
-    return Known(2, np.full(6, -1), SPLIT, edges, features)
+def known(edges: np.ndarray | None = EDGES, features: object = None) -> NullEvidence:
+    return NullEvidence(2, np.full(6, -1), SPLIT, edges, features)
 
 
 def test_common_neighbours_by_hand() -> None:
@@ -45,9 +45,9 @@ def test_pagerank_solves_its_equation(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_features_alone_is_the_cosine_without_edges() -> None:
     rows = np.array([[1, 0], [2, 0.0], [0, 1], [0, 3], [1, 1], [0, 0]], np.float32)
-    found = features_alone(known(None, csr_array(rows)), PAIRS, 2, seed=0)
+    found = features_of_links(known(None, csr_array(rows)), PAIRS, 2, seed=0)
     assert found is not None and found[0] > 0.99 and found[1] < 0.01 and found[3] == 0
-    assert features_alone(known(), PAIRS, 2, seed=0) is None
+    assert features_of_links(known(), PAIRS, 2, seed=0) is None
 
 
 def test_the_better_one_on_validation_pairs_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,6 +57,6 @@ def test_the_better_one_on_validation_pairs_is_taken(monkeypatch: pytest.MonkeyP
         trained = module.train_links(rows, EDGES[:, :0], PAIRS, 2, settings=None, seed=0, device="cpu")  # type: ignore[arg-type]
         made = type(trained)(None, learned, 1, val_auc, 0.0)
         monkeypatch.setattr(module, "train_links", lambda *given, made=made, **more: made)
-        found = features_alone(known(EDGES, rows), PAIRS, 2, seed=0)
+        found = features_of_links(known(EDGES, rows), PAIRS, 2, seed=0)
         assert found is not None and (found.tolist() == learned.tolist()) == taken
         monkeypatch.undo()

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from curator.graph import Graph
 from curator.learning import training
-from curator.nulls.known import Known, known_from_graph
+from curator.nulls.known import NullEvidence, known_from_graph
 from curator.nulls.models import chance, features_alone, graph_alone
 from curator.owned import OwnedGraph
 from devices.facts import PublicFacts, Split
@@ -26,18 +26,18 @@ SPLIT = Split(*(np.sort(part) for part in (ORDER[:30], ORDER[30:45], ORDER[45:])
 NOBODY = np.zeros(0, np.int64)
 
 
-def known(split: Split = SPLIT, labels: np.ndarray = TRUTH, **changed: Any) -> Known:
+def known(split: Split = SPLIT, labels: np.ndarray = TRUTH, **changed: Any) -> NullEvidence:
     hidden = np.full(N, -1)
     hidden[split.labelled] = labels[split.labelled]
-    return Known(CLASSES, hidden, split, **{"edges": RING, "features": csr_array(WORDS), **changed})
+    return NullEvidence(CLASSES, hidden, split, **{"edges": RING, "features": csr_array(WORDS), **changed})
 
 
 def test_chance_is_the_largest_class_of_the_training_labels() -> None:
     labels = np.array([2, 1, 1, 2, 0, 0, 0])
     split = Split(np.array([0, 1, 2, 3]), np.array([4, 5, 6]), NOBODY)
-    assert chance(Known(3, labels, split)) == 1  # 1 and 2 are equally large
-    assert chance(Known(3, np.where(np.arange(7) < 4, -1, labels), split)) == 0  # no training label: validation
-    assert chance(Known(3, np.full(7, -1), split)) == 0
+    assert chance(NullEvidence(3, labels, split)) == 1  # 1 and 2 are equally large
+    assert chance(NullEvidence(3, np.where(np.arange(7) < 4, -1, labels), split)) == 0  # no training label: validation
+    assert chance(NullEvidence(3, np.full(7, -1), split)) == 0
 
 
 def test_labels_spread_over_the_known_edges_only() -> None:

@@ -3,11 +3,11 @@ from __future__ import annotations
 import numpy as np
 
 from curator.posterior.block_model import TOLERANCE, SparsePosterior, fit_block_model
-from curator.posterior.told import Told, told
+from curator.posterior.told import PosteriorEvidence, told
 from tests.curator.posterior.worlds import SPLIT, world
 
 
-def fitted(evidence: Told, **more: float) -> SparsePosterior:
+def fitted(evidence: PosteriorEvidence, **more: float) -> SparsePosterior:
     return fit_block_model(
         evidence.links, evidence.people.log_probability, evidence.own(evidence.train),
         evidence.class_estimates(evidence.train), evidence.scores, seed=0, **more,  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from curator.methods import find, table
 from curator.methods.base import Budget
-from curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_for, printed_epsilon, updates_epsilon
+from curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_for, poisson_epsilon, updates_epsilon
 from curator.privacy.levels import LEVELS
 from devices.facts import PublicFacts
 from devices.mechanisms import gaussian
@@ -29,7 +29,7 @@ def test_everybody_asked_is_one_gaussian_at_half_the_multiplier() -> None:
     assert ours <= accountant.get_epsilon(1e-3) + 1e-9
     assert ours == pytest.approx(accountant.get_epsilon(1e-3), rel=5e-3)
     # power: the usual figure, which forgets that a replaced device moves the mean twice as far, is far below
-    assert printed_epsilon(asked, 8.0) < 0.6 * ours
+    assert poisson_epsilon(asked, 8.0) < 0.6 * ours
 
 
 def test_drawn_devices_cost_what_dp_accounting_says() -> None:
@@ -40,7 +40,7 @@ def test_drawn_devices_cost_what_dp_accounting_says() -> None:
     assert central_epsilon(asked, 4.0) == pytest.approx(accountant.get_epsilon(1e-4), abs=2e-9)
     poisson = pld.PLDAccountant(value_discretization_interval=1e-3)
     poisson.compose(dp.PoissonSampledDpEvent(0.05, dp.GaussianDpEvent(4.0)), 20)
-    assert printed_epsilon(asked, 4.0) == pytest.approx(poisson.get_epsilon(1e-4), abs=2e-9)
+    assert poisson_epsilon(asked, 4.0) == pytest.approx(poisson.get_epsilon(1e-4), abs=2e-9)
     assert central_epsilon(asked, 4.0) < central_epsilon(Rounds(20, 1000, 1000, 1e-4), 4.0)
 
 
@@ -121,7 +121,7 @@ def test_drawn_devices_lose_at_least_what_the_worst_update_shows(rounds: int, ra
     assert found == pytest.approx(min(whole, twice.get_epsilon(1e-4)), abs=2e-9) and found > 1.5 * once.get_epsilon(
         1e-4
     )
-    assert printed_epsilon(asked, multiplier) < below  # power: add/remove, as it is usually printed, claims too little
+    assert poisson_epsilon(asked, multiplier) < below  # power: add/remove, as it is usually printed, claims too little
 
 
 def test_guarantees_say_who_is_protected_from_whom() -> None:

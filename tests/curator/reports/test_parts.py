@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from curator.methods import Question
-from curator.reports.parts import joined
+from curator.reports.parts import joined_reports
 from curator.reports.reports import Reports
 from devices.device import pack_parts
 from devices.facts import PublicFacts
@@ -75,7 +75,7 @@ def test_saved_parts_are_read_again_with_their_people(tmp_path: Path) -> None:
 def test_nobody_is_in_two_parts_for_one_attribute() -> None:
     parts = Reports.from_bytes(FACTS, _questions(), _answers()).parts
     with pytest.raises(ValueError, match="part 2 asks person 0 about adjacency again"):
-        joined([parts[0], parts[1], parts[1]])
+        joined_reports([parts[0], parts[1], parts[1]])
 
 
 def test_two_questions_of_one_part_ask_alike() -> None:

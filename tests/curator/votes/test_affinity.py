@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from curator.votes.affinity import LEAST_PEOPLE, first_people, learned_affinity, without
+from curator.votes.affinity import LEAST_PEOPLE, first_people, learned_affinity, without_people
 from devices.array_types import DoubleArray, IntArray
 from devices.facts import Split
 
@@ -57,7 +57,7 @@ def test_a_quarter_of_the_labelled_people_is_first_if_they_are_enough() -> None:
     split = Split(np.arange(0, 200), np.arange(200, 300), np.arange(300, 400))
     first = first_people(split, CLASSES, 4.0)
     assert len(first) == 75 and np.isin(first, split.labelled).all()
-    rest = without(split, first)
+    rest = without_people(split, first)
     assert len(rest.train) + len(rest.val) == 225 and not np.isin(first, rest.labelled).any()
     assert np.array_equal(rest.test, split.test)
     most = len(first) // LEAST_PEOPLE

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from devices.data.population import Population, Record
-from devices.data.records import Records, joined, records_of
+from devices.data.records import Records, records_by_column, records_of
 from devices.drawing import data_message, data_messages
 
 WHO = [range(12), [0], [4, 5, 6], [0, 3, 4, 11], [11, 2, 2], []]
@@ -28,7 +28,7 @@ def equal(found: Sequence[Record], wanted: Sequence[Record]) -> None:
 def test_records_of_any_people(population: Population, who: Sequence[int]) -> None:
     wanted = [population.record(person) for person in who]
     found = records_of(population, who)
-    for records in (found, joined(wanted)):
+    for records in (found, records_by_column(wanted)):
         equal(list(records), wanted)
         equal(records[1:3], wanted[1:3])
         equal(records[2:1], [])
@@ -36,7 +36,7 @@ def test_records_of_any_people(population: Population, who: Sequence[int]) -> No
         assert records.neighbour_counts.tolist() == [len(record.neighbours) for record in wanted]
         for attribute in ("adjacency", "features", "label"):
             assert data_messages(records, attribute) == [data_message(record, attribute) for record in wanted]
-    assert joined(found) is found
+    assert records_by_column(found) is found
 
 
 def test_people_who_follow_one_another_are_not_copied(population: Population) -> None:
@@ -64,5 +64,5 @@ def test_rows_that_overlap_or_run_out_of_the_array_are_refused(
 
 
 def test_no_record_at_all() -> None:
-    none = joined([])
+    none = records_by_column([])
     assert isinstance(none, Records) and len(none) == 0 and len(none.neighbours) == 0

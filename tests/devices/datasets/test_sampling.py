@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from devices.data.population import Population, build_population
 from devices.datasets import load
 from devices.datasets.generated import generate
-from devices.datasets.sampling import induced_sample, subset
+from devices.datasets.sampling import induced_population, induced_sample
 from devices.facts import Split
 
 
@@ -60,7 +60,7 @@ def test_the_start_is_drawn_in_proportion_to_the_degree() -> None:
 def test_far_denser_than_a_uniform_sample(data_dir: Path) -> None:
     cora = load("cora", data_dir=data_dir)
     sample = load("cora", data_dir=data_dir, clients=500, seed=0)
-    uniform = subset(cora, np.random.default_rng(0).permutation(len(cora))[:500])
+    uniform = induced_population(cora, np.random.default_rng(0).permutation(len(cora))[:500])
     assert len(_components(sample)) == 1
     assert sample.edges.shape[1] > 3 * uniform.edges.shape[1]
     assert sample.facts.classes == 7 and sample.facts.d == 1433
@@ -77,7 +77,7 @@ def test_components_by_size_when_one_is_not_enough() -> None:
 def test_induced_exactly() -> None:
     whole = generate(200, seed=5)
     nodes = np.arange(0, 200, 3)
-    part = subset(whole, nodes)
+    part = induced_population(whole, nodes)
     expected = {(int(a), int(b)) for a, b in whole.edges.T if a % 3 == 0 and b % 3 == 0}
     assert {(int(nodes[a]), int(nodes[b])) for a, b in part.edges.T} == expected
     for place, node in enumerate(nodes):
@@ -89,10 +89,10 @@ def test_induced_exactly() -> None:
 def test_own_split_follows_or_goes() -> None:
     whole = _of_edges(6, [(i, i + 1) for i in range(5)])
     object.__setattr__(whole, "own_split", Split(*(np.array(part) for part in ([0, 1], [2, 3], [4, 5]))))
-    part = subset(whole, np.array([1, 2, 5])).own_split
+    part = induced_population(whole, np.array([1, 2, 5])).own_split
     assert part is not None
     assert [part.train.tolist(), part.val.tolist(), part.test.tolist()] == [[0], [1], [2]]
-    assert subset(whole, np.array([1, 2])).own_split is None
+    assert induced_population(whole, np.array([1, 2])).own_split is None
 
 
 def test_no_edges_at_all() -> None:

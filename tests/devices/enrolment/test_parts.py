@@ -15,7 +15,7 @@ import pytest
 
 from devices.data.population import Population
 from devices.datasets.generated_v1 import generate
-from devices.enrolment.parts import Parts, ldpsim_home, people_of
+from devices.enrolment.parts import Parts, devices_of, ldpsim_home
 from devices.enrolment.state import SHARD, State, enrol, ledger_name
 from devices.ledger.counter import NONCE_BYTES, Entry
 from devices.ledger.rows import Head
@@ -35,15 +35,15 @@ def policy(people: Population) -> Policy:
 
 
 def test_the_last_shard_is_a_short_one() -> None:
-    assert people_of([0, 2], PEOPLE).tolist() == [*range(SHARD), *range(2 * SHARD, PEOPLE)]
+    assert devices_of([0, 2], PEOPLE).tolist() == [*range(SHARD), *range(2 * SHARD, PEOPLE)]
 
 
 def test_shards_have_the_secrets_and_records_of_one_common_folder(
     tmp_path: Path, people: Population, policy: Policy
 ) -> None:
     common, parts = enrol(tmp_path / "all", people, policy, seed=4), Parts("id", tmp_path)
-    parts.enrol(people.only(people_of([2], PEOPLE)), policy, [2], seed=4)
-    parts.enrol(people.only(people_of([0, 2], PEOPLE)), policy, [0, 2], seed=4)
+    parts.enrol(people.only(devices_of([2], PEOPLE)), policy, [2], seed=4)
+    parts.enrol(people.only(devices_of([0, 2], PEOPLE)), policy, [0, 2], seed=4)
     assert {shard: part.name for shard, part in parts.folders().items()} == {0: "part-1", 2: "part-0"}
     assert parts.folder(1) is None
     part = State(tmp_path / "shards" / "id" / "part-1")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from devices.datasets.generated_v1 import generate
-from devices.enrolment.placement import Place, PlacedState, enrol_elsewhere, is_placed, opened
+from devices.enrolment.placement import Place, PlacedState, enrol_elsewhere, is_placed, state_at
 from devices.enrolment.state import State, enrol
 from devices.ledger.ledger import LedgerDamaged
 from devices.policy.policy import policy_for
@@ -19,7 +19,7 @@ def test_a_placed_folder_has_no_secret_and_no_ledger_and_keeps_places(tmp_path: 
     assert {path.name for path in state.folder.iterdir()} == {"enrolment.json", "population", "shards.json"}
     assert (state.seed, list(state.shards), state.places()) == (7, [0], {})
     state.write_places({0: Place("one", 3, known=False)})
-    again = opened(tmp_path / "state")
+    again = state_at(tmp_path / "state")
     assert isinstance(again, PlacedState) and again.places() == {0: Place("one", 3, known=False)}
     assert again.devices_id == state.devices_id and again.open_collection("a", "1") == "1"
     with pytest.raises(LedgerDamaged, match="on other machines"):
@@ -50,7 +50,7 @@ def test_an_enrolment_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
         (tmp_path / "enrolment.json").write_text(content)
         assert not is_placed(tmp_path)
         with pytest.raises(ValueError, match="holds no enrolled devices|by a version that this one does not read"):
-            opened(tmp_path)
+            state_at(tmp_path)
 
 
 def test_a_folder_is_of_one_kind(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_folder_is_of_one_kind(tmp_path: Path) -> None:
     elsewhere = enrol_elsewhere(tmp_path / "there", people, policy, seed=None)
     assert elsewhere.seed is None and not elsewhere.head["simulation_seeded"]
     assert [is_placed(tmp_path / name) for name in ("here", "there", "nowhere")] == [False, True, False]
-    assert not isinstance(opened(tmp_path / "here"), PlacedState)
+    assert not isinstance(state_at(tmp_path / "here"), PlacedState)
     with pytest.raises(ValueError, match="its devices live in this folder"):
         PlacedState(tmp_path / "here")
     with pytest.raises(ValueError, match="its devices live on the machines of a Ray cluster"):

@@ -12,7 +12,7 @@ import pytest
 from devices.array_types import FloatArray
 from devices.data.population import Record
 from devices.federated.batched_steps import Stack
-from devices.federated.local_steps import Inputs, class_of, scaled
+from devices.federated.local_steps import Inputs, class_of, scaled_record
 from devices.network import Shape, softmax
 from devices.training_task import Task
 
@@ -117,6 +117,6 @@ def test_a_device_gets_the_same_bits_whoever_is_in_its_batch(most: int, dtype: t
 def test_columns_outside_are_left_out_before_the_scaling(scaling: str, expected: list[float]) -> None:
     record = Record(np.array([-1, 2, 5, 12], np.int32), np.array([9, 3, 4, 9], np.float32), np.zeros(0, np.int32), 7)
     task = Task("c", "own", d=12, hidden=5, classes=3, lr=0.3, steps=4, scaling=scaling)
-    columns, values = scaled(record, task, np.dtype(np.float64))
+    columns, values = scaled_record(record, task, np.dtype(np.float64))
     assert columns.tolist() == [2, 5] and np.allclose(values, expected)
     assert class_of(record, task) == 0

@@ -82,7 +82,7 @@ def test_reading_the_version_keeps_the_log_of_a_ledger_that_is_open_here(tmp_pat
 
 def test_the_devices_that_answered_in_a_collection_are_counted_once(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "ledger")
-    assert schema.answered(ledger.path, "first") == 0
+    assert schema.count_answered(ledger.path, "first") == 0
     for device, collection in ((3, "first"), (3, "first"), (4, "first"), (5, "second")):
         with ledger.transaction():
             head, spent = ledger.training(device, seal_key=bytes(32))
@@ -92,14 +92,14 @@ def test_the_devices_that_answered_in_a_collection_are_counted_once(tmp_path: Pa
             )  # fmt: skip
             ledger.enter(answer, after=head, seal_key=bytes(32))
     before = sorted(path.name for path in tmp_path.iterdir())
-    counts = {collection: schema.answered(ledger.path, collection) for collection in ("first", "second", "third")}
+    counts = {collection: schema.count_answered(ledger.path, collection) for collection in ("first", "second", "third")}
     assert counts == {"first": 2, "second": 1, "third": 0}
     assert sorted(path.name for path in tmp_path.iterdir()) == before
     ledger.close()
     (tmp_path / "text").write_text("no ledger" * 100)
     for name in ("text", "missing"):
         with pytest.raises(LedgerDamaged, match=f"{name} cannot be read"):
-            schema.answered(tmp_path / name, "first")
+            schema.count_answered(tmp_path / name, "first")
     assert not (tmp_path / "missing").exists()
 
 

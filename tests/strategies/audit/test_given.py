@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from strategies.audit.given import domain_of, named, takes_rng
+from strategies.audit.given import callable_named, domain_of, takes_rng
 
 
 @pytest.mark.parametrize(("text", "values"), [
@@ -33,9 +33,9 @@ def test_modules_of_the_current_folder(tmp_path: Path, monkeypatch: pytest.Monke
         "NOTHING = 1\ndef f(value): ...\ndef g(value, rng): ...\ndef values(): yield from 'ab'\n"
     )
     Path("given_broken.py").write_text("1 / 0\n")
-    assert not takes_rng(named("given_here:f")) and takes_rng(named("given_here:g"))
+    assert not takes_rng(callable_named("given_here:f")) and takes_rng(callable_named("given_here:g"))
     assert domain_of("given_here:values") == ["a", "b"]
     for text, said in (("given_here:h", "has no h"), ("given_here:NOTHING", "not callable"), ("a b", "the form is"),
                        ("given_broken:f", "importing given_broken raised ZeroDivisionError")):  # fmt: skip
         with pytest.raises(ValueError, match=said):
-            named(text)
+            callable_named(text)

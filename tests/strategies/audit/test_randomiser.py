@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from strategies.audit.randomiser import MOST_VALUES, RandomiserOptions, audit_named, sampled, seeded
+from strategies.audit.randomiser import MOST_VALUES, RandomiserOptions, audit_named, sampled
+from strategies.seeded import seeded
 
 CODE = """
 import math, random

@@ -23,7 +23,7 @@ from devices.client_app import release_states
 from devices.data.population import Population
 from devices.data.splits import make_split
 from devices.datasets.generated_v1 import generate
-from devices.enrolment.parts import people_of
+from devices.enrolment.parts import devices_of
 from devices.enrolment.placement import PlacedState, enrol_elsewhere
 from devices.enrolment.state import SHARD, State, enrol, ledger_name
 from devices.fleet import BATCH
@@ -414,7 +414,7 @@ def test_a_copied_part_of_a_node_gives_no_second_answer(tmp_path: Path) -> None:
             start()
         copy.rename(tmp_path / "old")
         asked = ask(start(), first)
-        here = people_of(State(part).shards, MANY)
+        here = devices_of(State(part).shards, MANY)
         others = ask(start(), second)
         assert asked.reported == MANY and others.refused == {"REPORT_COLLECTED": MANY}
         shutil.rmtree(part)

@@ -10,10 +10,10 @@ from devices.facts import PublicFacts
 from devices.mechanisms import RandomizedResponse
 from strategies.estimate.asked import (
     few_people,
-    halves,
     largest_question,
     ones_reported,
     questions_on_paper,
+    random_split,
     trials_drawn,
 )
 
@@ -31,7 +31,7 @@ def test_questions_on_paper_are_the_ones_that_are_asked(method: str) -> None:
     n, kind = 900, find(method)
     facts = PublicFacts(n=n, d=40, classes=4)
     budget = Budget(public_features=kind.public_features)
-    asked = kind().questions(facts, halves(n), budget, "x")
+    asked = kind().questions(facts, random_split(n), budget, "x")
     paper = questions_on_paper(kind(), facts, budget)
     assert len(paper) == len(asked)
     for made, question in zip(paper, asked, strict=True):

@@ -7,14 +7,14 @@ from types import SimpleNamespace
 import pytest
 
 from strategies.estimate import machine
-from strategies.estimate.machine import calibration, described, memory_bytes
+from strategies.estimate.machine import calibration, machine_in_words, memory_bytes
 
 
 def test_the_machine_is_described_and_its_speed_is_measured_within_a_second() -> None:
     started = time.process_time()
     assert 0 < calibration() < 1
     assert time.process_time() - started < 2
-    assert memory_bytes() > 1 << 27 and "cores" in described()
+    assert memory_bytes() > 1 << 27 and "cores" in machine_in_words()
 
 
 def test_the_memory_is_that_of_the_container_where_it_is_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,7 +27,7 @@ def test_the_memory_is_that_of_the_container_where_it_is_less(tmp_path: Path, mo
     for said, wanted in (("max\n", 3 << 30), (f"{2 << 30}\n", 2 << 30), (f"{4 << 30}\n", 3 << 30)):
         limit.write_text(said)
         assert memory_bytes() == wanted
-    assert described() == "arm, 6 cores, 3 GiB"
+    assert machine_in_words() == "arm, 6 cores, 3 GiB"
 
 
 def test_other_work_on_the_machine_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

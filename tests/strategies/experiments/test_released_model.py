@@ -16,7 +16,7 @@ from strategies.experiments.released_model import (
     _run,
     altered,
     audit_released,
-    choose_targets,
+    draw_targets,
     parts_of_node,
 )
 from strategies.people.owned_graph import sparse_features
@@ -50,7 +50,7 @@ def test_a_network_that_never_saw_a_value_publishes_the_same() -> None:
 def test_a_coin_changes_its_own_target_alone() -> None:
     people = datasets.load("generated", clients=120)
     split = set_up(RAW, population=people).repeats[0].split
-    targets = choose_targets(people, split, 3)
+    targets = draw_targets(people, split, 3)
     true = {level: np.ones(len(targets.people[level]), bool) for level in LEVELS}
     assert altered(people, targets, true).digest == people.digest
     ends = np.concatenate([targets.people[level] for level in LEVELS] + [targets.ends])
@@ -85,7 +85,7 @@ def test_what_is_public_stays_if_the_rest_of_a_person_has_a_bound() -> None:
         found[name] = parts_of_node(run_of(setup.method).guarantee_before(setup, setup.repeats[0].split))
     assert found == {"hogs": ("vector",), "raw": ("label", "vector"), "rgnn": ("label", "vector")}
     split = setup.repeats[0].split
-    targets = choose_targets(people, split, 0)
+    targets = draw_targets(people, split, 0)
     coins = {level: np.zeros(len(targets.people[level]), bool) for level in LEVELS}
     kept = altered(people, targets, coins, found["hogs"])
     who = targets.people["node"]

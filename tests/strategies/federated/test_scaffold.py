@@ -21,7 +21,7 @@ from devices.data.population import Population
 from devices.datasets.generated_v1 import generate
 from devices.device import Refusal
 from devices.enrolment.state import State, enrol
-from devices.federated.control_variate import size_of
+from devices.federated.control_variate import variate_size
 from devices.federated.wire import WEIGHTS, read_sender, round_content, weights_record
 from devices.network import softmax
 from devices.policy.policy import policy_for_training
@@ -164,15 +164,15 @@ def test_an_answer_depends_on_the_question_alone_and_is_one_release(people: Popu
     """A round that is asked again gets the same bytes; weights and control variate are one entry of the ledger."""
     state = enrolled(tmp_path / "state", people, TASK)
     grid = LocalGrid(state.folder, PEOPLE)
-    own = np.linspace(0, 1, size_of(TASK), dtype=np.float32).tobytes()
+    own = np.linspace(0, 1, variate_size(TASK), dtype=np.float32).tobytes()
     replies = [next(iter(grid.send_and_receive([asked(TASK, own=given)]))) for given in (own, b"", own, b"")]
     parts = [(reply.content["arrays"][WEIGHTS].numpy().tobytes(), read_sender(reply)) for reply in replies]  # type: ignore[call-overload]
     assert parts[0] == parts[2] != parts[1] == parts[3]
     rows = state.ledger(0).answers(0)
     assert len(rows) == 4 and rows[0].fingerprint == rows[2].fingerprint != rows[1].fingerprint
     sent = parts[0][1]
-    assert sent is not None and sent[1] is not None and len(sent[1]) == 4 * size_of(TASK)
-    assert rows[0].size == 4 * (TASK.shape.size + size_of(TASK)) and rows[0].scope == ("features", "label")
+    assert sent is not None and sent[1] is not None and len(sent[1]) == 4 * variate_size(TASK)
+    assert rows[0].size == 4 * (TASK.shape.size + variate_size(TASK)) and rows[0].scope == ("features", "label")
 
 
 @pytest.mark.parametrize("wrong", ["short", "not a number", "variate", "dtype", "evaluate", "noise", "neighbours"])
@@ -181,7 +181,7 @@ def test_a_control_variate_goes_with_an_update_in_clear_alone(people: Population
     noise = GaussianUpdate.from_epsilon(2.0, clip=0.5, delta=1e-3) if wrong == "noise" else None
     task = replace(TASK, noise=noise, sees="ego" if wrong == "neighbours" else "own")
     state = enrolled(tmp_path / "state", people, task)
-    given = np.zeros(size_of(task), np.float32)
+    given = np.zeros(variate_size(task), np.float32)
     control = np.zeros(task.shape.size + (wrong == "variate"), np.float64 if wrong == "dtype" else np.float32)
     if wrong == "not a number":
         given[3] = np.nan

@@ -33,9 +33,10 @@ from devices.training_task import Task
 from strategies.engines.grids import LocalGrid
 from strategies.federated.fedavg import EVERYBODY
 from strategies.federated.making import TrainingPlan, strategy_for
-from strategies.rounds.flower_rounds import run_rounds, seeded
+from strategies.rounds.flower_rounds import run_rounds
 from strategies.rounds.server_state import restore_state, state_of
 from strategies.rounds.training_grid import TrainingGrid, draw_nodes
+from strategies.seeded import seeded
 
 PEOPLE, ROUNDS = 12, 4
 Make = Callable[[], Strategy]

@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from devices.data.population import WrongFeature
-from strategies.importing.scaling import scaled
+from strategies.importing.scaling import rescaled
 
 TABLE = np.array([[0.0, -2.0, 5.0], [4.0, 2.0, 5.0], [1.0, 0.0, 5.0]])
 
@@ -20,7 +20,7 @@ def _arrays(table: np.ndarray) -> dict[str, Any]:
 
 
 def _scaled(table: np.ndarray, scale: str, low: float = 0.0, high: float = 1.0) -> np.ndarray:
-    found = scaled("g.csv", _arrays(table), scale, low, high)
+    found = rescaled("g.csv", _arrays(table), scale, low, high)
     return csr_array((found["values"], found["indices"], found["indptr"]), shape=table.shape).toarray()
 
 
@@ -31,7 +31,7 @@ def test_minmax_counts_zeros_and_makes_a_constant_zero() -> None:
 def test_minmax_stays_sparse_where_every_smallest_value_is_0() -> None:
     table = np.array([[0.0, 3.0], [2.0, 0.0], [4.0, 0.0]])
     np.testing.assert_allclose(_scaled(table, "minmax"), [[0, 1], [0.5, 0], [1, 0]])
-    assert len(scaled("g.csv", _arrays(table), "minmax", 0, 1)["values"]) == 3
+    assert len(rescaled("g.csv", _arrays(table), "minmax", 0, 1)["values"]) == 3
 
 
 def test_clip_and_binary_change_each_value_alone() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from devices.data.population import Population
 from strategies.liars.attacks import ATTACKS
-from strategies.liars.plan import LyingPlan, choose_targets, draw, seed_of
+from strategies.liars.plan import LyingPlan, choose_targets, draw_liars, seed_of
 
 
 def plan(population: Population, **given: object) -> LyingPlan:
@@ -18,11 +18,11 @@ def plan(population: Population, **given: object) -> LyingPlan:
 
 
 def test_liars_are_nested() -> None:
-    few, many = draw(200, 0.05, 7), draw(200, 0.2, 7)
+    few, many = draw_liars(200, 0.05, 7), draw_liars(200, 0.2, 7)
     assert len(few) == 10 and len(many) == 40
     assert set(few) < set(many)
-    assert set(draw(200, 0.2, 8)) != set(many)
-    assert len(draw(200, 0.0, 7)) == 0
+    assert set(draw_liars(200, 0.2, 8)) != set(many)
+    assert len(draw_liars(200, 0.0, 7)) == 0
 
 
 def test_chosen_people_are_honest_test_people() -> None:

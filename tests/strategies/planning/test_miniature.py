@@ -8,7 +8,7 @@ import pytest
 
 from devices import datasets
 from strategies.estimate.graph_facts import GraphFacts
-from strategies.planning.miniature import bit_epsilon, kept_noise, make, of_a_bit, size_of, with_kept_noise
+from strategies.planning.miniature import bit_epsilon, kept_noise, make, miniature_size, of_a_bit, with_kept_noise
 from strategies.planning.on_paper import OnPaper
 from strategies.setup.options import RunOptions
 
@@ -57,8 +57,8 @@ def test_other_reports_keep_their_budget(method: str) -> None:
 
 def test_a_file_has_the_made_up_people(tmp_path: Path) -> None:
     few = replace(FACTS, n=300)
-    first, second = make(few, tmp_path, people=size_of(few), repeats=2)
+    first, second = make(few, tmp_path, people=miniature_size(few), repeats=2)
     people = datasets.load(str(first))
-    assert len(people) == size_of(few) == 300 and people.facts.classes == few.classes
+    assert len(people) == miniature_size(few) == 300 and people.facts.classes == few.classes
     assert people.digest != datasets.load(str(second)).digest
-    assert size_of(replace(FACTS, classes=40)) == 1600
+    assert miniature_size(replace(FACTS, classes=40)) == 1600

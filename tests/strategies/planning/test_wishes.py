@@ -59,7 +59,7 @@ def test_a_level_about_which_nothing_is_asked_loses_nothing() -> None:
 
 
 def test_the_choice_is_the_likeliest_or_with_a_target_the_least_loss() -> None:
-    rows = [row("rr", 4.0, 0.6), row("vote", 2.0, 0.55), row("hogs", 8.0, 0.9).but("too slow")]
+    rows = [row("rr", 4.0, 0.6), row("vote", 2.0, 0.55), row("hogs", 8.0, 0.9).with_reasons("too slow")]
     best, why = chosen(rows, Wishes(), NOTHING)
     assert best is rows[0] and "simulated, not measured on your people" in why
     assert "likely 60 %, 55 to 65" in why
@@ -71,7 +71,7 @@ def test_the_choice_is_the_likeliest_or_with_a_target_the_least_loss() -> None:
 
 
 def test_no_choice_names_the_nearest_and_what_asking_nobody_gives() -> None:
-    rows = [row("rr", 4.0, 0.6).but("a", "b"), row("vote", 2.0, 0.5).but("too large")]
+    rows = [row("rr", 4.0, 0.6).with_reasons("a", "b"), row("vote", 2.0, 0.5).with_reasons("too large")]
     assert chosen(rows, Wishes(), NOTHING) == (
         None,
         "none, because no method meets every wish; the nearest is vote: too large. Asking nobody gives 25 % (chance)",

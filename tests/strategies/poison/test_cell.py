@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from strategies.poison import cell as cells_module
-from strategies.poison.cell import liars_of, run_cell, set_up_cell, targets_of, unpacked
+from strategies.poison.cell import liars_of, run_poison_cell, set_up_cell, targets_of, unpacked_classes
 from strategies.poison.options import PoisonCell
 from strategies.runs import set_up as set_up_module
 from strategies.runs.simulate import simulate
@@ -24,29 +24,29 @@ def test_share_0_is_the_run(cells: Cells, method: str) -> None:
     settings = {"rounds": "2"} if method == "fedavg-mlp" else {"epochs": "3"}
     cell = cells(method, run={"settings": settings})["none", "", 0.0]
     run = simulate(replace(cell.options, out=None, nulls=False), keep_graph=False)
-    assert run_cell(cell)["reports_sha256"] == run.record["devices"]["reports_sha256"]
+    assert run_poison_cell(cell)["reports_sha256"] == run.record["devices"]["reports_sha256"]
 
 
 def test_silence_is_a_dropout_of_the_same_devices(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
     cell = cells()["silent", "", 0.2]
-    found = run_cell(cell)
+    found = run_poison_cell(cell)
     liars = frozenset(liars_of(cell, 60).tolist())
     assert len(liars) == 12
     monkeypatch.setattr(set_up_module, "silent_devices", lambda *_: liars)
     run = simulate(replace(cell.options, dropout=0.2, out=None), keep_graph=False)
     assert found["reports_sha256"] == run.record["devices"]["reports_sha256"]
-    assert unpacked(found["predictions"]).tolist() == _predictions(cell, liars).tolist()
+    assert unpacked_classes(found["predictions"]).tolist() == _predictions(cell, liars).tolist()
 
 
 def _predictions(cell: PoisonCell, silent: frozenset[int]) -> np.ndarray:
-    return unpacked(run_cell(cell)["predictions"])
+    return unpacked_classes(run_poison_cell(cell)["predictions"])
 
 
 def test_a_defence_names_whom_it_flagged(cells: Cells) -> None:
     cell = cells(attacks=("all-ones",))["all-ones", "response", 0.2]
-    assert run_cell(cell)["flagged"] is None
+    assert run_poison_cell(cell)["flagged"] is None
     guarded = replace(cell, options=replace(cell.options, defence="weight"), defence="weight")
-    assert run_cell(guarded)["flagged"] == liars_of(cell, 60).tolist()
+    assert run_poison_cell(guarded)["flagged"] == liars_of(cell, 60).tolist()
 
 
 def test_chosen_people_are_honest_at_every_share(cells: Cells) -> None:
@@ -59,16 +59,16 @@ def test_chosen_people_are_honest_at_every_share(cells: Cells) -> None:
 
 def test_measures(cells: Cells) -> None:
     found = cells(attacks=("fakes", "extreme-bit"))
-    clean, lied = run_cell(found["none", "", 0.0]), run_cell(found["fakes", "response", 0.2])
+    clean, lied = run_poison_cell(found["none", "", 0.0]), run_poison_cell(found["fakes", "response", 0.2])
     assert set(clean["edges"]) == {"0", "0.2"} and set(lied["edges"]) == {"0.2"}
     assert lied["reports"]["both_ends"]["liars"] == 12
     assert "both_ends" not in clean["reports"]
     assert lied["reports"]["bits"]["liars"] == 0  # the attack is about rows
-    assert run_cell(found["extreme-bit", "input", 0.2])["reports"]["bits"]["liars"] == 12
+    assert run_poison_cell(found["extreme-bit", "input", 0.2])["reports"]["bits"]["liars"] == 12
 
 
 def test_liars_who_hide_claim_nobody(cells: Cells) -> None:
-    found = run_cell(cells(attacks=("fakes",), goal="hide")["fakes", "response", 0.2])
+    found = run_poison_cell(cells(attacks=("fakes",), goal="hide")["fakes", "response", 0.2])
     assert found["reports"]["both_ends"]["claims"] == found["reports"]["both_ends"]["found"] == 0
     assert found["edges"]["0.2"]["true_lost"] == found["edges"]["0.2"]["true"] > 0
 
@@ -82,7 +82,7 @@ def test_nobodys_accuracy_is_a_mistake(cells: Cells, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(cells_module, "run_of", lambda _: Silent())
     with pytest.raises(ValueError, match="publishes no class of each person"):
-        run_cell(cell)
+        run_poison_cell(cell)
 
 
 def test_honest_reports_are_kept_for_the_latest_devices_alone(cells: Cells) -> None:

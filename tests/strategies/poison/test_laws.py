@@ -17,12 +17,12 @@ from devices.noise import NoiseStream, derive_key
 from devices.query import Ask, Query
 from strategies.liars.app import LyingApp
 from strategies.liars.attacks import ATTACKS
-from strategies.liars.plan import LyingPlan, draw
-from strategies.poison.laws import _expected_labels, at_most, laws_of, report_measures
+from strategies.liars.plan import LyingPlan, draw_liars
+from strategies.poison.laws import _expected_labels, laws_of, rare_events, report_measures
 
 N, M = 200, 40
 PEOPLE = generate(N, seed=3)
-LIARS = draw(N, M / N, 1)
+LIARS = draw_liars(N, M / N, 1)
 
 
 def plan(attack: str, lie: str) -> LyingPlan:
@@ -128,9 +128,9 @@ def _without_answers(people: Population) -> Reports:
 
 
 def test_rare_events_have_a_largest_number() -> None:
-    assert at_most("false alarms", 0, 1e-3)["passed"]
-    assert at_most("false alarms", 1, 1e-3)["passed"]
-    assert not at_most("false alarms", 3, 1e-3)["passed"]
+    assert rare_events("false alarms", 0, 1e-3)["passed"]
+    assert rare_events("false alarms", 1, 1e-3)["passed"]
+    assert not rare_events("false alarms", 3, 1e-3)["passed"]
 
 
 def test_expectation_and_deviation_of_each_law() -> None:
@@ -160,7 +160,7 @@ def test_expectation_and_deviation_of_each_law() -> None:
 
 
 def test_a_count_below_its_mean_is_as_it_should_be() -> None:
-    assert at_most("rare", 0, 100.0)["passed"] and at_most("rare", 161, 100.0)["passed"]
-    assert not at_most("rare", 162, 100.0)["passed"]
-    assert at_most("rare", 1, 0.0)["passed"] and not at_most("rare", 2, 0.0)["passed"]
-    assert at_most("rare", 1, 4.0)["sd"] == 2.0
+    assert rare_events("rare", 0, 100.0)["passed"] and rare_events("rare", 161, 100.0)["passed"]
+    assert not rare_events("rare", 162, 100.0)["passed"]
+    assert rare_events("rare", 1, 0.0)["passed"] and not rare_events("rare", 2, 0.0)["passed"]
+    assert rare_events("rare", 1, 4.0)["sd"] == 2.0

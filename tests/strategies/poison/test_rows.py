@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from strategies.poison.cell import liars_of, packed, set_up_cell
+from strategies.poison.cell import liars_of, packed_classes, set_up_cell
 from strategies.poison.options import PoisonCell, PoisonOptions
-from strategies.poison.rows import breakdown, kind_of, rows_of
+from strategies.poison.rows import breakdown, kind_of, poison_rows
 from strategies.poison.running import all_cells
 
 
 def result(cell: PoisonCell, predictions: np.ndarray, **more: Any) -> dict[str, Any]:
-    return {"cell": cell.name, "predictions": packed(predictions), "flagged": None, "nulls": {}, **more}
+    return {"cell": cell.name, "predictions": packed_classes(predictions), "flagged": None, "nulls": {}, **more}
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def made(asked: Callable[..., PoisonOptions]) -> tuple[list[PoisonCell], dict[st
 
 def test_rows(made: tuple[list[PoisonCell], dict[str, Any]]) -> None:
     cells, results = made
-    rows = {(row["attack"], row["lie"]): row for row in rows_of(cells, results)}
+    rows = {(row["attack"], row["lie"]): row for row in poison_rows(cells, results)}
     assert set(rows) == {("none", ""), ("silent", ""), ("copy", "input"), ("copy", "response")}
     setup, response = set_up_cell(cells[0]), rows["copy", "response"]
     labels, liars = setup.population.labels, liars_of(cells[-1], 60)
@@ -55,7 +55,7 @@ def test_rows(made: tuple[list[PoisonCell], dict[str, Any]]) -> None:
 def test_cells_without_a_result_have_no_row(made: tuple[list[PoisonCell], dict[str, Any]]) -> None:
     cells, results = made
     some = {name: found for name, found in results.items() if "copy" not in name}
-    assert [row["attack"] for row in rows_of(cells, some)] == ["none", "silent"]
+    assert [row["attack"] for row in poison_rows(cells, some)] == ["none", "silent"]
 
 
 def row(**given: Any) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def test_a_defence_is_compared_with_the_same_lies(asked: Callable[..., PoisonOpt
     wrong = np.where(np.arange(len(labels)) % 2, labels, (labels + 1) % 5)
     broken = {cell.name: cell.attack == "fakes" and cell.defence == "none" for cell in cells}
     results = {cell.name: result(cell, wrong if broken[cell.name] else labels) for cell in cells}
-    rows = {(row["attack"], row["defence"]): row for row in rows_of(cells, results)}
+    rows = {(row["attack"], row["defence"]): row for row in poison_rows(cells, results)}
     assert rows["fakes", "none"]["vs_undefended"] is None and rows["none", "weight"]["vs_undefended"] == 0
     gained = rows["fakes", "weight"]["vs_undefended"]
     assert gained == pytest.approx(1 - rows["fakes", "none"]["accuracy"]) and gained > 0

@@ -13,7 +13,7 @@ from strategies.experiments.failures import Failed
 from strategies.planning.miniature import save
 from strategies.poison import running
 from strategies.poison.options import PoisonCell, PoisonOptions
-from strategies.poison.running import digest_of, poison, settings_of
+from strategies.poison.running import digest_of, poison, settings_in_force
 
 Asked = Callable[..., PoisonOptions]
 
@@ -21,7 +21,7 @@ Asked = Callable[..., PoisonOptions]
 def test_a_stopped_measurement_goes_on(asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options = asked(attacks=("fakes",), lies=("response",))
     done: list[str] = []
-    real = running.run_cell
+    real = running.run_poison_cell
 
     def counted(cell: PoisonCell) -> dict:
         if len(done) == 2:
@@ -29,11 +29,11 @@ def test_a_stopped_measurement_goes_on(asked: Asked, tmp_path: Path, monkeypatch
         done.append(cell.name)
         return real(cell)
 
-    monkeypatch.setattr(running, "run_cell", counted)
+    monkeypatch.setattr(running, "run_poison_cell", counted)
     with pytest.raises(KeyboardInterrupt) as stop:
         poison(options, tmp_path)
     assert stop.value.__notes__ == [f"2 of 3 cells are finished and kept in {tmp_path}; the same command goes on"]
-    monkeypatch.setattr(running, "run_cell", lambda cell: done.append(cell.name) or real(cell))
+    monkeypatch.setattr(running, "run_poison_cell", lambda cell: done.append(cell.name) or real(cell))
     found = poison(options, tmp_path)
     assert len(done) == len(set(done)) == 3 and found.found == 2
     assert found.passed and not found.failures
@@ -45,14 +45,14 @@ def test_a_stopped_measurement_goes_on(asked: Asked, tmp_path: Path, monkeypatch
 
 
 def test_a_failed_cell_is_told(asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = running.run_cell
+    real = running.run_poison_cell
 
     def failing(cell: PoisonCell) -> dict:
         if cell.attack == "silent":
             raise ValueError("no device answered")
         return real(cell)
 
-    monkeypatch.setattr(running, "run_cell", failing)
+    monkeypatch.setattr(running, "run_poison_cell", failing)
     found = poison(asked(attacks=("silent",)), tmp_path)
     ((name, failed),) = found.failures
     assert name.split("_")[2] == "silent" and failed == Failed("no device answered")
@@ -71,4 +71,4 @@ def test_settings_name_a_folder(asked: Asked) -> None:
     first, other = asked(attacks=("fakes",)), asked(attacks=("fakes",), shares=(0.1,))
     assert digest_of(first) != digest_of(other)
     assert digest_of(first) == digest_of(asked(attacks=("fakes",)))
-    assert settings_of(first)["shares"] == [0.0, 0.2] and settings_of(first)["dataset"] == "generated"
+    assert settings_in_force(first)["shares"] == [0.0, 0.2] and settings_in_force(first)["dataset"] == "generated"

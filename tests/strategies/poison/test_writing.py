@@ -29,12 +29,12 @@ def test_a_folder_with_a_failure_has_no_result(
     asked: Callable[..., PoisonOptions], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So that the same command goes on in it."""
-    real = running.run_cell
-    monkeypatch.setattr(running, "run_cell", lambda cell: real(cell) if cell.attack == "none" else 1 / 0)
+    real = running.run_poison_cell
+    monkeypatch.setattr(running, "run_poison_cell", lambda cell: real(cell) if cell.attack == "none" else 1 / 0)
     result, folder = run_and_write(asked(attacks=("silent",)), tmp_path)
     assert result.failures[0][1].line == "ZeroDivisionError: division by zero"
     assert not (folder / "result.json").exists()
-    monkeypatch.setattr(running, "run_cell", real)
+    monkeypatch.setattr(running, "run_poison_cell", real)
     again, same = run_and_write(asked(attacks=("silent",)), tmp_path)
     assert same == folder and again.found == 1 and (folder / "result.json").is_file()
 

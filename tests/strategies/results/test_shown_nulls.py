@@ -12,8 +12,8 @@ from strategies.results.shown_nulls import (
     asks_nobody,
     best_null,
     null_columns,
-    nulls_of,
-    verdict_of,
+    shown_nulls_of,
+    shown_verdict,
 )
 
 SECTION = {
@@ -29,10 +29,10 @@ def said(**changes: Any) -> dict[str, Any]:
 
 
 def test_null_models_in_the_order_of_their_names() -> None:
-    found = nulls_of({"nulls": SECTION})
+    found = shown_nulls_of({"nulls": SECTION})
     assert list(found) == ["chance", "features_alone", "shuffled_label", "shuffled_all"]
     assert found["shuffled_all"] == {"test": 0.6, "std": 0.02} and found["chance"]["std"] is None
-    assert [nulls_of(record) for record in ({}, {"nulls": None})] == [{}, {}]
+    assert [shown_nulls_of(record) for record in ({}, {"nulls": None})] == [{}, {}]
 
 
 def test_every_name_has_its_attribute() -> None:
@@ -41,7 +41,7 @@ def test_every_name_has_its_attribute() -> None:
 
 
 def test_chance_is_a_null_model_as_the_others_are() -> None:
-    found = nulls_of({"nulls": SECTION})
+    found = shown_nulls_of({"nulls": SECTION})
     assert best_null(found) == "chance"
     assert best_null({**found, "chance": {"test": 0.55}}) == "shuffled_all"
     assert best_null({"features_alone": {"test": 0.5}, "chance": {"test": 0.5}}) == "chance"
@@ -62,7 +62,7 @@ MARGIN = {"value": 0.01, "low": -0.01, "high": 0.03}
     ],
 )  # fmt: skip
 def test_the_standing_of_a_method(changes: dict[str, Any], standing: str) -> None:
-    found = verdict_of(said(**changes))
+    found = shown_verdict(said(**changes))
     assert found is not None and found["standing"] == standing and standing in STANDINGS
 
 
@@ -72,18 +72,18 @@ def test_a_result_whose_margin_left_chance_out_gets_that_over_chance() -> None:
     old = said(above_nulls=True, margin={"value": 0.464, "low": 0.43, "high": 0.5}, over_chance=over, bought={},
                best_null="shuffled_all")["verdict"]  # fmt: skip
     nulls = {"chance": {"test": 0.276}, "shuffled": {"all": {"test": 0.22}}}
-    found = verdict_of({"verdict": old, "nulls": nulls})
+    found = shown_verdict({"verdict": old, "nulls": nulls})
     assert found is not None and (found["margin"], found["best_null"], found["standing"]) == (over, "chance", "above")
     assert found["text"] == "The method is above chance: 40.8 +- 3.5 points. No null model is better than chance."
     nulls["chance"] = {"test": 0.21}
-    found = verdict_of({"verdict": old, "nulls": nulls})
+    found = shown_verdict({"verdict": old, "nulls": nulls})
     assert found is not None and (found["margin"], found["text"]) == (old["margin"], "text")
 
 
 def test_columns_are_the_same_for_every_result() -> None:
-    verdict = verdict_of(said(above_nulls=False, margin=MARGIN))
-    row = null_columns(nulls_of({"nulls": SECTION}), verdict)
-    assert tuple(row) == tuple(null_columns({}, verdict_of({}))) == COLUMNS
+    verdict = shown_verdict(said(above_nulls=False, margin=MARGIN))
+    row = null_columns(shown_nulls_of({"nulls": SECTION}), verdict)
+    assert tuple(row) == tuple(null_columns({}, shown_verdict({}))) == COLUMNS
     assert (row["chance"], row["shuffled_all_std"], row["graph_alone"]) == (0.9, 0.02, None)
     assert (row["margin_low"], row["standing"], row["verdict"]) == (-0.01, "even", "text")
     assert set(null_columns({}, None).values()) == {None}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from strategies.results.outcome import Score
-from strategies.results.verdict import nulls_of, verdict_of
+from strategies.results.verdict import nulls_section, verdict_section
 
 N = 400
 
@@ -33,21 +33,21 @@ HOGS = {"own": 0.727, "chance": 0.3, "graph_alone": 0.788, "features_alone": 0.5
 
 
 def test_nulls_have_the_form_of_the_contract() -> None:
-    found = nulls_of(repeats(HOGS, {**HOGS, "graph_alone": 0.798}))
+    found = nulls_section(repeats(HOGS, {**HOGS, "graph_alone": 0.798}))
     assert found is not None and list(found) == ["chance", "graph_alone", "features_alone", "shuffled"]
     assert found["chance"] == {"test": pytest.approx(0.3)}
     assert found["graph_alone"] == {"test": pytest.approx(0.793, abs=1e-3), "std": pytest.approx(0.00707, abs=1e-3)}
     assert list(found["shuffled"]) == ["adjacency", "features", "all"]
-    alone = nulls_of(repeats({"own": 0.5, "chance": 0.2}))
+    alone = nulls_section(repeats({"own": 0.5, "chance": 0.2}))
     assert alone == {"chance": {"test": 0.2}, "graph_alone": None, "features_alone": None, "shuffled": {}}
 
 
 def test_nothing_without_null_models() -> None:
-    assert nulls_of(repeats({"own": 0.5})) is None and verdict_of(repeats({"own": 0.5})) is None
+    assert nulls_section(repeats({"own": 0.5})) is None and verdict_section(repeats({"own": 0.5})) is None
 
 
 def test_a_null_that_is_better() -> None:
-    found = verdict_of(repeats(HOGS))
+    found = verdict_section(repeats(HOGS))
     assert found is not None and found["above_chance"] is True and found["above_nulls"] is False
     assert found["best_null"] == "graph_alone" and found["margin"]["value"] == pytest.approx(-0.06, abs=2e-3)
     assert "A null model beats it: labels spread over the graph alone are 6.0 (3." in found["text"]
@@ -58,13 +58,13 @@ def test_a_null_that_is_better() -> None:
 
 def test_a_method_below_the_largest_class_is_named_so() -> None:
     """As RGNN on a graph whose neighbours differ in class: 10 % where the largest class has 34 %."""
-    found = verdict_of(repeats({**HOGS, "own": 0.1, "chance": 0.34}))
+    found = verdict_section(repeats({**HOGS, "own": 0.1, "chance": 0.34}))
     assert found is not None and found["above_chance"] is False
     assert found["text"].startswith("The method is below chance: always the largest class is 24.0 +- ")
 
 
 def test_a_method_above_all_nulls_names_the_best() -> None:
-    found = verdict_of(repeats({**HOGS, "own": 0.9}))
+    found = verdict_section(repeats({**HOGS, "own": 0.9}))
     assert found is not None and found["above_nulls"] is True
     assert found["margin"]["low"] > 0
     assert "It is above the best null model, labels spread over the graph alone" in found["text"]
@@ -72,7 +72,7 @@ def test_a_method_above_all_nulls_names_the_best() -> None:
 
 def test_above_means_above_with_the_interval() -> None:
     """A margin of half a person is no proof, and a shuffled run is a null model as the others are."""
-    found = verdict_of(repeats({"own": 0.5025, "chance": 0.4975, "shuffled_features": 0.5, "shuffled_all": 0.5}))
+    found = verdict_section(repeats({"own": 0.5025, "chance": 0.4975, "shuffled_features": 0.5, "shuffled_all": 0.5}))
     assert found is not None
     assert found["margin"]["value"] > 0 and found["above_nulls"] is False and found["above_chance"] is False
     assert found["best_null"] == "shuffled_features"
@@ -82,17 +82,17 @@ def test_above_means_above_with_the_interval() -> None:
 
 def test_chance_is_a_null_model_of_the_margin() -> None:
     """The method is 46.5 points above the other null model, and 41.0 above chance."""
-    found = verdict_of(repeats({"own": 0.684, "chance": 0.276, "features_alone": 0.22}))
+    found = verdict_section(repeats({"own": 0.684, "chance": 0.276, "features_alone": 0.22}))
     assert found is not None and (found["above_nulls"], found["best_null"]) == (True, "chance")
     assert [found["margin"][end] for end in ("value", "low")] == [found["over_chance"][end] for end in ("value", "low")]
     assert found["margin"]["value"] == pytest.approx(0.41)
     assert "No null model is better than chance." in found["text"] and "best null model" not in found["text"]
-    alone = verdict_of(repeats({"own": 0.4, "chance": 0.2}))
+    alone = verdict_section(repeats({"own": 0.4, "chance": 0.2}))
     assert alone is not None and alone["best_null"] == "chance" and alone["above_nulls"] is True
 
 
 def test_fields_say_how_the_intervals_were_made_and_few_repeats_are_named() -> None:
-    found = [verdict_of(repeats(*[HOGS] * number)) for number in (1, 3, 5)]
+    found = [verdict_section(repeats(*[HOGS] * number)) for number in (1, 3, 5)]
     assert [each and each["interval"]["of"] for each in found] == ["one repeat", "few repeats", "repeats"]
     assert [each and each["interval"]["repeats"] for each in found] == [1, 3, 5]
     assert [each is not None and "few repeats (3), so" in each["text"] for each in found] == [False, True, False]
@@ -106,16 +106,18 @@ def test_fields_say_how_the_intervals_were_made_and_few_repeats_are_named() -> N
 def test_null_models_that_ask_nobody_are_named_if_they_do_in_every_repeat() -> None:
     several = repeats(HOGS, HOGS)
     several[1].ask_nobody = ("features_alone", "chance")
-    found = verdict_of(several)
+    found = verdict_section(several)
     assert found is not None and found["ask_nobody"] == ["chance", "features_alone"]
 
 
 def test_repeats_are_paired() -> None:
     """Repeats differ by more than the method gains, and each gains."""
-    found = verdict_of(repeats(*({"own": base + 0.02, "chance": 0.1, "graph_alone": base} for base in (0.4, 0.6, 0.8))))
+    found = verdict_section(
+        repeats(*({"own": base + 0.02, "chance": 0.1, "graph_alone": base} for base in (0.4, 0.6, 0.8)))
+    )
     assert found is not None and found["above_nulls"] is True
 
 
 def test_data_that_cost_accuracy() -> None:
-    found = verdict_of(repeats({"own": 0.3, "chance": 0.2, "shuffled_all": 0.5}))
+    found = verdict_section(repeats({"own": 0.3, "chance": 0.2, "shuffled_all": 0.5}))
     assert found is not None and "On these people the private data cost 20.0 +- 4.0 points." in found["text"]

@@ -15,8 +15,9 @@ from devices.federated.wire import WEIGHTS, evaluation_reply, update_reply
 from strategies.engines.grids import DirectGrid
 from strategies.federated.fedavg import EVERYBODY
 from strategies.rounds.checkpoint import CheckpointFile, Standing, remove_checkpoints, run_kept_rounds
-from strategies.rounds.flower_rounds import Best, seeded
+from strategies.rounds.flower_rounds import Best
 from strategies.rounds.training_grid import Phase, RoundTally, TrainingGrid
+from strategies.seeded import seeded
 
 KEY = ("config", "collection")
 

@@ -20,8 +20,9 @@ from devices.network import FloatArray
 from devices.wire import reply
 from strategies.engines.grids import DirectGrid
 from strategies.federated.fedavg import EVERYBODY
-from strategies.rounds.flower_rounds import Best, run_rounds, seeded
+from strategies.rounds.flower_rounds import Best, run_rounds
 from strategies.rounds.training_grid import RoundTally, TrainingGrid, draw_nodes
+from strategies.seeded import seeded
 
 TASK = b"task"
 START = np.zeros(2, np.float32)

@@ -240,7 +240,7 @@ def test_central_noise_is_that_of_the_replies_that_came() -> None:
     from curator.methods.federated.private import DPFedAvg
     from devices.federated.wire import weights_record
     from strategies.federated.dp_fedavg import private
-    from strategies.rounds.flower_rounds import seeded
+    from strategies.seeded import seeded
 
     start = np.zeros(4000)
     asked = Message(RecordDict({"config": ConfigRecord()}), 1, MessageType.TRAIN)

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.nulls.known import Known
+from curator.nulls.known import NullEvidence
 from devices.facts import IntArray, Split
-from strategies.runs.kept_nulls import kept
+from strategies.runs.kept_nulls import kept_predictions
 
 SPLIT = Split(np.array([0]), np.array([1]), np.array([2]))
-KNOWN = Known(2, np.array([0, 1, -1]), SPLIT, np.array([[0], [1]]), csr_array(np.eye(3, dtype=np.float32)))
+KNOWN = NullEvidence(2, np.array([0, 1, -1]), SPLIT, np.array([[0], [1]]), csr_array(np.eye(3, dtype=np.float32)))
 
 
 class Predictor:
@@ -28,7 +28,7 @@ class Predictor:
 
 def test_the_same_knowledge_is_used_once(tmp_path: Path) -> None:
     predict = Predictor()
-    first, again = (kept(tmp_path / "nulls", KNOWN, ("graph_alone", 1), predict) for _ in range(2))
+    first, again = (kept_predictions(tmp_path / "nulls", KNOWN, ("graph_alone", 1), predict) for _ in range(2))
     assert first is not None and np.array_equal(first, again)  # type: ignore[arg-type]
     assert predict.times == 1
 
@@ -39,17 +39,17 @@ def test_the_same_knowledge_is_used_once(tmp_path: Path) -> None:
     replace(KNOWN, features=np.eye(3, dtype=np.float32)), replace(KNOWN, classes=3),
     replace(KNOWN, split=Split(SPLIT.val, SPLIT.train, SPLIT.test)),
 ])  # fmt: skip
-def test_other_knowledge_is_other(tmp_path: Path, other: Known) -> None:
+def test_other_knowledge_is_other(tmp_path: Path, other: NullEvidence) -> None:
     predict = Predictor()
     for known in (KNOWN, other):
-        kept(tmp_path, known, ("graph_alone", 1), predict)
+        kept_predictions(tmp_path, known, ("graph_alone", 1), predict)
     assert predict.times == 2
 
 
 def test_other_settings_are_other_and_a_single_run_keeps_nothing(tmp_path: Path) -> None:
     predict = Predictor()
     for settings in (("a", 1), ("a", 2), ("b", 1)):
-        kept(tmp_path, KNOWN, settings, predict)
-    kept(None, KNOWN, ("a", 1), predict)
-    assert predict.times == 4 and kept(tmp_path, KNOWN, ("c", 1), lambda: None) is None
+        kept_predictions(tmp_path, KNOWN, settings, predict)
+    kept_predictions(None, KNOWN, ("a", 1), predict)
+    assert predict.times == 4 and kept_predictions(tmp_path, KNOWN, ("c", 1), lambda: None) is None
     assert len(list(tmp_path.iterdir())) == 3

@@ -22,7 +22,7 @@ from strategies.runs import nulls as module
 from strategies.runs import run as run_module
 from strategies.runs.asking import ask_devices
 from strategies.runs.one_report import OneReportRun
-from strategies.runs.run import Scene
+from strategies.runs.run import RepeatContext
 from strategies.runs.set_up import set_scene, set_up
 
 ALL = ("adjacency", "features", "label")
@@ -40,7 +40,7 @@ def nulls_of(**given: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def scene(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Scene]:
+def scene(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[RepeatContext]:
     """A run's scene, its collection open; parametrised by options."""
     setup = set_up(options(tmp_path, **request.param))
     found = set_scene(setup, 0, tmp_path, tmp_path / "state", quiet)
@@ -49,12 +49,12 @@ def scene(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Scene]:
     open_state.cache_clear()
 
 
-def reports_of(scene: Scene) -> Reports:
+def reports_of(scene: RepeatContext) -> Reports:
     questions, collected = ask_devices(scene)
     return Reports.from_bytes(scene.setup.population.facts, questions, collected.answers)
 
 
-def asked(scene: Scene, attributes: Iterable[str], silent: frozenset[int] = frozenset()) -> Reports:
+def asked(scene: RepeatContext, attributes: Iterable[str], silent: frozenset[int] = frozenset()) -> Reports:
     with module._others(scene, None, attributes, silent) as other:
         return reports_of(other)
 
@@ -64,7 +64,9 @@ def asked(scene: Scene, attributes: Iterable[str], silent: frozenset[int] = froz
 
 @pytest.mark.parametrize("scene", [CLEAR], indirect=True)
 @pytest.mark.parametrize("attribute", ["features", "label"])
-def test_reports_with_one_attribute_of_others_are_those_of_shuffled_people(scene: Scene, attribute: str) -> None:
+def test_reports_with_one_attribute_of_others_are_those_of_shuffled_people(
+    scene: RepeatContext, attribute: str
+) -> None:
     """Without noise both are equal: the answers of people in whose records this attribute alone is shuffled."""
     real, strangers = reports_of(scene), asked(scene, ("features", "label"))
     composed, exact = real.with_answers_of(strangers, attribute), asked(scene, (attribute,))
@@ -76,7 +78,7 @@ def test_reports_with_one_attribute_of_others_are_those_of_shuffled_people(scene
 
 
 @pytest.mark.parametrize("scene", [{"method": "hogs", "eps_adjacency": 40.0}], indirect=True)
-def test_both_ends_of_a_shuffled_pair_agree(scene: Scene) -> None:
+def test_both_ends_of_a_shuffled_pair_agree(scene: RepeatContext) -> None:
     real, strangers = reports_of(scene), asked(scene, ("adjacency", "features"))
     composed = real.with_answers_of(strangers, "adjacency")
     ones = composed.adjacency.toarray()  # type: ignore[union-attr]
@@ -87,7 +89,9 @@ def test_both_ends_of_a_shuffled_pair_agree(scene: Scene) -> None:
 
 @pytest.mark.parametrize("scene", [{}], indirect=True)
 @pytest.mark.parametrize(("engine", "wanted"), [("flower", "auto"), ("local", "local"), ("ray", "ray")])
-def test_shuffled_people_are_asked_without_flower_and_leave_nothing(scene: Scene, engine: str, wanted: str) -> None:
+def test_shuffled_people_are_asked_without_flower_and_leave_nothing(
+    scene: RepeatContext, engine: str, wanted: str
+) -> None:
     given = replace(scene.setup.options, engine=engine, save_reports=True)  # type: ignore[arg-type]
     with module._others(
         replace(scene, setup=replace(scene.setup, options=given)), None, ("label",), frozenset()
@@ -102,7 +106,7 @@ def test_shuffled_people_are_asked_without_flower_and_leave_nothing(scene: Scene
 
 
 @pytest.mark.parametrize("scene", [{"dropout": 0.3}], indirect=True)
-def test_people_who_gave_no_report_give_none_in_a_null(scene: Scene) -> None:
+def test_people_who_gave_no_report_give_none_in_a_null(scene: RepeatContext) -> None:
     """Silent ones by --dropout, and one more whose device refused or failed."""
     real = reports_of(scene)
     answered = real.answered.copy()
@@ -110,7 +114,7 @@ def test_people_who_gave_no_report_give_none_in_a_null(scene: Scene) -> None:
     found: list[Reports] = []
 
     @contextmanager
-    def others(attributes: Iterable[str], silent: frozenset[int]) -> Iterator[Scene]:
+    def others(attributes: Iterable[str], silent: frozenset[int]) -> Iterator[RepeatContext]:
         found.append(asked(scene, attributes, silent))
         raise KeyboardInterrupt
         yield
@@ -176,7 +180,7 @@ def test_shuffling_one_attribute_leaves_the_others() -> None:
 def test_nobody_of_a_state_folder_is_asked_for_a_null(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     homes: list[tuple[Path, bytes]] = []
 
-    def noted(setup: Any, number: int, folder: Path, home: Path, tell: Any) -> Scene:
+    def noted(setup: Any, number: int, folder: Path, home: Path, tell: Any) -> RepeatContext:
         found = set_scene(setup, number, folder, home, tell)
         homes.append((home, (home / "secrets.bin").read_bytes()))
         return found
@@ -242,7 +246,7 @@ def test_a_run_that_dies_in_its_null_models_is_continued(
 def test_unseeded_devices_stay_unseeded(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int | None] = []
 
-    def noted(setup: Any, number: int, *places: Any) -> Scene:
+    def noted(setup: Any, number: int, *places: Any) -> RepeatContext:
         seen.append(setup.repeats[number].seeds.noise)
         return set_scene(setup, number, *places)
 

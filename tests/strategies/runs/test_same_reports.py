@@ -10,7 +10,7 @@ import pytest
 
 from strategies.results.paired import read_scores
 from strategies.runs import same_reports
-from strategies.runs.same_reports import collection_of
+from strategies.runs.same_reports import collection_name
 from strategies.runs.set_up import set_up
 from strategies.runs.simulate import simulate
 from strategies.setup.options import RunOptions
@@ -22,7 +22,7 @@ OPTIONS = RunOptions(
 
 
 def name_of(**changes: Any) -> str:
-    return collection_of(set_up(replace(OPTIONS, **changes)))
+    return collection_name(set_up(replace(OPTIONS, **changes)))
 
 
 def test_methods_with_one_question_have_one_collection_whatever_they_make_of_it() -> None:
@@ -60,7 +60,7 @@ def test_who_is_asked_for_a_label_is_part_of_the_question() -> None:
 def test_a_method_without_a_question_of_one_stage_is_named(method: str, why: str) -> None:
     options = replace(OPTIONS, method=method, settings={}, dropout=0.0, public_features=False)
     with pytest.raises(ValueError, match=f"{method} {why}"):
-        collection_of(set_up(options))
+        collection_name(set_up(options))
 
 
 def test_several_methods_read_one_collection_and_their_results_are_those_of_devices_of_their_own(
@@ -88,17 +88,17 @@ def test_several_methods_read_one_collection_and_their_results_are_those_of_devi
 
 def test_a_stopped_collection_is_continued_by_another_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options = replace(OPTIONS, repeats=1, nulls=False)
-    keep = same_reports.keep
+    keep = same_reports.write_reports
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(same_reports, "keep", stop)
+    monkeypatch.setattr(same_reports, "write_reports", stop)
     with pytest.raises(KeyboardInterrupt):
         simulate(options, collections=tmp_path)
     (place,) = tmp_path.iterdir()
     assert list(json.loads((place / "state" / "collection.json").read_text())) == [place.name]
-    monkeypatch.setattr(same_reports, "keep", keep)
+    monkeypatch.setattr(same_reports, "write_reports", keep)
     record = simulate(replace(options, method="lp-and", settings={}), collections=tmp_path).record
     assert (record["devices"]["replayed"], record["devices"]["reported"]) == (54, 0)  # the stored bytes again
     assert not (place / "state" / "collection.json").exists()

@@ -24,7 +24,7 @@ from strategies.stress.protections import PROTECTIONS
 from strategies.stress.registered import STRIKING
 from strategies.stress.running import agrees, question, stress
 from strategies.stress.tallies import Recovery, Tally, Truth, milestones
-from strategies.stress.writing import COLUMNS, record_of, table_csv, write
+from strategies.stress.writing import COLUMNS, record_of, table_csv, write_stress
 
 PEOPLE = 60
 
@@ -139,13 +139,13 @@ def test_workers_give_the_same_rows() -> None:
 
 
 def test_a_result_on_disk(plain: StressResult, tmp_path: Path) -> None:
-    folder = write(plain, tmp_path)
+    folder = write_stress(plain, tmp_path)
     assert sorted(path.name for path in folder.iterdir()) == ["result.json", "stress.png", "table.csv"]
     record = json.loads((folder / "result.json").read_text())
     assert record["passed"] and record["rows"] == json.loads(json.dumps(plain.rows))
     assert (folder / "stress.png").read_bytes()[:4] == b"\x89PNG" and (folder / "stress.png").stat().st_size < 100_000
     assert len((folder / "table.csv").read_text().splitlines()) == 1 + len(plain.rows)
-    assert write(plain, tmp_path).name == f"{folder.name}-2"
+    assert write_stress(plain, tmp_path).name == f"{folder.name}-2"
     assert record_of(plain)["passed"] and table_csv([]).count("\n") == 1
 
 

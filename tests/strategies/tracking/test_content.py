@@ -10,13 +10,13 @@ from strategies import simulate
 from strategies.runs.set_up import set_up
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
-from strategies.tracking.content import described, tags_of, without_places
-from strategies.tracking.tracker import flat
+from strategies.tracking.content import tags_of, tracked_run, without_places
+from strategies.tracking.tracker import dotted
 from tests.strategies.tracking.conftest import small
 
 
 def test_every_option_that_is_not_personal_is_a_parameter(tmp_path: Path) -> None:
-    run = described(set_up(small(tmp_path, epsilon=4.0, settings={"tau": "0.8"})))
+    run = tracked_run(set_up(small(tmp_path, epsilon=4.0, settings={"tau": "0.8"})))
     given = {name for name, spec in declared(RunOptions).items() if not spec.personal and not spec.is_table}
     assert given <= set(run.parameters) and "out" not in run.parameters and "state" not in run.parameters
     assert run.parameters["parameters.tau"] == "0.8" and run.parameters["budget.epsilon"] == "4.0"
@@ -28,7 +28,7 @@ def test_a_file_of_data_is_named_without_its_folder(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     np.savez(path, edge_index=rng.integers(0, 60, (2, 90)), labels=np.arange(60) % 3, x=np.eye(60, 9))
     options = small(None, dataset=str(path), clients=None, data_dir=tmp_path)
-    run, record = described(set_up(options)), simulate(options).record
+    run, record = tracked_run(set_up(options)), simulate(options).record
     assert run.parameters["dataset"] == "friends" and run.name.startswith("hogs-friends-")
     open_record = without_places(record)
     assert str(tmp_path) in repr(record) and str(tmp_path) not in repr(open_record)
@@ -46,4 +46,4 @@ def test_tags_have_the_verdict_and_each_level() -> None:
 
 
 def test_nested_entries_are_flat() -> None:
-    assert flat({"a": {"b": {"c": 1}}, "d": None}) == {"a.b.c": "1", "d": "None"}
+    assert dotted({"a": {"b": {"c": 1}}, "d": None}) == {"a.b.c": "1", "d": "None"}

@@ -12,7 +12,7 @@ import pytest
 
 from strategies import RunFailed, simulate
 from strategies.tracking import targets
-from strategies.tracking.targets import check_targets, reason, shown, tracker_of
+from strategies.tracking.targets import check_targets, reason, tracker_of, without_password
 from strategies.tracking.to_mlflow import MLflowTracker
 from strategies.tracking.tracker import TrackedRun, Tracker
 from tests.strategies.tracking.conftest import small
@@ -147,6 +147,6 @@ def test_a_worker_gets_whole_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_passwords_are_not_shown_and_lines_are_short() -> None:
-    assert shown("mlflow:http://a:b@c/d@e") == "mlflow:http://...@c/d@e"
+    assert without_password("mlflow:http://a:b@c/d@e") == "mlflow:http://...@c/d@e"
     assert reason(ValueError("see http://a:b@c\n" + "x" * 300)) == "see http://...@c " + "x" * 183 + " ..."
     assert reason(KeyError()) == "KeyError"

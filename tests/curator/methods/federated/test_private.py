@@ -9,7 +9,7 @@ import pytest
 
 from curator.methods import Budget
 from curator.methods.federated.private import DPFedAvg, LDPFedAvg
-from curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_for, printed_epsilon
+from curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_for, poisson_epsilon
 from devices.facts import PublicFacts
 from devices.mechanisms import gaussian
 
@@ -61,7 +61,7 @@ def test_the_guarantee_of_the_models(fraction: float) -> None:
     asked = Rounds(rounds=3, people=200, sample=round(200 * fraction), delta=1e-3)
     owned = {name: level for name, level in found.holds.items() if level.status == "bounded"}
     assert {(level.value, level.delta) for level in owned.values()} == {(central_epsilon(asked, 2.0), 1e-3)} and owned
-    assert found.claimed.value == printed_epsilon(asked, 2.0)
+    assert found.claimed.value == poisson_epsilon(asked, 2.0)
     assert found.holds["user"].status == found.holds["vector"].status == "unprotected"  # the server sees updates
     assert found.holds["relationship"].status == "not asked"
     # before a run: half of the people train, two at least, in all rounds of all collections

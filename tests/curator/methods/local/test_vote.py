@@ -16,11 +16,11 @@ from curator.evidence.labels import LabelEvidence
 from curator.learning.node_evidence import NodeEvidence
 from curator.learning.training import TrainingSettings
 from curator.methods import Budget, Question, Vote
-from curator.reports.parts import joined
+from curator.reports.parts import joined_reports
 from curator.reports.reports import Reports
 from curator.votes import knowledge as module
 from curator.votes.affinity import first_people
-from curator.votes.knowledge import CLASS, FEATURES, VOTE, ballots_of, batches_so_far, knowledge, posterior
+from curator.votes.knowledge import CLASS, FEATURES, VOTE, ballots_of, batches_so_far, class_posterior, knowledge
 from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import GRR, GradedVote, NeighbourhoodVote
@@ -84,9 +84,9 @@ def _collect(method: Vote, budget: Budget = BUDGET, *, rate: float = 0.8, seed: 
              public: PublicKnowledge | None = None) -> Reports:  # fmt: skip
     parts: list[Reports] = []
     public = public or _public()
-    while made := method.next_questions(public, budget, "c", joined(parts) if parts else None):
+    while made := method.next_questions(public, budget, "c", joined_reports(parts) if parts else None):
         parts += _answer(made, rate, seed + len(parts), shift)
-    return joined(parts)
+    return joined_reports(parts)
 
 
 def _accuracy(method: Vote, reports: Reports, public: PublicKnowledge | None = None) -> tuple[float, dict[str, float]]:
@@ -253,7 +253,7 @@ def test_what_features_say_is_worked_out_once_for_all_batches(monkeypatch: pytes
 
 
 def test_without_votes_features_decide() -> None:
-    log_p, exponents = posterior(knowledge(None, _public()), SPLIT.labelled)
+    log_p, exponents = class_posterior(knowledge(None, _public()), SPLIT.labelled)
     assert np.array_equal(log_p, EVIDENCE) and exponents == {FEATURES: 1.0}
 
 

@@ -18,8 +18,9 @@ from curator.methods.base import Budget
 from devices.training_task import Task
 from strategies.federated.making import TrainingPlan, strategy_for
 from strategies.flower_app.roster import introduce, ready_nodes
-from strategies.rounds.flower_rounds import run_rounds, seeded
+from strategies.rounds.flower_rounds import run_rounds
 from strategies.rounds.training_grid import TrainingGrid
+from strategies.seeded import seeded
 
 app = ServerApp()
 SETTINGS = {"dp-fedavg": {"clip": "0.5", "noise_multiplier": "1.0"}, "ldp-fedavg": {"clip": "0.5"}}
