@@ -228,8 +228,8 @@ def _law_differs(values: Sequence[Any], laws: Sequence[Law], drawn: Sequence[Seq
         counts: Counter[Hashable] = Counter(reports)
         for unknown in counts:
             if unknown not in law.chances:
-                drawn = value_in_words(unknown)
-                return f"of {value_in_words(value)}, {drawn} was drawn, and the stated law does not know it"
+                outcome = value_in_words(unknown)
+                return f"of {value_in_words(value)}, {outcome} was drawn, and the stated law does not know it"
         for report, chance in law.chances.items():
             low, high = clopper_pearson(counts[report], len(reports), error / limits)
             if not low <= float(chance) <= high:

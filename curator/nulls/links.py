@@ -1,7 +1,7 @@
 """Null models of link prediction: a score for each pair with less than a method has.
 
 A method has gained something only if it is above all of them. They see what its curator sees
-(:class:`curator.nulls.known.Known`): the public graph without the held-out edges, or the pairs whose
+(:class:`curator.nulls.known.NullEvidence`): the public graph without the held-out edges, or the pairs whose
 every reported bit is 1; and the features that the curator sees.
 """
 

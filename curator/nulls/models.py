@@ -1,8 +1,8 @@
 """Null models: a class for everybody from the labels alone, from the graph alone, from the features alone.
 
-A method has gained something only if it is above all of them. They see what its curator sees (:class:`Known`),
+A method has gained something only if it is above all of them. They see what its curator sees (:class:`NullEvidence`),
 the same reports and the same split. They learn from training labels, and from validation labels where the method
-does (:attr:`Known.teachers`). Elsewhere validation labels only choose.
+does (:attr:`NullEvidence.teachers`). Elsewhere validation labels only choose.
 """
 
 from __future__ import annotations

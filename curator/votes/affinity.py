@@ -63,7 +63,7 @@ def learned_affinity(named: IntArray, told: DoubleArray, kept: float) -> DoubleA
 
     Args:
         named: int64 (m,): reported classes; other values, of people who know nobody, are left out.
-        told: float64 (m, classes): what is known of each label (:class:`curator.votes.knowledge.Knowledge`).
+        told: float64 (m, classes): what is known of each label (:class:`curator.votes.knowledge.VoteEvidence`).
         kept: 1 - l.
     """
     classes = told.shape[1]

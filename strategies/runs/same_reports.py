@@ -63,7 +63,7 @@ def shared_scene(setup: RunSetup, number: int, folder: Path, place: Path, tell: 
         setup: The run.
         number: The repeat, from 0.
         folder: The run's folder.
-        place: Folder of the collection; its name is that of :func:`collection_of`.
+        place: Folder of the collection; its name is that of :func:`collection_name`.
         tell: Called with a phase and the share of it that is done.
 
     Raises:
