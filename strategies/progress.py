@@ -41,7 +41,7 @@ class SteppedProgress:
         self._progress(phase, share)
 
     def step(self, share: float) -> None:
-        """Tell the share of a collection or a training, as :func:`curator.steps.counted` gives it."""
+        """Tell the share of a collection or a training, as :func:`curator.steps.track` gives it."""
         if self._phase in ("collect", "train"):
             self._progress(self._phase, share)
 

@@ -49,7 +49,7 @@ def graph_components(
     """float64 (n, classes) by name; empty without a training label or without a link.
 
     Args:
-        rows: (n, d) of length 1 (:func:`curator.learning.node_evidence.rows_of`); None for no features.
+        rows: (n, d) of length 1 (:func:`curator.learning.node_evidence.unit_rows`); None for no features.
         links: P, symmetric CSR (n, n).
         pairs: S, symmetric CSR (n, n) of ones; None where there are no more pairs than links.
         told: Labels, public or reported.

@@ -50,7 +50,7 @@ def next_variate(own: FloatArray, control: FloatArray, before: FloatArray, after
     """Return the device's next control variate.
 
     Args:
-        own: The present one, (:func:`size_of`,).
+        own: The present one, (:func:`variate_size`,).
         control: The server's, (size,).
         before, after: Weights before and after the local steps, (size,).
         task: Steps, learning rate and sizes.

@@ -1,7 +1,7 @@
 """A device's part in a federated training: permission, computation, ledger, reply.
 
 A device answers alone (:func:`answer_as_device`) or with the other devices of a fleet
-(:func:`answer_together`): the decisions, the ledger rows and the weights are the same, to the
+(:func:`answer_batch`): the decisions, the ledger rows and the weights are the same, to the
 last bit. The decision depends on the task, the ledger and the policy alone.
 """
 

@@ -265,7 +265,7 @@ def pack_silo_rows(ids: NDArray[np.int64], rows: Any, *, degrees: NDArray[np.int
 
 
 def read_rows(data: bytes, d: int) -> tuple[NDArray[np.int64], Any, NDArray[np.int64]]:
-    """Read :func:`pack_rows`: ids, CSR (ids, d), degrees; ValueError for other bytes."""
+    """Read :func:`pack_silo_rows`: ids, CSR (ids, d), degrees; ValueError for other bytes."""
     if len(data) < 12:
         raise ValueError("the rows are cut off")
     count, size, known = np.frombuffer(data, "<u4", 3).tolist()

@@ -195,7 +195,7 @@ def packed_classes(predictions: IntArray) -> str:
 
 
 def unpacked_classes(text: str) -> IntArray:
-    """Read :func:`packed` back."""
+    """Read :func:`packed_classes` back."""
     return np.frombuffer(base64.b64decode(text), "<i2").astype(np.int64)
 
 
