@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 
 from devices.data.records import records_of
 from devices.device import Refusal, Report, pack_columns, pack_report, question_to
-from devices.drawing import SEAL, data_messages
 from devices.enrolment.state import SHARD, State
 from devices.keyed.hashes import KeyedHashes
+from devices.keyed_data import SEAL, data_messages
 from devices.ledger.ledger import CounterMismatch, LedgerDamaged
 from devices.ledger.rows import FirstAnswers
 from devices.noise import NoiseStream, key_message

@@ -16,7 +16,7 @@ from enum import Enum
 from devices import raw_record
 from devices.collector import is_signed_by, query_of
 from devices.data.population import Record
-from devices.drawing import SEAL, data_message, noise_parts
+from devices.keyed_data import SEAL, data_message, noise_parts
 from devices.ledger.ledger import AlreadyCollected, CounterMismatch, Ledger, LedgerDamaged, Replay
 from devices.ledger.rows import Head, QueryAnswer, TrainingAnswer
 from devices.mechanisms.exact_loss import Loss
@@ -222,7 +222,7 @@ class Device:
             return Refusal.REPORT_COLLECTED
         if isinstance(decision, Replay):
             return Report(pack_report(decision.reports), replayed=True)
-        # A later stage's loss was entered, and so judged, with the first.
+        # The loss of later stages was entered with stage 0, and the caps judged it there.
         if query.stage == 0 and not self._policy.allows_total(decision.spent, query, device=self.index):
             return Refusal.POLICY_REFUSED
         reports: dict[str, bytes] = {}

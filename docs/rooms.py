@@ -24,7 +24,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("data", "sampling"),
         ("datasets", "mechanisms"),
         ("datasets.__init__", "mechanisms.__init__"),
-        ("drawing", "query"),
+        ("keyed_data", "query"),
         ("ledger", "raw_record", "training_task"),
         ("policy",),
         ("device",),

@@ -18,7 +18,7 @@ from curator.reports.question import Question
 from curator.reports.reports import Reports
 from devices.data.population import Population, distinct
 from devices.mechanisms import GRR, GRRFS, MultiBit, OneBit, RandomizedResponse
-from devices.mechanisms.stacking import ones_at
+from devices.mechanisms.stacked_reports import ones_at
 from devices.query import Ask
 
 _ROWS = 16384

@@ -31,7 +31,7 @@ class FittedPerceptron:
 
     @property
     def log_probability(self) -> DoubleArray:
-        """float64 (n, classes). A person of ``train`` has taught its own row."""
+        """float64 (n, classes). The row of a person of ``train`` comes from a model that was trained on that person."""
         state = {name: tensor.double().numpy() for name, tensor in self.network.model.state_dict().items()}
         hidden = np.maximum(self.rows @ state["weight1"] + state["bias1"], 0)
         return np.asarray(log_softmax(hidden @ state["weight2"] + state["bias2"], axis=1))

@@ -11,7 +11,7 @@ and the reports then multiply the odds of an edge by e^strength, strength = r ln
 
 the ``resolution``: all that the pairs outside S say on average. Two reports that contradict each other say nothing.
 A pair without a report is never in S. A public graph is the case p = 0: S are the edges, and strength is
-``CERTAIN``.
+``PUBLIC_EDGE``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from devices.array_types import BoolArray, FloatArray, IntArray
 
-CERTAIN = 30.0  # log-odds of a public edge
+PUBLIC_EDGE = 30.0  # log-odds of a public edge
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +74,8 @@ class LinkEvidence:
 
     @property
     def bit_strength(self) -> float:
-        """ln((1 - p) / p), at most half of ``CERTAIN``."""
-        most = CERTAIN / 2
+        """ln((1 - p) / p), at most half of ``PUBLIC_EDGE``."""
+        most = PUBLIC_EDGE / 2
         return most if self.flip <= np.exp(-most) else float(np.log((1 - self.flip) / self.flip))
 
     def reports(self, left: IntArray, right: IntArray) -> NDArray[np.int8]:

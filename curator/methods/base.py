@@ -66,7 +66,7 @@ class Method:
     public_features: ClassVar[bool] = False  # features are public with and without --public-features
     asks_labels: ClassVar[bool] = False  # devices are asked for labels with and without --private-labels
     auto_share: ClassVar[bool] = False  # features may go unasked, and `--feature-share auto` is the default
-    takes_over: ClassVar[str] = ""  # parameter that names another method whose questions are asked; empty: none
+    asks_questions_of: ClassVar[str] = ""  # parameter that names another method whose questions are asked; empty: none
     reads: ClassVar[tuple[str, ...]] = ()  # attributes of the true records that it reads in place of reports
     in_batches: ClassVar[bool] = False  # questions come from `next_questions`
     trained_by: ClassVar[str] = "curator"  # or "owner", "devices", "silos", "alone" (each device for itself)

@@ -14,7 +14,7 @@ def halves(scores: DoubleArray) -> tuple[DoubleArray, DoubleArray]:
 
 
 def placements(scores: DoubleArray) -> DoubleArray:
-    """Return one number a pair of pairs, whose mean is the AUC and whose standard error is the AUC's.
+    """Return the placement values of DeLong: their mean is the AUC, and their standard error is that of the AUC.
 
     Number k belongs to the k-th edge and the k-th pair without one. It is the share of the pairs without an edge that
     the edge is above, plus the share of the edges that are above the pair, less the AUC; a tie counts half. The

@@ -12,7 +12,7 @@ from curator.reports.parts import Answers
 from curator.reports.question import Question
 from devices.array_types import BoolArray
 from devices.facts import PublicFacts
-from devices.mechanisms.stacking import ReportStack
+from devices.mechanisms.stacked_reports import ReportStack
 from devices.query import Ask
 
 AnswersByDevice = dict[int, dict[str, tuple[bytes, ...]]]  # device -> attribute -> bytes of each mechanism

@@ -23,7 +23,7 @@ from curator.reports.question import Question
 from devices.array_types import BoolArray
 from devices.facts import PublicFacts
 from devices.mechanisms import Mechanism
-from devices.mechanisms.stacking import ones_at
+from devices.mechanisms.stacked_reports import ones_at
 from devices.query import Ask, Query
 
 FORMAT = 1

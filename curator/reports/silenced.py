@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, issparse
 from curator.reports.parts import joined_reports
 from curator.reports.reports import FIELDS, Reports
 from devices.array_types import BoolArray
-from devices.mechanisms.stacking import ones_at
+from devices.mechanisms.stacked_reports import ones_at
 
 
 def silenced(reports: Reports, who: BoolArray) -> Reports:

@@ -145,7 +145,7 @@ def _vote_of(part: Reports) -> Any:
 
 
 def _is_bare(mechanism: Any) -> bool:
-    """Return whether this is the question for an affinity: nothing known of a person but the list plays a part."""
+    """Return whether this is the question for an affinity: its answer depends on the list alone."""
     return not (mechanism.own or mechanism.also_reads)
 
 

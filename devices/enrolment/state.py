@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 from devices.atomic_files import exclusive_lock, lock_file, make_durable, private_folder, write_atomically
 from devices.data.population import Population
 from devices.device import Device
-from devices.drawing import SEAL
 from devices.enrolment import open_collections
 from devices.enrolment.counters import counter_of, make_counters, new_place, no_answers
 from devices.keyed.hashes import KeyedHashes
+from devices.keyed_data import SEAL
 from devices.ledger.counter import Counter
 from devices.ledger.ledger import Ledger, LedgerDamaged
 from devices.ledger.schema import SCHEMA, count_answered, version_of

@@ -28,7 +28,7 @@ from devices.mechanisms.base import Grouping, Mechanism, Reporting, StepNoise
 from devices.mechanisms.bits import pack_bits, unpack_bits, unpack_many, unpack_positions
 from devices.mechanisms.exact_loss import Loss
 from devices.mechanisms.integers import pack_integers, unpack_integers
-from devices.mechanisms.stacking import DataOf, ReadMany, ReportStack, SparseOnes, sparse_ones
+from devices.mechanisms.stacked_reports import DataOf, ReadMany, ReportStack, SparseOnes, sparse_ones
 from devices.noise import NoiseStream
 
 

@@ -14,12 +14,12 @@ from devices.data.population import Record
 from devices.data.records import records_by_column
 from devices.facts import PublicFacts
 from devices.mechanisms.exact_loss import Loss
-from devices.mechanisms.stacking import DataOf, Kept, ReportStack, numbers_or_rows, same_shape
+from devices.mechanisms.stacked_reports import DataOf, Kept, ReportStack, numbers_or_rows, same_shape
 from devices.noise import NoiseStream
 
 Reporting = Literal["both", "one-end"]
 Grouping = tuple[int, ...] | None  # public group of every node, where a stage of a query fills one in
-CERTAIN = 1e9  # log-odds of a value that is reported in clear: noise can never add up to as much
+IN_CLEAR = 1e9  # log-odds of a value that is reported in clear: noise can never add up to as much
 # Metadata of a field that a later version of ldpsim brought: older questions and fingerprints stay as they are.
 LATER = {"later": True}
 

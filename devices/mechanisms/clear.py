@@ -16,12 +16,12 @@ import numpy as np
 from devices.array_types import FloatArray
 from devices.data.population import Record
 from devices.mechanisms.adjacency import AdjacencyBits
-from devices.mechanisms.base import CERTAIN, Grouping, Mechanism, Reporting
+from devices.mechanisms.base import IN_CLEAR, Grouping, Mechanism, Reporting
 from devices.mechanisms.bits import pack_bits, unpack_bits
 from devices.mechanisms.exact_loss import Loss
 from devices.mechanisms.features import FeatureRange
 from devices.mechanisms.labels import OneCategory
-from devices.mechanisms.stacking import DataOf, sparse_values
+from devices.mechanisms.stacked_reports import DataOf, sparse_values
 from devices.noise import NoiseStream
 
 
@@ -68,7 +68,7 @@ class ClearAdjacency(InClear, AdjacencyBits):
 
     @property
     def weight(self) -> float:
-        return CERTAIN
+        return IN_CLEAR
 
     def loss(self, *, device: int | None = None) -> Loss:
         return super().loss() if self.most_targets(device) else Loss(0.0, 0.0)
@@ -127,7 +127,7 @@ class ClearFeatures(InClear, FeatureRange):
         return where, dense[where]
 
     def evidence(self, report: np.ndarray) -> FloatArray:
-        return CERTAIN * np.sign(np.asarray(report, np.float64) - (self.low + self.high) / 2)
+        return IN_CLEAR * np.sign(np.asarray(report, np.float64) - (self.low + self.high) / 2)
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class ClearLabel(InClear, OneCategory):
 
     @property
     def weight(self) -> float:
-        return CERTAIN
+        return IN_CLEAR
 
     def estimate(self, report: int) -> FloatArray:
         return np.asarray(np.arange(self.categories) == report, np.float64)

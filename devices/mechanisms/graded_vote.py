@@ -34,7 +34,7 @@ from devices.mechanisms.base import Grouping, Reporting
 from devices.mechanisms.class_table import affinity_weights, quantised
 from devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
 from devices.mechanisms.neighbour_scores import NeighbourScores
-from devices.mechanisms.stacking import DataOf, filled
+from devices.mechanisms.stacked_reports import DataOf, filled
 from devices.noise import NoiseStream
 
 MOST_LEVELS = 128

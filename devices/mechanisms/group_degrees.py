@@ -26,7 +26,7 @@ from devices.data.population import Record
 from devices.mechanisms import discrete_laplace
 from devices.mechanisms.adjacency import NoisyCounts
 from devices.mechanisms.base import Grouping, Reporting
-from devices.mechanisms.stacking import DataOf, filled
+from devices.mechanisms.stacked_reports import DataOf, filled
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from devices.mechanisms import subset_mixture
 from devices.mechanisms.base import Grouping, Mechanism, whole_numbers
 from devices.mechanisms.categories import Coding
 from devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
-from devices.mechanisms.stacking import DataOf, filled
+from devices.mechanisms.stacked_reports import DataOf, filled
 from devices.noise import NoiseStream
 from devices.sampling.subset import subset
 

@@ -17,7 +17,7 @@ import numpy as np
 from devices.array_types import FloatArray, IntArray
 from devices.facts import PublicFacts
 from devices.mechanisms.base import Mechanism
-from devices.mechanisms.stacking import Filled, ReportStack
+from devices.mechanisms.stacked_reports import Filled, ReportStack
 
 
 class LabelMechanism(Mechanism):

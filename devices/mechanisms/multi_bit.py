@@ -34,7 +34,7 @@ from devices.mechanisms.base import LATER, Grouping, dense_features, dense_rows
 from devices.mechanisms.bits import pack_bits, pack_many, pack_plain, unpack_bits, unpack_plain
 from devices.mechanisms.exact_loss import ONE, check_epsilon, probability_threshold
 from devices.mechanisms.one_bit import GRID, FeatureBits
-from devices.mechanisms.stacking import DataOf, sparse_values
+from devices.mechanisms.stacked_reports import DataOf, sparse_values
 from devices.noise import AT_ONCE, NoiseStream, joined_words
 from devices.sampling.subset import public_subset, subset, subsets
 

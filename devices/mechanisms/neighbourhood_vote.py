@@ -33,7 +33,7 @@ from devices.mechanisms.class_table import affinity_weights, as_text, from_text,
 from devices.mechanisms.exact_loss import Loss, probability_threshold
 from devices.mechanisms.grr import GRR
 from devices.mechanisms.neighbour_scores import NeighbourScores
-from devices.mechanisms.stacking import DataOf, filled
+from devices.mechanisms.stacked_reports import DataOf, filled
 from devices.noise import NoiseStream
 
 

@@ -19,7 +19,7 @@ from devices.array_types import BoolArray, FloatArray
 from devices.mechanisms import discrete_laplace
 from devices.mechanisms.adjacency import NoisyCounts
 from devices.mechanisms.base import Reporting
-from devices.mechanisms.stacking import DataOf, decoded
+from devices.mechanisms.stacked_reports import DataOf, decoded
 from devices.noise import NoiseStream
 
 STEPS = 64

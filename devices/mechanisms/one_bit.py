@@ -30,7 +30,7 @@ from devices.mechanisms.base import Grouping
 from devices.mechanisms.bits import check_plain, pack_plain, rows_with, unpack_plain
 from devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
 from devices.mechanisms.features import FeatureGrid
-from devices.mechanisms.stacking import DataOf, Filled, ReportStack, filled
+from devices.mechanisms.stacked_reports import DataOf, Filled, ReportStack, filled
 from devices.noise import NoiseStream, first_words
 
 GRID = 1 << 16

@@ -34,7 +34,7 @@ from devices.mechanisms.class_table import affinity_weights, quantised
 from devices.mechanisms.exact_loss import Loss, probability_threshold
 from devices.mechanisms.grr import GRR
 from devices.mechanisms.neighbour_scores import NeighbourScores
-from devices.mechanisms.stacking import DataOf, filled
+from devices.mechanisms.stacked_reports import DataOf, filled
 from devices.mechanisms.word_model import UNIT, WordModel, read_model
 from devices.noise import NoiseStream
 

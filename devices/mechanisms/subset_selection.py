@@ -28,7 +28,7 @@ from devices.mechanisms.base import Grouping, Mechanism
 from devices.mechanisms.bits import check_plain, pack_plain, unpack_plain
 from devices.mechanisms.exact_loss import ONE, Loss, check_epsilon, log_ratio, probability_threshold
 from devices.mechanisms.labels import LabelMechanism
-from devices.mechanisms.stacking import Filled, ReportStack
+from devices.mechanisms.stacked_reports import Filled, ReportStack
 from devices.noise import NoiseStream, joined_words
 
 _ENTRIES_AT_ONCE = 1 << 22  # of the shuffled categories of several people

@@ -35,7 +35,7 @@ from devices.facts import PublicFacts
 from devices.mechanisms.bits import check_plain
 from devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
 from devices.mechanisms.features import FeatureGrid
-from devices.mechanisms.stacking import DataOf, sparse_values
+from devices.mechanisms.stacked_reports import DataOf, sparse_values
 from devices.noise import NoiseStream
 from devices.sampling.subset import subset
 

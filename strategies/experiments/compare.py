@@ -22,7 +22,7 @@ from strategies.estimate.fits import check_fits
 from strategies.experiments.cells_folder import has_all_of
 from strategies.experiments.failures import Failures
 from strategies.experiments.match_budgets import guarantee_before, match
-from strategies.experiments.shared_question import differences, share, taken_over
+from strategies.experiments.shared_question import differences, questions_of_others, share
 from strategies.experiments.sweep import run_sweep
 from strategies.experiments.sweep_file import Cell
 from strategies.outputs.html import html_of_comparison
@@ -115,7 +115,7 @@ def compare(
         raise ValueError(f"--state {options.state} with compare: each method needs people of its own")
     if options.out is None:
         raise ValueError("a comparison needs a folder to write to")
-    cells = cells_of(methods, options, taken_over(methods) if same_reports else {})
+    cells = cells_of(methods, options, questions_of_others(methods) if same_reports else {})
     for cell in cells:
         check_fits(cell.options)
     made = sharing = None

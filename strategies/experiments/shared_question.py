@@ -2,7 +2,7 @@
 
     cells -> name of each one's collection -> cells with one name share it -> differences to the first of them
 
-A method that can take over the question of another one (``Method.takes_over``) takes that of the
+A method that can take over the question of another one (``Method.asks_questions_of``) takes that of the
 first method that has its own. A method whose question no other method asks runs as without sharing.
 """
 
@@ -36,13 +36,13 @@ class Sharing:
     alone: Mapping[str, str]
 
 
-def taken_over(methods: Sequence[str]) -> dict[str, dict[str, str]]:
+def questions_of_others(methods: Sequence[str]) -> dict[str, dict[str, str]]:
     """Return, for each method that can take over a question, the parameter that names the first other method."""
     kinds = {name: find(name) for name in methods}
-    able = [name for name, kind in kinds.items() if kind.takes_over]
+    able = [name for name, kind in kinds.items() if kind.asks_questions_of]
     asking = [name for name, kind in kinds.items() if kind.trained_by == "curator" and not kind.reads]
     own = next((name for name in asking if name not in able), None)
-    return {} if own is None else {name: {kinds[name].takes_over: own} for name in able}
+    return {} if own is None else {name: {kinds[name].asks_questions_of: own} for name in able}
 
 
 def share(cells: Sequence[Cell], population: Population) -> tuple[list[Cell], Sharing]:

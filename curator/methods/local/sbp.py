@@ -88,7 +88,7 @@ class SBP(LocalMethod):
     query_grid: ClassVar[Grid] = {"feature_share": HoGS.query_grid["feature_share"]}
     common_selection: ClassVar[bool] = False
     auto_share: ClassVar[bool] = True
-    takes_over: ClassVar[str] = "asks"
+    asks_questions_of: ClassVar[str] = "asks"
     options: ClassVar[frozenset[str]] = HoGS.options
 
     def __post_init__(self) -> None:

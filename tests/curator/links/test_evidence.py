@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from curator.links.evidence import CERTAIN, LinkEvidence, public_links
+from curator.links.evidence import PUBLIC_EDGE, LinkEvidence, public_links
 
 NOBODY = np.zeros(0, np.int64)
 
@@ -50,5 +50,5 @@ def test_the_likelihoods_are_those_of_all_bits(reports: int) -> None:
 def test_a_public_graph_is_certain() -> None:
     evidence = public_links(4, np.array([[2, 1], [0, 3]]))
     assert evidence.left.tolist() == [0, 1] and evidence.right.tolist() == [2, 3]
-    assert evidence.strength.tolist() == [CERTAIN, CERTAIN]
+    assert evidence.strength.tolist() == [PUBLIC_EDGE, PUBLIC_EDGE]
     assert evidence.hits.tolist() == [1, 1, 1, 1] and not evidence.chance_hits.any()

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from curator.links.evidence import CERTAIN
+from curator.links.evidence import PUBLIC_EDGE
 from curator.posterior.told import told
 from curator.reports.agreed_pairs import agreed_pairs
 from devices.mechanisms import ClearLabel
@@ -27,7 +27,7 @@ def test_pairs_are_those_of_which_every_report_says_an_edge(setting: dict) -> No
 def test_a_public_graph_is_taken_as_it_is() -> None:
     reports, public, _ = world(public_graph=True, private_labels=True)
     links = told(reports, public).links
-    assert (links.strength == CERTAIN).all() and public.edges is not None and len(links) == public.edges.shape[1]
+    assert (links.strength == PUBLIC_EDGE).all() and public.edges is not None and len(links) == public.edges.shape[1]
 
 
 def test_public_labels_are_certain_and_those_of_others_are_nothing() -> None:

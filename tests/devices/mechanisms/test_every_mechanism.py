@@ -38,7 +38,7 @@ from devices.mechanisms import (
     SubsetSelection,
     Window,
 )
-from devices.mechanisms.base import CERTAIN
+from devices.mechanisms.base import IN_CLEAR
 from devices.mechanisms.word_model import WordModel
 from devices.noise import NoiseStream
 from devices.policy.policy import policy_for
@@ -226,7 +226,7 @@ def test_evidence_is_the_log_likelihood_ratio_by_the_mechanisms_own_law(mechanis
         return
     assert found is not None
     if mechanism.in_clear:
-        assert set(np.abs(found).tolist()) <= {0.0, CERTAIN}
+        assert set(np.abs(found).tolist()) <= {0.0, IN_CLEAR}
         return
     if attribute(mechanism) == "label":
         chances = [mechanism.log_probability(report, category) for category in range(C)]

@@ -14,7 +14,7 @@ from curator.methods.base import Budget
 from curator.methods.local.lp_and import LPAnd
 from devices.facts import PublicFacts, Split
 from strategies.experiments.compare import Comparison, compare
-from strategies.experiments.shared_question import taken_over
+from strategies.experiments.shared_question import questions_of_others
 from strategies.runs import same_reports
 from strategies.runs.simulate import simulate
 from strategies.setup.options import RunOptions
@@ -31,7 +31,7 @@ class Reader(LPAnd):
 
     asks: str = "rr"
     name: ClassVar[str] = "reader"
-    takes_over: ClassVar[str] = "asks"
+    asks_questions_of: ClassVar[str] = "asks"
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         return methods.find(self.asks)().questions(facts, split, budget, collection)
@@ -112,8 +112,8 @@ def test_a_result_with_devices_of_its_own_does_not_do(tmp_path: Path, asked: lis
 
 
 def test_a_method_that_can_take_over_a_question_takes_the_first_one_unless_told(tmp_path: Path) -> None:
-    assert taken_over(["mlp", "reader", "hogs", "rgnn"]) == {"reader": {"asks": "hogs"}}
-    assert taken_over(["reader", "mlp"]) == {} == taken_over(["hogs", "rgnn"])
+    assert questions_of_others(["mlp", "reader", "hogs", "rgnn"]) == {"reader": {"asks": "hogs"}}
+    assert questions_of_others(["reader", "mlp"]) == {} == questions_of_others(["hogs", "rgnn"])
     found = together(tmp_path, "reader", "blink", repeats=1)
     assert found.same_reports is not None and found.same_reports["groups"][0]["methods"] == ["reader", "blink"]
     assert found.records[0]["config"]["parameters"]["asks"] == "blink"

@@ -12,7 +12,7 @@ import pytest
 from curator.defences import DEFENCES, defend
 from curator.methods import OwnerMethod, Reference, find, table
 from curator.reports.reports import Reports
-from devices.mechanisms.stacking import ones_at
+from devices.mechanisms.stacked_reports import ones_at
 from strategies import RunOptions, simulate
 from strategies.runs.asking import public_knowledge
 from strategies.runs.set_up import set_up
