@@ -85,7 +85,7 @@ def test_the_scale_of_the_rows_plays_no_part() -> None:
 
 def test_it_ends_after_some_epochs_without_a_better_one(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[float, int]] = []
-    monkeypatch.setattr(scorer.observer, "tell", lambda name, value, step: told.append((value, step)))
+    monkeypatch.setattr(scorer.observer, "log_metric", lambda name, value, step: told.append((value, step)))
     found = iter([0.5, 0.7, 0.7, 0.6, 0.8, 0.8, 0.1, 0.2, 0.9])
     monkeypatch.setattr(scorer, "auc", lambda scores: next(found))
     monkeypatch.setattr(scorer, "PATIENCE", 3)
