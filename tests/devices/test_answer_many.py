@@ -1,6 +1,6 @@
 """Many devices answer a message together as they answer one by one: reports, refusals and ledgers, byte for byte.
 
-Covers drawing.
+Covers keyed_data.
 """
 
 from __future__ import annotations
