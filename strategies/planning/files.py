@@ -91,8 +91,7 @@ def rehearsal(made: Plan, options: RunOptions, people: int = 3000) -> str:
         if name == "set":
             words += [f"--set {key}={entry}" for key, entry in value.items()]
         else:
-            spec = declared(RunOptions)[name]
-            words.append(f"{spec.option} {value:.10g}" if type(value) is float else spec.said(value))
+            words.append(declared(RunOptions)[name].said(value))
     return " ".join(words)
 
 

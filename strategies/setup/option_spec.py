@@ -116,7 +116,7 @@ class OptionSpec:
             return self.option
         if self.is_table:
             return " ".join(f"{self.option} {key}={entry}" for key, entry in value.items())
-        return f"{self.option} {value:g}" if isinstance(value, float) else f"{self.option} {value}"
+        return f"{self.option} {value:.10g}" if isinstance(value, float) else f"{self.option} {value}"
 
     def check(self, value: Any) -> None:
         """Check a value.
