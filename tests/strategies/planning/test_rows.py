@@ -61,5 +61,5 @@ def test_what_a_row_must_beat_has_a_name_and_a_figure() -> None:
     row = plan_row(PAPER, RunOptions(method="hogs"), "user", 1.0)
     assert row.to_dict()["above"] is None
     assert replace(row, bar=("features alone", 0.25)).to_dict()["above"] == {"name": "features alone", "test": 0.25}
-    assert row.meets and not row.with_reasons("too dear").but("too slow").meets
-    assert row.with_reasons("too dear").but("too slow").to_dict()["why"] == ["too dear", "too slow"]
+    assert row.meets and not row.with_reasons("too dear").with_reasons("too slow").meets
+    assert row.with_reasons("too dear").with_reasons("too slow").to_dict()["why"] == ["too dear", "too slow"]
