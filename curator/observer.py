@@ -4,9 +4,9 @@ The figures are computed only where :func:`watched` is active. They are read fro
 anyway: nothing is drawn at random, so a watched training gives the same bytes.
 
 >>> with watched(lambda name, value, step: print(name, value, step)):
-...     tell("val_accuracy", 0.5, 1)
+...     log_metric("val_accuracy", 0.5, 1)
 val_accuracy 0.5 1
->>> tell("val_accuracy", 0.5, 2)
+>>> log_metric("val_accuracy", 0.5, 2)
 """
 
 from __future__ import annotations

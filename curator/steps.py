@@ -1,10 +1,10 @@
 """Steps of long work, told to a listener: the epochs of a training, the answers of a collection.
 
->>> with heard(lambda share: print(f"{share:.0%}")):
-...     total = sum(counted([1, 2], 2))
+>>> with on_progress(lambda share: print(f"{share:.0%}")):
+...     total = sum(track([1, 2], 2))
 0%
 50%
->>> sum(counted([1, 2], 2))  # nobody listens
+>>> sum(track([1, 2], 2))  # nobody listens
 3
 """
 

@@ -21,7 +21,6 @@ PARTS = {
     "hand_over": "the message, and its handler on the device",
     "label_mechanism": "an option, and what it makes",
     "log_probability": "of the distribution that is the module",
-    "main": "of a program",
     "make": "of a federated method, and of what its module names",
     "names": "of data sets, and of methods",
     "sample": "of the distribution that is the module",

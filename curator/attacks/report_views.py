@@ -27,7 +27,7 @@ def flattened(report: Any) -> Flat:
     Raises:
         ValueError: for a report that cannot be counted.
 
-    >>> flat((np.array([0, 1]), "a"))
+    >>> flattened((np.array([0, 1]), "a"))
     (0, 1, 'a')
     """
     if isinstance(report, np.ndarray) and report.dtype != object and report.dtype.kind != "f":

@@ -72,7 +72,7 @@ def defences_named(text: str) -> tuple[str, ...]:
     Raises:
         ValueError: for an unknown name, or for ``none`` or ``all`` beside others.
 
-    >>> named("none"), named("all") == tuple(DEFENCES)
+    >>> defences_named("none"), defences_named("all") == tuple(DEFENCES)
     ((), True)
     """
     words = [word.strip() for word in text.split(",")]

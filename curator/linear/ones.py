@@ -13,7 +13,7 @@ _AT_ONCE = 1 << 26  # ones of a part of a transpose: 320 MiB
 def as_numbers(ones: csr_array) -> csr_array:
     """Return a bool matrix as int8, whose entries can be added; places and values are shared, not copied.
 
-    >>> numbers(csr_array(np.eye(2, dtype=bool))).toarray()
+    >>> as_numbers(csr_array(np.eye(2, dtype=bool))).toarray()
     array([[1, 0],
            [0, 1]], dtype=int8)
     """

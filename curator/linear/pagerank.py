@@ -46,7 +46,7 @@ def personalized_pagerank(
         tolerance: The error at the end, as a share of X.
 
     >>> path = walk_matrix(csr_array(np.array([[0, 1], [1, 0]], np.float32)), 0.5)
-    >>> pagerank(path, np.eye(2, dtype=np.float32), 0.5).astype(np.float64).round(4).tolist()
+    >>> personalized_pagerank(path, np.eye(2, dtype=np.float32), 0.5).astype(np.float64).round(4).tolist()
     [[0.6667, 0.3333], [0.3333, 0.6667]]
     """
     by_column = rows.tocsc() if issparse(rows) else rows

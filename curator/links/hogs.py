@@ -86,7 +86,7 @@ class WeightedLinks:
 def edge_posterior(cosine: FloatArray, exponent: NDArray[np.int8], ratio: float) -> FloatArray:
     """P of eq. 9 for each pair's similarity s and exponent 2 t - r; float64, same shape.
 
-    >>> posterior(np.array([0.5, 0.5, 0.5]), np.array([-2, 0, 2], np.int8), ratio=0.5)
+    >>> edge_posterior(np.array([0.5, 0.5, 0.5]), np.array([-2, 0, 2], np.int8), ratio=0.5)
     array([0.2, 0.5, 0.8])
     """
     odds = np.array([ratio**power for power in (-2, -1, 0, 1, 2)])[exponent + 2]

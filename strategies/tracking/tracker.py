@@ -74,7 +74,7 @@ class Tracker:
 def dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     """Return the entries of nested mappings as text, by dotted name.
 
-    >>> flat({"seed": 0, "settings": {"lr": 0.1}})
+    >>> dotted({"seed": 0, "settings": {"lr": 0.1}})
     {'seed': '0', 'settings.lr': '0.1'}
     """
     found: dict[str, str] = {}

@@ -33,7 +33,7 @@ from devices.mechanisms import (
     OneBit,
     RandomizedResponse,
     Window,
-    stacking,
+    stacked_reports,
 )
 from devices.noise import NoiseStream
 from devices.query import Ask, Query
@@ -125,7 +125,7 @@ def test_reports_are_what_was_reported(field: str, attribute: str, mechanism: Me
 def test_batches_give_what_all_reports_at_once_give(
     field: str, attribute: str, mechanism: Mechanism, sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stacking, "AT_ONCE", 5)  # few bytes are decoded at once
+    monkeypatch.setattr(stacked_reports, "AT_ONCE", 5)  # few bytes are decoded at once
     rows = {
         device: mechanism.respond(record, NoiseStream(bytes([device]) * 32), device=device)
         for device, record in enumerate(people())
