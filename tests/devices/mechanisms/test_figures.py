@@ -48,7 +48,7 @@ from devices.mechanisms import (
     sparse_rows,
     subset_mixture,
 )
-from devices.mechanisms.base import CERTAIN, StepNoise, dense_features, dense_rows, whole_numbers
+from devices.mechanisms.base import IN_CLEAR, StepNoise, dense_features, dense_rows, whole_numbers
 from devices.mechanisms.bits import (
     expected_size,
     pack_bits,
@@ -450,9 +450,9 @@ def test_the_grid_of_a_range() -> None:
 
 def test_clear_reports_are_certain() -> None:
     features, rows, label = ClearFeatures(3, -1.0, 3.0), ClearAdjacency(3), ClearLabel(3)
-    assert features.evidence(np.array([3.0, 1.0, 0.0])).tolist() == [CERTAIN, 0.0, -CERTAIN]
-    assert rows.evidence(np.array([True, False])).tolist() == [CERTAIN, -CERTAIN] and rows.flip_odds == 0
-    assert label.evidence(1).tolist() == [0.0, CERTAIN, 0.0] and label.estimate(2).tolist() == [0.0, 0.0, 1.0]
+    assert features.evidence(np.array([3.0, 1.0, 0.0])).tolist() == [IN_CLEAR, 0.0, -IN_CLEAR]
+    assert rows.evidence(np.array([True, False])).tolist() == [IN_CLEAR, -IN_CLEAR] and rows.flip_odds == 0
+    assert label.evidence(1).tolist() == [0.0, IN_CLEAR, 0.0] and label.estimate(2).tolist() == [0.0, 0.0, 1.0]
     assert rows.loss(device=0) == Loss(math.inf, math.inf) and ClearAdjacency(1).loss() == Loss(0.0, 0.0)
     report = np.array([0.0, -1.0, 3.0], np.float32)
     data = features.encode(report)

@@ -95,7 +95,7 @@ def test_the_limits_of_the_wishes(name: str, taken: Any, refused: Any) -> None:
     (row("rr", math.log(9) * 1.005, None), Wishes(max_attack=0.9), ("a guess is right with a chance of 0.901",)),
     (row("rr", math.log(9) * 1.005, None), Wishes(holds=math.log(9)), ()),
     (row("rr", math.log(9) + 0.0005, None), Wishes(max_attack=0.9), ()),
-    (row("rr", None, None).but("no setting"), Wishes(holds=1.0), ("no setting",)),
+    (row("rr", None, None).with_reasons("no setting"), Wishes(holds=1.0), ("no setting",)),
     (row("rr", 1.0, None, size=1000), Wishes(max_bytes=1000), ()),
     (row("rr", 1.0, None, size=1001), Wishes(max_bytes=1000), ("more than 1,000 bytes a device",)),
     (row("rr", 1.0, None, size=1e9), Wishes(), ()),
@@ -141,7 +141,7 @@ def test_losses_that_are_alike_are_ordered_by_bytes_and_the_nearest_by_reasons_t
     assert [each.method for each in ranked(rows, Wishes())] == ["sbp", "rr", "vote", "hogs"]
     rows[1] = replace(rows[1], worth=None)
     assert [each.method for each in ranked(rows, Wishes())] == ["sbp", "rr", "hogs"]
-    assert [each.method for each in ranked([rows[1], rows[2].but("x")], Wishes())] == ["vote"]
-    missed = [row("rr", 1.0, 0.4).but("a"), row("vote", 1.0, 0.6).but("b"), row("hogs", 1.0, 0.9).but("c", "d"),
-              replace(row("sbp", 1.0, 0.9).but("e"), worth=None)]  # fmt: skip
+    assert [each.method for each in ranked([rows[1], rows[2].with_reasons("x")], Wishes())] == ["vote"]
+    missed = [row("rr", 1.0, 0.4).with_reasons("a"), row("vote", 1.0, 0.6).with_reasons("b"), row("hogs", 1.0, 0.9).with_reasons("c", "d"),
+              replace(row("sbp", 1.0, 0.9).with_reasons("e"), worth=None)]  # fmt: skip
     assert chosen(missed, Wishes(), {})[1] == ("none, because no method meets every wish; the nearest is vote: b")
