@@ -164,9 +164,9 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
      "a feature lies outside its range"),
     (lambda: ClearFeatures(1, 1.0, 2.0).decode(struct.pack("<I", 2) + b"\0\x80" + struct.pack("<f", 0.5), device=0),
      "a feature lies outside its range"),
-    (lambda: class_table.affinity_of(2, 1.0, None), "a homophily must be 0 or more and below 1, not 1.0"),
-    (lambda: class_table.affinity_of(2, 0.5, np.eye(2)), "a vote needs a homophily or an affinity, and not both"),
-    (lambda: class_table.affinity_of(2, None, np.eye(2)), "an affinity is 2 x 2 finite numbers above 0"),
+    (lambda: class_table.affinity_weights(2, 1.0, None), "a homophily must be 0 or more and below 1, not 1.0"),
+    (lambda: class_table.affinity_weights(2, 0.5, np.eye(2)), "a vote needs a homophily or an affinity, and not both"),
+    (lambda: class_table.affinity_weights(2, None, np.eye(2)), "an affinity is 2 x 2 finite numbers above 0"),
     (lambda: class_table.quantised(np.array([[-1e-9, 1]])), "a class probability is negative or not finite"),
     (lambda: class_table.from_text("AAA=", 3), "a text does not hold 3 bytes in base64"),
     (lambda: GradedVote.from_probabilities(Q, 1.0, slope=0.0, homophily=0.5),
@@ -462,8 +462,8 @@ def test_clear_reports_are_certain() -> None:
 
 def test_scores_of_a_vote_are_sums_of_logarithms() -> None:
     """In units of 2^-16 nats: the evidence of each known neighbour, and one's own row."""
-    assert class_table.affinity_of(2, 0.5, None) == (65536, 21845, 21845, 65536)
-    assert class_table.affinity_of(2, None, np.array([[4, 1], [1e-9, 2]])) == (65536, 16384, 1, 32768)
+    assert class_table.affinity_weights(2, 0.5, None) == (65536, 21845, 21845, 65536)
+    assert class_table.affinity_weights(2, None, np.array([[4, 1], [1e-9, 2]])) == (65536, 16384, 1, 32768)
     om = np.array(VOTE.affinity, float).reshape(3, 3)
     levels = np.rint(16 * -np.log(np.maximum(Q, 1e-30) / np.maximum(Q.max(axis=1), 1)[:, None])).clip(0, 254)
     said = np.log(om @ np.exp(-levels / 16).T * 2**24) * UNIT

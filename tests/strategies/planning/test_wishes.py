@@ -142,6 +142,7 @@ def test_losses_that_are_alike_are_ordered_by_bytes_and_the_nearest_by_reasons_t
     rows[1] = replace(rows[1], worth=None)
     assert [each.method for each in ranked(rows, Wishes())] == ["sbp", "rr", "hogs"]
     assert [each.method for each in ranked([rows[1], rows[2].with_reasons("x")], Wishes())] == ["vote"]
-    missed = [row("rr", 1.0, 0.4).with_reasons("a"), row("vote", 1.0, 0.6).with_reasons("b"), row("hogs", 1.0, 0.9).with_reasons("c", "d"),
+    missed = [row("rr", 1.0, 0.4).with_reasons("a"), row("vote", 1.0, 0.6).with_reasons("b"),
+            row("hogs", 1.0, 0.9).with_reasons("c", "d"),
               replace(row("sbp", 1.0, 0.9).with_reasons("e"), worth=None)]  # fmt: skip
     assert chosen(missed, Wishes(), {})[1] == ("none, because no method meets every wish; the nearest is vote: b")
