@@ -61,7 +61,9 @@ from devices.mechanisms.bits import (
 from devices.mechanisms.categories import LARGEST, Coding
 from devices.mechanisms.exact_loss import ONE, Loss, probability_threshold, round_up
 from devices.mechanisms.integers import pack_integers, unpack_integers
+from devices.mechanisms.stacking import numbers_or_rows, same_shape
 from devices.mechanisms.word_model import LARGEST_EXPONENT, UNIT, WordModel, read_model
+from devices.noise import NoiseStream
 from devices.sampling.binomial import binomial
 
 HALF, MOST = ONE // 2, 1 << 16
@@ -578,3 +580,73 @@ def test_an_audit_tries_small_and_large_budgets_of_every_kind() -> None:
     }
     for examples in EXAMPLES.values():
         assert all(made.agrees_with(facts) and facts.n <= 5 and facts.classes <= 7 for made, facts in examples)
+
+
+STACKED: list[tuple[list[Any], type]] = [
+    ([np.array([1, -2]), np.array([3, (1 << 31) - 1])], np.int32), ([np.array([1, 1 << 31])], np.int64),
+    ([np.array([-(1 << 31), 0])], np.int64), ([np.array([0.5, 2.0])], np.float64),
+    ([np.array([1, 2], np.int8)], np.int8), ([np.array([True, False])], np.bool_),
+    ([np.zeros(0, np.int64)], np.int32), ([], np.int32), ([np.array([[1], [2]])], np.int32),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("reports", "dtype"), STACKED)
+def test_arrays_of_one_shape_are_stacked_in_32_bits_where_these_hold_them(reports: list[Any], dtype: type) -> None:
+    rows = {2 * place + 1: bytes([place]) for place in range(len(reports))}
+    read: Any = lambda data, device: reports[data[0]]  # noqa: E731
+    for found in (same_shape(rows, read, 5), numbers_or_rows(rows, read, 5) if reports else same_shape({}, read, 5)):
+        assert found.dtype == dtype and found.shape == (5, *np.shape(reports[0] if reports else []))
+        for device in range(5):
+            wanted = reports[device // 2] if device in rows else np.zeros(found.shape[1:])
+            assert np.array_equal(found[device], wanted)
+    numbers = numbers_or_rows({1: b"\7", 3: b"\0"}, lambda data, device: data[0], 4)
+    assert numbers.dtype == np.int64 and numbers.tolist() == [-1, 7, -1, 0]
+    assert numbers_or_rows({}, read, 2).tolist() == [-1, -1]
+
+
+def test_the_likely_size_of_a_noisy_row() -> None:
+    """The widest of 10^9 numbers is at the step of a 1 and 9 ln 10 scales."""
+    for t, s, grid in ((40, 3, 10), (3, 2, 64), (1000, 1, 64), (5000, 7, 64)):
+        most = grid + t / s * 9 * math.log(10)
+        width = next(width for width in range(1, 5) if most < 1 << 8 * width - 1)
+        assert NoisyRow(t, s, 11, grid).bytes_per_device() == 1 + 10 * width
+
+
+@pytest.mark.parametrize("seed", [-1, 0, 1, 77])
+def test_public_sets_of_any_seed_give_many_reports_as_one_by_one(seed: int) -> None:
+    mechanism = MultiBit(ONE // 4, 9, 3, set_seed=seed)
+    people = [person({k: 1.0}) for k in range(6)]
+    made = [[NoiseStream(bytes([k]) * 32, 1) for k in range(6)] for _ in range(2)]
+    together = mechanism.respond_many(people, made[0], devices=range(6))
+    assert together == [mechanism.respond(p, n, device=k) for k, (p, n) in enumerate(zip(people, made[1], strict=True))]
+    assert {len(data) > 1 for data in together} == {seed < 0}
+    for device, data in enumerate(together):
+        report = mechanism.decode(data, device=device)
+        assert np.count_nonzero(report) == 3 and mechanism.encode(report) == data
+        if seed >= 0:
+            assert np.flatnonzero(report).tolist() == mechanism.public_set(device).tolist()
+            with pytest.raises(ValueError, match="not the signs of 3 features"):
+                mechanism.decode(data + b"\0", device=device)
+
+
+EVERY: list[tuple[Any, Any, Any]] = [
+    (RandomizedResponse(1 << 60, 4), np.zeros(3, np.bool_), np.ones(3, np.bool_)),
+    (ClearAdjacency(4), np.zeros(3, np.bool_), np.ones(3, np.bool_)),
+    (NoisyRow(2, 1, 4), np.zeros(3, np.bool_), np.arange(3)),
+    (Degree(2, 1, 4), 2, 5), (GroupDegrees(2, 1, 4, 2), np.array([1, 0]), np.array([3, 2])),
+    (ClearLabel(3), 1, 2), (GRR(1 << 60, 3), 1, 2), (SubsetSelection(1 << 60, 1, 3), 1, np.array([True, False, False])),
+    (ClearFeatures(3), np.zeros(3), np.ones(3)), (OneBit(1 << 60, 3), np.zeros(3), np.ones(3, np.bool_)),
+    (MultiBit(1 << 60, 3, 1), np.zeros(3), np.array([0, 1, 0])),
+    (Window.from_epsilon(1.0, d=3), np.zeros(3), np.array([0, 9, 0])),
+    (Laplace(2, 1, 3), np.zeros(3), np.arange(3)), (AnalyticGaussian(1 << 36, 1e-5, 3), np.zeros(3), np.arange(3)),
+    (FS, np.array([0, 1, 2]), np.array([1, 1, 0])), (VOTE, VOTE.value_of(person(), device=0), 1),
+    (OWN, 1, 2), (GRADED, 3, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("mechanism", "value", "report"), EVERY, ids=lambda value: getattr(value, "name", ""))
+def test_an_estimate_has_a_variance_of_its_shape(mechanism: Any, value: Any, report: Any) -> None:
+    estimate, variance = mechanism.estimate(report), mechanism.variance(value)
+    assert np.shape(variance) == np.shape(estimate) and np.all(np.asarray(variance) >= 0)
+    assert np.all(np.asarray(variance) == 0) == mechanism.in_clear
+    assert mechanism.loss(device=1).vector <= mechanism.loss().vector

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import shlex
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from curator.methods.local.hogs_ablation import HoGSAblation
+from curator.privacy.levels import LEVELS
 from curator.reports.question import keys_of
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.flower_app.alone import default_config
-from strategies.planning.files import registry_record, rehearsal, undeployable, write_files
+from strategies.planning.files import _yaml, deployment, registry_record, rehearsal, undeployable, write_files
 from strategies.planning.plan import Plan, make_plan
 from strategies.planning.wishes import Wishes
 from strategies.setup.options import RunOptions
@@ -84,8 +86,6 @@ def test_an_option_that_a_plan_does_not_read_is_refused(given: dict[str, Any]) -
 
 
 def test_a_plan_without_a_choice_leaves_no_deployment(made: Plan, tmp_path: Path) -> None:
-    from dataclasses import replace
-
     write_files(made, tmp_path)
     files = write_files(replace(made, choice=None), tmp_path)
     assert [path.name for path in files] == ["plan.json"]
@@ -121,3 +121,88 @@ def test_the_rehearsal_is_a_command_that_a_run_takes(made: Plan) -> None:
     assert words[:2] == ["ldpsim", "run"] and "--set" in words
     shown = CliRunner().invoke(app, [*words[1:], "--help"])
     assert shown.exit_code == 0
+
+
+def test_the_text_of_a_deployment(made: Plan) -> None:
+    assert made.choice is not None
+    lines = deployment(made, made.choice).splitlines()
+    assert lines[:4] == [
+        "# vote, planned for 60,000 people: 4 holds at the level of a person.",
+        "# flwr run APP SUPERLINK --run-config deployment.toml   (docs/deployment.md has the other steps)",
+        '# facts.json: {"facts": {"n": 60000, "d": 600, "classes": 6}}, with the public labels'.replace(
+            '"d": 600, "classes": 6', f'"d": {made.facts.features}, "classes": {made.facts.classes}'
+        ),
+        "# rehearsal: ldpsim run --method vote --clients 3000 --epsilon 4 --set homophily=0.6",
+    ]
+    assert not any(line.startswith("#") for line in lines[4:]) and 'facts = "facts.json"' in lines
+    few = make_plan(["vote"], RunOptions(label_rate=0.25), GraphFacts(300), Wishes(), worth=False)
+    assert few.choice is not None
+    text = deployment(few, few.choice)
+    assert "with the public labels of 0.25 of the people\n" in text and "--clients 300 --label-rate 0.25" in text
+    assert "label-rate" not in tomllib.loads(text) and tomllib.loads(text)["epsilon"] == 8.0
+    assert "# 8 holds at the level of a person." not in text and "planned for 300 people: 8 holds" in text
+    open_ = make_plan(["fedavg-mlp"], RunOptions(), GraphFacts(300), Wishes(), worth=False)
+    (row,) = open_.rows
+    text = deployment(open_, row)
+    assert "# fedavg-mlp, planned for 300 people: nothing is bounded at the level of a person in owned data.\n" in text
+    assert "# ldpsim simulates this method; its Flower app deploys methods with one private report." in text
+
+
+def test_a_rehearsal_names_the_people_of_the_plan(made: Plan) -> None:
+    given = RunOptions(dataset="my file.npz", clients=50, seed=3, split="split42")
+    about = replace(made, data=given)
+    options = RunOptions(method="vote", epsilon=1 / 3, public_features=True, settings={"own": "1"})
+    assert rehearsal(about, options) == (
+        "ldpsim run --method vote --dataset 'my file.npz' --clients 50 --split split42 --seed 3 --epsilon 0.3333333333333333 "
+        "--public-features --set own=1"
+    )
+    plain = replace(made, data=RunOptions(dataset="cora"))
+    assert rehearsal(plain, RunOptions(method="vote")) == "ldpsim run --method vote --dataset cora"
+    for n, people, said in ((60_000, 3000, 3000), (2999, 3000, 2999), (60_000, 10, 10)):
+        text = rehearsal(replace(made, facts=GraphFacts(n)), RunOptions(method="vote"), people)
+        assert text == f"ldpsim run --method vote --clients {said}"
+
+
+def test_the_registry_records_of_an_owner_and_of_what_is_in_clear(made: Plan) -> None:
+    facts = GraphFacts(20_000)
+    (owner,) = make_plan(["pate-m"], RunOptions(), facts, Wishes(), worth=False).rows
+    record = registry_record(made, owner)["deployment"]
+    assert record["dp_flavor"]["name"] == "Approximate DP" and record["model"]["model_name"] == "Central"
+    entry = owner.at_level
+    assert record["privacy_loss"]["privacy_parameters"] == {"epsilon": entry["value"], "delta": entry["delta"]}
+    assert record["privacy_loss"]["privacy_unit"] == "User-level"
+    clear = make_plan(["fedavg-mlp"], RunOptions(), facts, Wishes(), worth=False).rows[0]
+    record = registry_record(made, clear)["deployment"]
+    assert (
+        record["privacy_loss"]["privacy_parameters"] == {} and "user" in record["dp_flavor"]["unprotected_quantities"]
+    )
+    (link,) = make_plan(["rr"], RunOptions(), facts, Wishes(level="relationship"), worth=False).rows
+    record = registry_record(made, link)
+    assert record["deployment"]["privacy_loss"]["privacy_unit"] == "Edge-level" and record["tier"] == 3
+    assert record["deployment"]["dp_flavor"]["unprotected_quantities"] == ", ".join(
+        name for name, level in link.figures["holds"].items() if level["status"] == "unprotected"
+    )
+    said = record["deployment"]["privacy_loss"]["privacy_unit_description"]
+    assert said == f"The guarantee is about this change: {LEVELS['relationship'].changes}."
+    own = registry_record(made, replace(link, at_level={**link.at_level, "level": "bit_feature"}))["deployment"]
+    assert own["privacy_loss"]["privacy_unit"] == LEVELS["bit_feature"].term
+    other = registry_record(made, replace(link, at_level={**link.at_level, "level": "other"}))["deployment"]
+    assert other["privacy_loss"]["privacy_unit"] == "other"
+    assert other["privacy_loss"]["privacy_unit_description"] == "One entry of a person's record changes."
+
+
+def test_yaml_has_a_line_for_each_scalar() -> None:
+    given = {"a": 1, "b": {"c": "x: y", "d": {"e": [1, 2]}}, "f": {}, "g": None}
+    assert list(_yaml(given)) == ["a: 1", "b:", '  c: "x: y"', "  d:", "    e: [1, 2]", "f: {}", "g: null"]
+
+
+def test_files_of_an_earlier_choice_are_removed(made: Plan, tmp_path: Path) -> None:
+    first = write_files(made, tmp_path)
+    folder = first[0].parent
+    assert [path.name for path in first] == ["plan.json", "deployment.toml", "registry.yaml"]
+    assert folder == tmp_path / f"plan-60000-user-{made.digest}"
+    (folder / "plan.html").write_text("old")
+    (folder / "mine.txt").write_text("kept")
+    assert write_files(replace(made, choice=None), tmp_path) == (folder / "plan.json",)
+    assert sorted(path.name for path in folder.iterdir()) == ["mine.txt", "plan.json"]
+    assert write_files(made, tmp_path) == first and not (folder / "plan.html").exists()

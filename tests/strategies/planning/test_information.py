@@ -9,8 +9,9 @@ import pytest
 from curator.methods import find
 from curator.methods.base import Budget
 from devices.facts import PublicFacts
-from devices.mechanisms import RandomizedResponse
-from strategies.estimate.asked import questions_on_paper
+from devices.mechanisms import GRR, Degree, MultiBit, RandomizedResponse
+from devices.query import Ask, Query
+from strategies.estimate.asked import PaperQuestion, questions_on_paper
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.estimate.traffic import miniature
 from strategies.planning.information import most_gained, nats
@@ -53,3 +54,31 @@ def test_the_bound_is_above_the_information_that_a_row_carries() -> None:
 def test_answers_in_clear_are_worth_any_accuracy() -> None:
     found = nats(asked("rr", 30.0, n=1000), PEOPLE)
     assert found == pytest.approx(30.0 * PEOPLE.degrees.mean(), rel=0.01)
+
+
+def test_the_bound_by_hand() -> None:
+    """Sums over mechanisms and questions: the mean of f(min(entries x loss of one, loss of all)), times the share."""
+    facts = PublicFacts(n=1000, d=PEOPLE.facts.d, classes=PEOPLE.facts.classes)
+
+    def question(share: float, attribute: str, *made) -> PaperQuestion:  # type: ignore[no-untyped-def]
+        return PaperQuestion(Query("c", ((Ask(attribute, made),),)), share)
+
+    def f(loss: np.ndarray) -> float:
+        return float(np.minimum(loss, loss**2 / 2).mean())
+
+    row, count = RandomizedResponse.from_epsilon(0.5, n=facts.n), Degree.from_epsilon(0.25, n=facts.n)
+    label, words = GRR.from_epsilon(1.5, categories=facts.classes), MultiBit.from_epsilon(3.0, d=facts.d, m=2)
+    degrees, features = PEOPLE.degrees, np.diff(PEOPLE.feature_indptr)
+    assert features.max() > 2 and degrees.max() > 4
+    parts = {
+        (0.5, "adjacency", row, count): f(0.5 * degrees) + f(0.25 * degrees),
+        (1.0, "features", words): f(np.minimum(1.5 * features, 3.0)),
+        (0.25, "label", label): 1.5**2 / 2,
+    }
+    for (share, *what), told in parts.items():
+        assert nats([question(share, *what)], PEOPLE) == pytest.approx(share * told, rel=1e-9)
+    every = [question(*given) for given in parts]
+    total = sum(share * told for (share, *_), told in parts.items())
+    assert nats(every, PEOPLE) == pytest.approx(total, rel=1e-9) and nats([], PEOPLE) == 0.0
+    assert most_gained(every[2:], PEOPLE) == pytest.approx(math.sqrt(0.25 * 1.125 / 2))
+    assert most_gained([question(1.0, "label", GRR.from_epsilon(9.0, categories=3))], PEOPLE) == 1.0

@@ -4,11 +4,22 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from devices import datasets
 from strategies.estimate.graph_facts import GraphFacts
-from strategies.planning.miniature import bit_epsilon, kept_noise, make, miniature_size, of_a_bit, with_kept_noise
+from strategies.estimate.traffic import miniature
+from strategies.planning.miniature import (
+    bit_epsilon,
+    kept_noise,
+    make,
+    miniature_size,
+    of_a_bit,
+    save,
+    sizes_of,
+    with_kept_noise,
+)
 from strategies.planning.on_paper import OnPaper
 from strategies.setup.options import RunOptions
 
@@ -62,3 +73,55 @@ def test_a_file_has_the_made_up_people(tmp_path: Path) -> None:
     assert len(people) == miniature_size(few) == 300 and people.facts.classes == few.classes
     assert people.digest != datasets.load(str(second)).digest
     assert miniature_size(replace(FACTS, classes=40)) == 1600
+
+
+@pytest.mark.parametrize(("facts", "people", "size", "sizes"), [
+    (GraphFacts(599), 600, 599, (599,)), (GraphFacts(1199), 600, 600, (1199,)),
+    (GraphFacts(1200), 600, 600, (600, 1200)),
+    (GraphFacts(2400), 600, 600, (600, 2400)), (GraphFacts(4799), 600, 600, (600, 4799)),
+    (GraphFacts(4800), 600, 600, (600, 2400, 4800)), (GraphFacts(10**6), 600, 600, (600, 2400, 9600)),
+    (GraphFacts(10**6), 626, 626, (626, 2504)), (GraphFacts(10**6), 625, 625, (625, 2500, 10_000)),
+    (GraphFacts(10**6), 9000, 9000, (9000, 36_000)), (GraphFacts(10**6, classes=15), 500, 600, (600, 2400, 9600)),
+    (GraphFacts(10**6, classes=16), 600, 640, (640, 2560)),
+    (GraphFacts(10**6, mean_degree=150.1), 600, 601, (601, 2404, 9616)),
+])  # fmt: skip
+def test_the_sizes_of_miniatures(facts: GraphFacts, people: int, size: int, sizes: tuple[int, ...]) -> None:
+    assert miniature_size(facts, people) == size and sizes_of(facts, people) == sizes
+
+
+@pytest.mark.parametrize(("epsilon", "n", "size", "agreeing", "wanted"), [
+    (8.0, 5000, 500, False, 10 / (math.exp(8) + 1)), (8.0, 4000, 500, True, 4 / (math.exp(8) + 1)),
+    (1.0, 5000, 500, False, 0.1), (1.0, 5000, 500, True, 0.25), (800.0, 5000, 500, False, 10 / (math.exp(700) + 1)),
+    (4.0, 500, 500, False, 1 / (math.exp(4) + 1)),
+])  # fmt: skip
+def test_the_share_of_flipped_bits_of_a_miniature(
+    epsilon: float, n: int, size: int, agreeing: bool, wanted: float
+) -> None:
+    found = kept_noise(epsilon, n, size, agreeing=agreeing)
+    assert found == pytest.approx(math.log((1 - wanted) / wanted), rel=1e-12)
+
+
+def test_a_saved_population_is_read_back_whole(tmp_path: Path) -> None:
+    people = miniature(GraphFacts(60, features=20, classes=3, words=4.0), 60, seed=2)
+    save(people, tmp_path / "a.npz")
+    read = datasets.load(str(tmp_path / "a.npz"))
+    assert read.facts == people.facts
+    for name in ("edges", "labels", "feature_indptr", "feature_indices"):
+        assert np.array_equal(getattr(read, name), getattr(people, name)), name
+    paths = make(GraphFacts(60, features=20, classes=3, words=4.0), tmp_path, people=60, repeats=3)
+    assert [path.name for path in paths] == ["people-60-0.npz", "people-60-1.npz", "people-60-2.npz"]
+    assert np.array_equal(datasets.load(str(paths[1])).edges, people.edges)  # the second one's seed is 2
+
+
+def test_as_many_people_as_there_are_need_no_other_noise() -> None:
+    setup = OnPaper(FACTS).set_up(RunOptions(method="rr", epsilon=9.0))
+    assert with_kept_noise(setup, 600, 600) is setup.options and with_kept_noise(setup, 600, 601) is setup.options
+    assert with_kept_noise(setup, 601, 600) != setup.options
+    mechanism = of_a_bit(setup)
+    assert mechanism is not None and bit_epsilon(mechanism) == mechanism.loss().bit == 9.0
+    one_end = OnPaper(FACTS).set_up(RunOptions(method="hogs", epsilon=9.0, reporting="one-end"))
+    given = with_kept_noise(one_end, FACTS.n, 600)
+    made = of_a_bit(OnPaper(FACTS).set_up(given))
+    whole = of_a_bit(one_end)
+    assert made is not None and whole is not None and whole.reporting == "one-end"
+    assert bit_epsilon(made) == pytest.approx(kept_noise(bit_epsilon(whole), FACTS.n, 600, agreeing=False), rel=1e-6)

@@ -2,18 +2,24 @@ from __future__ import annotations
 
 import tracemalloc
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from curator.methods import find
+from curator.privacy.level import Level
+from strategies.estimate.asked import few_people
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.estimate.traffic import miniature
 from strategies.experiments.match_budgets import guarantee_before
+from strategies.planning import on_paper
 from strategies.planning.on_paper import OnPaper
 from strategies.runs.set_up import set_up
 from strategies.setup.options import RunOptions
 
 FACTS = GraphFacts(2000, features=60, words=6.0)
+LEVEL = partial(Level, "bounded")
 
 
 @pytest.fixture(scope="module")
@@ -58,3 +64,79 @@ def test_the_private_part_is_solved_where_a_part_of_the_record_is_public(paper: 
     assert found.of_reports and found.holds == pytest.approx(2.0, rel=1e-3)
     assert paper.match(RunOptions(method="fedavg-mlp"), "user", 2.0).reason.startswith("unprotected")
     assert find("fedavg-mlp").trust == "trusted curator"
+
+
+def test_levels_lie_on_a_line_through_two_sizes() -> None:
+    small = LEVEL(value=1.0, delta=1e-6, own=2.0, private_value=None, figures={"a": 1.0, "b": None, "c": 3.0})
+    large = LEVEL(value=1.5, delta=1e-6, own=2.0 + 1e-13, private_value=4.0, figures={"a": 2.0, "b": 1.0, "c": 3.0})
+    found = on_paper._at(small, large, 10.0)
+    assert (found.value, found.delta, found.own, found.private_value, found.per_list) == (6.0, 1e-6, 2.0, None, None)
+    assert found.figures == {"a": 11.0, "b": None, "c": 3.0} and found.status == small.status
+    assert on_paper._at(small, replace(large, value=None, delta=3e-6), 2.0).value == 1.0
+    assert on_paper._at(small, replace(large, delta=3e-6), 2.0).delta == pytest.approx(5e-6)
+    assert on_paper._at(small, replace(large, value=1 + 1e-9), 0.25).value == 1.000000001  # rounded up
+
+
+@pytest.mark.parametrize(("n", "few"), [(2000, None), (10**6, None), (150, None)])
+def test_two_sizes_of_few_people(n: int, few: int | None) -> None:
+    paper = OnPaper(replace(FACTS, n=n))
+    first, second = paper.sizes
+    assert first == few_people(paper.facts.public()) <= n and second == min(2 * first, n)
+    assert [len(people) for people in paper.people] == [first, second]
+
+
+def test_an_owner_has_the_full_numbers_of_people() -> None:
+    paper = OnPaper(replace(FACTS, n=10**6))
+    owner = paper._in_full(paper.set_up(RunOptions(method="pate-m")))
+    split = owner.repeats[0].split
+    assert [len(part) for part in (split.train, split.val, split.test, split.private)] == [300_000, 0, 300_000, 400_000]
+    assert replace(owner.population.facts, n=paper.sizes[0]) == paper.people[0].facts
+    assert owner.population.facts.n == 10**6 and split.train.nbytes <= 8 * 10**6
+    plain = paper.set_up(RunOptions(method="ldp-fedavg", label_rate=0.2))
+    full, part = paper._in_full(plain).repeats[0].split, plain.repeats[0].split
+    share = 10**6 / paper.sizes[0]
+    assert [len(each) for each in (full.train, full.val, full.test)] == [
+        round(share * len(each)) for each in (part.train, part.val, part.test)
+    ]
+
+
+def test_what_holds_for_a_few_people_is_measured_on_all_of_them() -> None:
+    few = OnPaper(replace(FACTS, n=150))
+    options = RunOptions(method="rr", epsilon=2.0)
+    assert few.sizes == (150, 150)
+    holds = few.guarantee(few.set_up(options)).holds
+    assert holds["user"].private_value == pytest.approx(2.0 * 149) and holds["relationship"].value == 4.0
+
+
+def test_the_set_up_is_that_of_the_smaller_graph_and_writes_nothing(paper: OnPaper) -> None:
+    given = RunOptions(method="vote", out=Path("x"), save_reports=True, clients=7, engine="ray", device="cuda",
+                       split="split42", collector_key=Path("k"))  # fmt: skip
+    options = paper.set_up(given).options
+    changed = {"dataset": "generated", "clients": None, "split": "random", "out": None, "save_reports": False,
+               "collector_key": None, "device": "cpu", "engine": "local"}  # fmt: skip
+    assert {name: getattr(options, name) for name in changed} == changed
+    assert len(paper.set_up(given).population) == paper.sizes[0]
+
+
+def test_an_owner_asks_as_many_queries_as_everybodys_public_people_allow() -> None:
+    paper = OnPaper(replace(FACTS, n=10**6))
+    asked = paper.set_up(RunOptions(method="pate-m", settings={"queries": "90000"}))
+    assert asked.settings.method.queries == 90_000 and asked.options.settings == {"queries": "90000"}
+    few = paper.set_up(RunOptions(method="pate-m", settings={"queries": "10"}))
+    assert few.settings.method.queries == 10
+
+
+def test_the_share_of_features_is_that_of_all_people() -> None:
+    options = RunOptions(method="hogs")
+    shares = []
+    for n in (2000, 10**6):
+        paper = OnPaper(replace(FACTS, n=n))
+        setup = paper.set_up(options)
+        people = miniature(replace(FACTS, n=min(n, 2000)), min(n, 2000), seed=1)
+        if n == 2000:
+            assert setup.budget.feature_share == pytest.approx(
+                set_up(options, population=people).budget.feature_share, abs=0.021
+            )
+        shares.append(setup.budget.feature_share)
+    given = OnPaper(FACTS).set_up(replace(options, feature_share=0.35)).budget
+    assert given.feature_share == 0.35 and 0 <= min(shares)

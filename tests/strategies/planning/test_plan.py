@@ -1,12 +1,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from strategies.estimate.graph_facts import GraphFacts
+from strategies.estimate.load import constants
+from strategies.estimate.machine import memory_bytes
+from strategies.estimate.traffic import miniature
+from strategies.planning import plan
+from strategies.planning.on_paper import OnPaper
 from strategies.planning.plan import make_plan
+from strategies.planning.rows import PlanRow
 from strategies.planning.wishes import Wishes
+from strategies.planning.worth import Worth
 from strategies.setup.options import RunOptions
 
 FACTS = GraphFacts(40_000, features=40, classes=3, words=5.0)
@@ -48,3 +56,99 @@ def test_a_plan_names_its_data_where_it_has_some() -> None:
     made = make_plan(["vote"], RunOptions(), FACTS, Wishes(), worth=False)
     assert made.data_name is None
     assert replace(made, data=RunOptions(dataset="generated-v1")).data_name == "generated-v1"
+
+
+def rows_of(*given: tuple[str, float, float]) -> list[PlanRow]:
+    return [PlanRow(RunOptions(method=method), {"bytes_per_device": 1.0}, {"status": "bounded", "value": loss},
+                    worth=Worth(test, test, test)) for method, loss, test in given]  # fmt: skip
+
+
+def test_the_best_of_each_other_trust_and_of_other_public_data() -> None:
+    made = make_plan(["vote"], RunOptions(), FACTS, Wishes(), worth=False)
+    rows = rows_of(("hogs", 1.0, 0.9), ("vote", 2.0, 0.8), ("rr", 3.0, 0.7), ("blink", 4.0, 0.75), ("upgnet", 5.0, 0.6),
+                   ("pate-m", 6.0, 0.95), ("ldp-fedavg", 7.0, 0.5))  # fmt: skip
+    chosen = replace(made, rows=rows, choice=rows[0])
+    assert [row.method for row in chosen.others] == ["pate-m", "blink", "upgnet"]
+    assert [row.method for row in replace(chosen, choice=rows[1]).others] == ["pate-m", "hogs", "blink", "upgnet"]
+    assert chosen.to_dict()["others"] == ["pate-m", "blink", "upgnet"]
+    assert replace(chosen, wishes=Wishes(accuracy=0.1)).others[0].method == "rr"
+
+
+def test_a_plan_as_json() -> None:
+    made = make_plan(["vote"], RunOptions(), FACTS, Wishes(holds=3.0), worth=False)
+    plain = made.to_dict()
+    assert plain["facts"] == FACTS.to_dict() and plain["wishes"] == {"level": "user", "holds": 3.0}
+    assert plain["machine"] == {"memory_bytes": memory_bytes(), "constants_of": constants()["machine"]["name"]}
+    assert plain["rows"] == [made.rows[0].to_dict()] and plain["choice"] == made.rows[0].to_dict()
+    assert plain["why"] == made.why and plain["nothing"] == {} and plain["cannot"] == {}
+    noted = replace(made, choice=None, notes={"runs": 1}, nothing={"chance": Worth(0.5, 0.4, 0.6)}).to_dict()
+    assert noted["choice"] is None and noted["simulation"] == {"runs": 1}
+    assert noted["nothing"] == {"chance": Worth(0.5, 0.4, 0.6).to_dict()}
+
+
+def test_the_time_of_worth_is_above_nothing_and_the_accounts_say_how_far_they_are() -> None:
+    for seconds in (0.0, -1.0, float("nan")):
+        with pytest.raises(ValueError, match="--worth-seconds .*: must be above 0"):
+            make_plan(["vote"], RunOptions(), FACTS, Wishes(), worth=False, seconds=seconds)
+    told: list[tuple[str, float | None]] = []
+    make_plan(["vote", "rr", "hogs", "sbp"], RunOptions(), FACTS, Wishes(), worth=False,
+              progress=lambda phase, share: told.append((phase, share)))  # fmt: skip
+    assert told == [("accounts", share) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
+
+
+def test_all_methods_of_the_list_are_planned_unless_some_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "LISTED", {"vote": None, "rr": None})
+    made = make_plan([], RunOptions(), FACTS, Wishes(), worth=False)
+    assert [row.method for row in made.rows] == ["vote", "rr"] and not made.failures
+
+
+def test_a_plan_has_a_digest_of_all_that_was_asked_for() -> None:
+    def digest(methods: list[str], options: RunOptions, facts: GraphFacts, wishes: Wishes, **more: Any) -> str:
+        return make_plan(methods, options, facts, wishes, worth=False, **more).digest
+
+    plain: tuple[Any, ...] = (["vote"], RunOptions(), FACTS, Wishes())
+    found = [
+        digest(*plain), digest(["rr"], *plain[1:]), digest(["vote"], RunOptions(epsilon=3.0), FACTS, Wishes()),
+        digest(["vote"], RunOptions(), replace(FACTS, n=40_001), Wishes()), digest(*plain[:3], Wishes(max_bytes=1e9)),
+        digest(*plain, data=miniature(GraphFacts(60, features=40, classes=3, words=5.0), 60, seed=0)),
+    ]  # fmt: skip
+    assert len(set(found)) == len(found) and digest(*plain) == found[0] == digest(
+        *plain, people=7, repeats=9, seconds=3
+    )
+    asked = []
+
+    def worth(*given: Any) -> Any:
+        asked.append(given)
+        return given[1], {}, {}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "with_worth", worth)
+        patch.setattr(plan, "calibration", lambda: 0.5)
+        digests = {make_plan(*plain, people=people, repeats=repeats, seconds=seconds).digest
+                   for people, repeats, seconds in ((7, 9, 3), (8, 9, 3), (7, 8, 3), (7, 9, 4))}  # fmt: skip
+    assert len(digests | {found[0]}) == 5
+    (paper, rows, wishes, speed, *rest) = asked[0]
+    assert paper.facts == FACTS and set(rows) == {"vote"} and wishes == Wishes()
+    assert speed == 0.5 / constants()["machine"]["calibration"]
+    assert rest[:4] == [7, 9, None, 3] and rest[5] is None
+
+
+@pytest.mark.parametrize(
+    ("n", "given", "queries"), [(1000, {}, "300"), (40_000, {}, None), (1000, {"queries": "20"}, "20")]
+)
+def test_an_owner_asks_no_more_than_there_are_public_people(n: int, given: dict[str, str], queries: str | None) -> None:
+    options = plan._fitting(RunOptions(method="pate-m", settings={"sigma1": "9", **given}), replace(FACTS, n=n))
+    assert options.settings.get("queries") == queries and options.settings["sigma1"] == "9"
+
+
+def test_the_budget_of_a_row_is_the_one_at_which_the_wish_holds() -> None:
+    paper = OnPaper(FACTS)
+    own = plan._settled(paper, RunOptions(method="vote", epsilon=5.0), Wishes(), 1.0)
+    assert own.options.epsilon == 5.0 and own.loss == 5.0 and own.meets
+    solved = plan._settled(paper, RunOptions(method="vote", epsilon=5.0), Wishes(max_attack=0.9), 1.0)
+    assert solved.loss == pytest.approx(2.1972, rel=0.01) and solved.meets
+    private = plan._settled(paper, RunOptions(method="lpgnn"), Wishes(holds=2.0), 1.0)
+    assert private.meets and private.loss == pytest.approx(2.0, rel=0.01)
+    for level in ("user", "node"):
+        owner = plan._settled(paper, RunOptions(method="pate-m"), Wishes(level=level, holds=3.0), 1.0)
+        assert owner.at_level["level"] == "central_node" and owner.loss == pytest.approx(3.0, rel=0.01)

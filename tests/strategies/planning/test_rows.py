@@ -1,12 +1,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from curator.learning.training import TrainingSettings
+from strategies.estimate.asked import largest_question, questions_on_paper
 from strategies.estimate.graph_facts import GraphFacts
+from strategies.estimate.load import TIME_ERROR, Load
+from strategies.estimate.traffic import expected_traffic, training_traffic
 from strategies.planning.on_paper import OnPaper
-from strategies.planning.rows import given_settings, plan_row
+from strategies.planning.rows import PlanRow, check_planned, given_settings, plan_row
+from strategies.planning.worth import Worth
+from strategies.results.in_words import guess
 from strategies.setup.options import RunOptions
 
 PAPER = OnPaper(GraphFacts(40_000, features=40, classes=3, words=5.0))
@@ -63,3 +70,106 @@ def test_what_a_row_must_beat_has_a_name_and_a_figure() -> None:
     assert replace(row, bar=("features alone", 0.25)).to_dict()["above"] == {"name": "features alone", "test": 0.25}
     assert row.meets and not row.with_reasons("too dear").with_reasons("too slow").meets
     assert row.with_reasons("too dear").with_reasons("too slow").to_dict()["why"] == ["too dear", "too slow"]
+
+
+def load(**changed: Any) -> Load:
+    return Load(**{"seconds": {"start": 1.0, "collect": 8.0, "train": 3.0}, "memory_bytes": 5e9, "measured": 10_000,
+                   "people": 40_000, "by_law": False} | changed)  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "memory", "wanted"), [
+    (load(), 16e9, {"seconds": 12.0, "seconds_per_device": 8.0 / 40_000, "seconds_factor": TIME_ERROR,
+                    "memory_bytes": 5e9, "memory_factor": load().memory_error, "measured_up_to": 10_000, "fits": True,
+                    "machines": 1}),
+    (load(memory_bytes=16e9), 16e9, {"fits": True, "machines": 1}),
+    (load(memory_bytes=16.1e9), 16e9, {"fits": False, "machines": 2}),
+    (load(memory_bytes=33e9), 16e9, {"fits": False, "machines": 3}),
+    (load(measured=9999), 16e9, {"seconds": 12.0, "seconds_factor": None}),
+    (load(noisy=True), 16e9, {"seconds": None, "seconds_by_phase": None, "seconds_per_device": None,
+                              "memory_bytes": None, "measured_up_to": None, "fits": None, "machines": None}),
+    (load(noisy=True, knows_pairs=True), 16e9, {"seconds": None, "memory_bytes": 5e9, "machines": 1}),
+    (None, 1e3, {"seconds": None, "memory_bytes": None, "memory_factor": None, "fits": False}),
+])  # fmt: skip
+def test_the_load_of_a_row(
+    monkeypatch: pytest.MonkeyPatch, given: Load | None, memory: float, wanted: dict[str, Any]
+) -> None:
+    asked = []
+    monkeypatch.setattr("strategies.planning.rows.load_of", lambda *of, **named: asked.append((of, named)) or given)
+    monkeypatch.setattr("strategies.planning.rows.memory_bytes", lambda: memory)
+    options = RunOptions(method="hogs", clients=77)
+    figures = plan_row(PAPER, options, "user", 0.5).figures
+    assert {name: figures[name] for name in wanted} == wanted
+    assert asked == [((replace(options, clients=40_000), PAPER.facts), {"speed": 0.5})]
+
+
+def test_the_figures_of_a_row_are_those_of_its_questions() -> None:
+    options = RunOptions(method="hogs", epsilon=6.0, label_rate=0.2)
+    row = plan_row(PAPER, options, "user", 1.0)
+    setup = PAPER.set_up(options)
+    asked = questions_on_paper(setup.method, PAPER.facts.public(), setup.budget, 0.2, None)
+    traffic = expected_traffic(asked, PAPER.facts)
+    assert row.figures["bytes"] == {
+        "down": traffic.down,
+        "up": traffic.up,
+        "asked": traffic.asked,
+        "rounds": traffic.rounds,
+        "in_all": traffic.each * traffic.asked * 40_000,
+    }
+    assert row.figures["question_bytes"] == largest_question(asked, 40_000) and row.figures["epsilon"] == 6.0
+    assert (
+        row.figures["holds"] == PAPER.guarantee(setup).to_dict()["holds"]
+        and row.figures["trust"] == "untrusted curator"
+    )
+    assert row.figures["bytes_per_device"] == traffic.each and row.shown_budget == "6"
+    fedavg = plan_row(PAPER, RunOptions(method="ldp-fedavg"), "user", 1.0)
+    fewer = training_traffic(PAPER.set_up(fedavg.options).method, PAPER.facts, TrainingSettings().hidden)  # type: ignore[arg-type]
+    assert fedavg.figures["bytes_per_device"] == fewer.each and fedavg.figures["bytes"]["rounds"] == fewer.rounds
+
+
+@pytest.mark.parametrize(("given", "shown"), [
+    (RunOptions(method="hogs"), "8"), (RunOptions(method="hogs", epsilon=2.0, eps_features=0.25), "2, eps_f 0.25"),
+    (RunOptions(method="rr", epsilon=None, eps_adjacency=3.14159), "eps_a 3.14"),
+    (RunOptions(method="pate-m"), "lambda 0.4"),
+    (RunOptions(method="pate-m", settings={"lambda_": "0.12345"}), "lambda 0.123"),
+])  # fmt: skip
+def test_a_budget_in_words(given: RunOptions, shown: str) -> None:
+    assert plan_row(PAPER, given, "user", 1.0).shown_budget.replace("λ", "lambda") == shown
+
+
+@pytest.mark.parametrize(("method", "level", "found"), [
+    ("pate-m", "user", "central_node"), ("pate-m", "node", "central_node"), ("vote", "user", "user"),
+    ("vote", "node", "node"), ("vote", "relationship", "relationship"),
+])  # fmt: skip
+def test_the_level_of_a_row(method: str, level: str, found: str) -> None:
+    row = plan_row(PAPER, RunOptions(method=method), level, 1.0)
+    assert row.at_level["level"] == found
+    best = guess(row.at_level["value"], row.at_level["delta"]) if row.at_level["value"] is not None else None
+    assert row.at_level.get("best_guess") == best
+
+
+def test_a_row_as_json() -> None:
+    row = PlanRow(RunOptions(method="vote", epsilon=3.0), {"a": 1}, {"status": "bounded", "value": 2.0})
+    plain = {"method": "vote", "asks": "one vote on the neighbours' classes", "group": "asking less",
+             "settings": {"epsilon": 3.0}, "a": 1, "worth": None, "above": None,
+             "at_level": {"status": "bounded", "value": 2.0, "public": None}, "meets": True, "why": []}  # fmt: skip
+    assert row.to_dict() == plain and row.loss == 2.0
+    more = replace(row, worth=Worth(0.5, 0.4, 0.6, 9, 2), private_only="list").to_dict()
+    assert more == plain | {
+        "worth": {"test": 0.5, "low": 0.4, "high": 0.6, "simulated": True, "people": 9, "runs": 2},
+        "at_level": {"status": "bounded", "value": 2.0, "public": "list"},
+    }
+    assert replace(row, at_level={"status": "not asked"}).loss == 0.0
+    assert replace(row, at_level={"status": "unprotected", "value": None}).loss == float("inf")
+    others = {
+        name: PlanRow(RunOptions(method=name), {}, {}).listed for name in ("raw", "privgnn", "silo-fedprox", "rr")
+    }
+    assert {name: (each.group, each.asks) for name, each in others.items()} == {
+        "raw": ("nothing", "nothing"), "privgnn": ("other trust", "adjacency, features, label"),
+        "silo-fedprox": ("other trust", "nothing"), "rr": ("asking less", "links; features are public"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("given", [{"seed": 3}, {"split": "split42"}, {"repeats": 2}, {"nulls": False},
+                                   {"epsilon": 1.0}, {"workers": 2}, {"force": True}, {"label_rate": 0.1}])  # fmt: skip
+def test_options_that_a_plan_reads(given: dict[str, Any]) -> None:
+    check_planned(RunOptions(**given))

@@ -86,3 +86,75 @@ def test_budgets_that_a_method_cannot_have_are_left_out() -> None:
 
 def test_a_search_leaves_time_for_larger_graphs_and_these_for_the_end() -> None:
     assert 0 < search._SEARCH < search._LARGER < 1
+
+
+@pytest.mark.parametrize(("target", "tried", "kept"), [
+    # the largest, then halves; larger graphs for the one that is found, and a second look at the same aim
+    (0.55, [16, 4, 8, 6, 6], 6.0), (0.05, [16, 4, 1, 0.5, 0.5], 0.5), (0.9, [16, 4, 8, 10, 10], 10.0),
+    (0.91, [16, 4], 16.0),
+])  # fmt: skip
+def test_the_budgets_that_are_tried_in_this_order(target: float, tried: list[float], kept: float) -> None:
+    made = Made()
+    keys = found(made, target, "vote")[1]
+    assert keys == {"vote": ("vote", kept)}
+    first = [key[1] for key, _ in made.tried][: len(tried)]
+    assert first == tried, [(key[1], size) for key, size in made.tried]
+
+
+@pytest.mark.parametrize(("score", "larger"), [(0.5, True), (0.6, True), (0.499, False)])
+def test_what_is_near_the_target_is_tried_on_larger_graphs(
+    monkeypatch: pytest.MonkeyPatch, score: float, larger: bool
+) -> None:
+    asked: list[tuple[int, int | None, float]] = []
+
+    def run(self, settings, size, hopeful=None, graphs=None, share=1.0):  # type: ignore[no-untyped-def]
+        asked.append((size, graphs, share))
+        for key in settings:
+            if hopeful is None or hopeful(key):
+                self.scores.setdefault(key, {})[size] = [score]
+
+    monkeypatch.setattr(Made, "run", run)
+    made = Made()
+    found(made, 0.65, "vote")
+    assert any(2400 in sizes for sizes in made.scores.values()) is larger
+    assert {each for each in asked if each[0] == 2400} == {(2400, None, 0.9)}
+    assert {each for each in asked if each[0] == 600} == {(600, 1, 0.6), (600, None, 0.9)}
+
+
+def test_one_size_of_graphs_is_searched_alone_and_a_setting_that_cannot_be_says_why() -> None:
+    made = Made()
+    made.graphs = {600: []}
+    rows, keys = found(made, 0.35, "vote", "rr")
+    assert keys == {"vote": ("vote", 4.0), "rr": ("rr", 4.0)} and {size for _, size in made.tried} == {600}
+    assert rows["vote"].why == () and rows["rr"].options.epsilon == 4.0
+    bad = {"vote": PlanRow(RunOptions(method="vote"), {}, {})}
+
+    def refuse(options: RunOptions) -> PlanRow:
+        raise ValueError("no\n such")
+
+    kept, none = cheapest(Made(), bad, 0.5, refuse, dict)
+    assert none == {} and set(kept["vote"].why) == {"no setting: no such"}
+
+
+def test_a_run_that_fails_is_followed_by_no_other_of_its_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an accuracy the search of that method ends: no key, and its row stays."""
+    runs: list[Trialled] = []
+
+    def run(self, settings, size, hopeful=None, graphs=None, share=1.0):  # type: ignore[no-untyped-def]
+        runs.extend(key for key in settings if hopeful is None or hopeful(key))
+
+    monkeypatch.setattr(Made, "run", run)
+    made = Made()
+    rows, keys = found(made, 0.5, "vote")
+    assert keys == {} and set(runs) == {("vote", 16.0)} and rows["vote"].options.epsilon is None
+
+
+def test_an_owner_has_its_own_budgets() -> None:
+    options = RunOptions(method="pate-m", settings={"queries": "9"})
+    assert (
+        search._at(options, 0.5).settings == {"queries": "9", "lambda_": "0.5"}
+        and search._at(options, 1).epsilon is None
+    )
+    assert search._at(RunOptions(method="vote", settings={"own": "1"}), 2.5) == RunOptions(
+        method="vote", epsilon=2.5, settings={"own": "1"}
+    )

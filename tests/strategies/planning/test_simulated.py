@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,13 @@ import pytest
 from devices.datasets.generated import generate
 from strategies.engines.pool import Pool
 from strategies.estimate.graph_facts import GraphFacts, measured
+from strategies.estimate.load import Load
 from strategies.planning import miniature, simulated, worth
 from strategies.planning.files import rehearsal
 from strategies.planning.miniature import save
+from strategies.planning.on_paper import OnPaper
 from strategies.planning.plan import make_plan
+from strategies.planning.rows import PlanRow, plan_row
 from strategies.planning.wishes import Wishes
 from strategies.planning.worth import Worth
 from strategies.setup.options import RunOptions
@@ -143,3 +147,145 @@ def test_data_whose_runs_take_long_have_a_miniature_that_is_named_as_such(
 def test_other_facts_than_those_of_the_data_are_made_up(runs: Runs) -> None:
     made = make_plan(["vote"], RunOptions(), FACTS, Wishes(), people=60)
     assert made.data is None and made.notes["data"] is None and "simulated, not measured on your people" in made.why
+
+
+class Noted:
+    """A race that notes what it is asked for, with means that are given."""
+
+    def __init__(self, sizes: list[int], means: dict[tuple[str, float], float | None] | None = None) -> None:
+        self.sizes, self.means = sizes, means or {}
+        self.scores = dict.fromkeys(self.means)
+        self.asked: list[tuple[list[str], int, list[str] | None, int | None, float]] = []
+
+    def mean(self, key: tuple[str, float]) -> float | None:
+        return self.means.get(key)
+
+    def run(self, settings, size, hopeful=None, graphs=None, share=1.0):  # type: ignore[no-untyped-def]
+        good = None if hopeful is None else [key[0] for key in settings if hopeful(key)]
+        self.asked.append(([key[0] for key in settings], size, good, graphs, share))
+
+
+def named(*methods: str) -> dict[str, PlanRow]:
+    return {method: PlanRow(RunOptions(method=method), {}, {}) for method in methods}
+
+
+NAMES = ["chance", "features alone"]
+NULLS = [{"chance": Worth(0.3, 0, 1), "features alone": Worth(features, 0, 1)} for features in (0.4, 0.6)]
+
+
+@pytest.mark.parametrize(("sizes", "share"), [([600], 1.0), ([600, 2400], 0.4), ([600, 2400, 9600], 0.4)])
+def test_settings_near_nobodys_answer_go_on(monkeypatch: pytest.MonkeyPatch, sizes: list[int], share: float) -> None:
+    """Above chance by .04, and above the means of what is allowed (.3, .5) less .1; what has no mean goes on too."""
+    monkeypatch.setattr(
+        simulated, "_allowed", lambda paper, options, known: list(known)[: 1 + (options.method != "rr")]
+    )
+    rows = named("rr", "vote", "sbp", "hogs", "blink", "dprr")
+    keys = {name: (name, 0.0) for name in rows}
+    means = {"rr": 0.341, "vote": 0.401, "sbp": 0.34, "hogs": 0.4, "blink": None}
+    race = Noted(sizes, {keys[name]: mean for name, mean in means.items()})
+    simulated._race(None, race, rows, keys, NULLS)  # type: ignore[arg-type]
+    good = ["rr", "vote", "blink", "dprr"]
+    wanted = [(list(rows), 600, None, 1, 1.0), (list(rows), 600, good, None, share)]
+    if len(sizes) > 1:
+        wanted.append((["rr", "vote", "blink"], 2400, None, None, 0.8))  # of dprr there is no score at all
+    assert race.asked == wanted
+
+
+@pytest.mark.parametrize(("wishes", "last"), [
+    (Wishes(), ["hogs", "sbp", "rr", "vote"]), (Wishes(accuracy=0.6), ["vote", "rr", "sbp", "hogs"]),
+    (Wishes(accuracy=0.7), ["sbp", "hogs"]),
+])  # fmt: skip
+def test_the_largest_graph_is_for_four_that_may_be_chosen(wishes: Wishes, last: list[str]) -> None:
+    tests = {"rr": 0.65, "vote": 0.6, "sbp": 0.7, "hogs": 0.9, "blink": 0.55, "dprr": 0.5, "noisy": 0.95}
+    losses = {"rr": 3.0, "vote": 2.0, "sbp": 4.0, "hogs": 5.0, "blink": 1.0, "dprr": 0.5, "noisy": 0.1}
+    rows = {name: replace(row, at_level={"value": losses[name]}) for name, row in named(*tests, "solitude").items()
+            if name in losses} | named("solitude")  # fmt: skip
+    rows["noisy"] = rows["noisy"].with_reasons("too slow")
+    keys = {name: (name, 1.0) for name in rows}
+    worths = {keys[name]: Worth(test, 0, 1) for name, test in tests.items()}
+    race = Noted([600, 2400, 9600])
+    simulated._last_ones(race, rows, keys, worths, wishes, lambda row: 0.5)  # type: ignore[arg-type]
+    assert race.asked == [(last, 9600, None, None, 1.0)]
+
+
+def test_the_null_models_that_a_method_may_use_and_the_best_of_them() -> None:
+    paper = OnPaper(FACTS)
+    known = {"chance": Worth(0.3, 0, 1), "features alone": Worth(0.5, 0, 1), "graph alone": Worth(0.6, 0, 1)}
+    chance, features, graph = (list(known)[:1], list(known)[:2], list(known)[::2])
+    wanted = {"rr": features, "vote": chance, "upgnet": graph, "lpgnn": chance, "rgnn": chance, "ldp-fedavg": chance,
+              "pate-m": chance, "hogs": chance}  # fmt: skip
+    for method, allowed in wanted.items():
+        options = RunOptions(method=method)
+        assert simulated._allowed(paper, options, known) == allowed, method
+        assert simulated._bar(paper, options, known) == (allowed[-1], known[allowed[-1]].test)
+    assert simulated._allowed(paper, RunOptions(method="rr"), {"chance": 1}) == ["chance"]
+    low = known | {"features alone": Worth(0.2, 0, 1)}
+    assert simulated._bar(paper, RunOptions(method="rr"), low) == ("chance", 0.3)
+
+
+@pytest.mark.parametrize(("gain", "asked", "told"), [(0.01, True, True), (0.0099, True, False), (0.0, False, True)])
+def test_reports_of_a_hundredth_are_worth_a_run(
+    monkeypatch: pytest.MonkeyPatch, gain: float, asked: bool, told: bool
+) -> None:
+    monkeypatch.setattr(simulated, "most_gained", lambda questions, people: gain)
+    if not asked:
+        monkeypatch.setattr(simulated, "questions_on_paper", lambda *given: ())
+    paper, row = OnPaper(FACTS), named("vote")["vote"]
+    found = simulated._told_enough(paper, row)
+    why = ("reports say next to nothing (worth less than 1 point): not simulated",)
+    assert (found is row) == told and found.why == (() if told else why)
+    owner = named("pate-m")["pate-m"]
+    assert simulated._told_enough(paper, owner) is owner
+
+
+@pytest.mark.parametrize(("wishes", "runs"), [(Wishes(), 3), (Wishes(accuracy=0.5), 18)])
+def test_the_seconds_of_all_runs_at_the_full_size(monkeypatch: pytest.MonkeyPatch, wishes: Wishes, runs: int) -> None:
+    seen = []
+
+    def load(options: RunOptions, facts: GraphFacts, *, speed: float) -> Load | None:
+        seen.append((options, facts, speed))
+        if options.method == "rr":
+            return None
+        return Load({"start": 1.0, "train": 2.5}, 1.0, 10, 10, False, noisy=options.method == "sbp")
+
+    monkeypatch.setattr(simulated, "load_of", load)
+    rows = named("vote", "rr", "sbp", "hogs")
+    assert simulated._takes(rows, OnPaper(FACTS), 0.5, wishes, 3) == runs * 7.0
+    assert seen[0] == (replace(rows["vote"].options, clients=40_000, nulls=False, reference=False), FACTS, 0.5)
+
+
+def test_an_owner_in_a_miniature_asks_as_many_as_a_quarter_of_the_people() -> None:
+    paper = OnPaper(FACTS)
+    for size, queries in ((603, "150"), (2400, "600")):
+        made = simulated._in_miniature(paper, RunOptions(method="pate-m", settings={"queries": "9000"}), size)
+        assert made.settings == {"queries": queries}
+    vote = RunOptions(method="vote", settings={"homophily": "0.5"})
+    assert simulated._in_miniature(paper, vote, 600).settings == vote.settings
+
+
+def test_the_notes_on_a_simulation_and_its_repeats(runs: Runs) -> None:
+    made = make_plan(["vote"], RunOptions(), FACTS, Wishes(), people=60, repeats=3)
+    assert {name: made.notes[name] for name in made.notes if name not in ("words", "seconds")} == {
+        "people": 120, "sizes": [120, 480, 1920], "repeats": 3, "runs": 7, "stopped": False, "rehearsed": False,
+        "data": None,
+    }  # fmt: skip
+    graphs = [Path(options.dataset).name for options in runs]
+    few = [(size, seed) for size in (120, 480) for seed in range(3)]
+    assert graphs == [f"people-{size}-{seed}.npz" for size, seed in (*few, (1920, 0))]
+    assert [options.seed for options in runs] == [0, 1, 2, 0, 1, 2, 0]
+    assert made.notes["words"] == "simulated, not measured on your people" and made.notes["seconds"] > 0
+
+
+def test_what_does_not_fit_this_machine_is_simulated_last(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strategies.planning.plan.plan_row", unfit(("vote",)))
+    make_plan(["vote", "lpgnn"], RunOptions(), FACTS, Wishes(), people=60)
+    first = [options.method for options in runs]
+    assert first[:2] == ["lpgnn", "vote"]
+
+
+def unfit(methods: tuple[str, ...]):  # type: ignore[no-untyped-def]
+    def made(paper: OnPaper, options: RunOptions, level: str, speed: float) -> PlanRow:
+        row = plan_row(paper, options, level, speed)
+        return replace(row, figures={**row.figures, "fits": options.method not in methods})
+
+    return made
