@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from curator.methods import BUILT_IN, find
-from strategies.planning.listed import LISTED
+from strategies.planning.listed import LISTED, Listed
 
 
 def test_the_list_has_every_method_with_one_private_report_and_other_trust() -> None:
@@ -10,3 +10,8 @@ def test_the_list_has_every_method_with_one_private_report_and_other_trust() -> 
     for name, entry in LISTED.items():
         other = find(name).trust == "trusted curator" or not BUILT_IN[name].startswith("local.")
         assert (entry.group == "other trust") == other
+
+
+def test_a_method_asks_for_its_answers_and_says_what_is_public() -> None:
+    assert Listed("links").asks == "links" and Listed("links", public="features").asks == "links; features are public"
+    assert (Listed("links").group, Listed("links").public) == ("one report", "")

@@ -61,3 +61,39 @@ def test_who_is_alike_once_is_dropped_from_then_on() -> None:
     assert len(check(start, replies(_honest(20, 3)))) == 18
     assert len(check(start, replies(_honest(1, 3)))) == 1
     assert WEIGHTS in kept[0].content.array_records["arrays"]
+
+
+@pytest.mark.parametrize("others", [1, 2, 9])
+def test_the_level_is_divided_by_the_others_and_the_bound_is_a_thousandth_larger(others: int) -> None:
+    bound = 1.001 * (CLIP + norm.isf(1e-4 / others) * SIGMA)
+    axes = np.eye(others + 1, dtype=np.float64)
+    for factor, wanted in ((1 - 1e-6, False), (1 + 1e-6, True)):
+        updates = 50 * bound * axes
+        updates[0] = factor * bound * axes[1]
+        found = AlikeUpdates(CLIP, SIGMA, 1e-4).alike(updates)
+        assert found.tolist() == [wanted, wanted, *[False] * (others - 1)]  # the smaller projection decides for both
+
+
+def test_updates_are_compared_in_pieces_of_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    updates = _honest(11, 4)
+    updates[[1, 7, 10]] = 40 * np.eye(SIZE, dtype=np.float32)[5]
+    updates[3] = 0  # an update of no length is alike to none
+    for at_once in (1, 3, 4, 11, 256):
+        monkeypatch.setattr("strategies.rounds.alike._AT_ONCE", at_once)
+        assert np.flatnonzero(AlikeUpdates(CLIP, SIGMA, 1e-6).alike(updates)).tolist() == [1, 7, 10]
+
+
+def test_replies_without_weights_pass_and_those_of_the_dropped_do_not() -> None:
+    def reply(node: int, update: np.ndarray | None) -> Message:
+        content = RecordDict({"metrics": MetricRecord({"num-examples": 1})})
+        if update is not None:
+            content["arrays"] = weights_record(update)
+        return Message(metadata=Metadata(1, "", node, 0, "", "", 0.0, 0.0, "train"), content=content)
+
+    start = np.full(SIZE, 7, np.float32)
+    long = 30 * np.eye(SIZE, dtype=np.float32)[3]
+    check = AlikeUpdates(CLIP, SIGMA, 1e-6)
+    plain = [reply(1, start + long), reply(2, None), reply(3, start - long), reply(4, start + 2 * long)]
+    assert [kept.metadata.src_node_id for kept in check(start, plain)] == [2, 3] and check.dropped == {1, 4}
+    assert [kept.metadata.src_node_id for kept in check(start, [reply(4, None), *plain[1:3]])] == [2, 3]
+    assert AlikeUpdates(CLIP, SIGMA, 1e-6)(start, plain[:2]) == plain[:2]  # one update is compared with none

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,13 @@ from flwr.serverapp.strategy import FedAvg
 from devices.federated.wire import WEIGHTS, evaluation_reply, update_reply
 from strategies.engines.grids import DirectGrid
 from strategies.federated.fedavg import EVERYBODY
-from strategies.rounds.checkpoint import CheckpointFile, Standing, remove_checkpoints, run_kept_rounds
+from strategies.rounds.checkpoint import (
+    CheckpointFile,
+    Standing,
+    finished_rounds,
+    remove_checkpoints,
+    run_kept_rounds,
+)
 from strategies.rounds.flower_rounds import Best
 from strategies.rounds.training_grid import Phase, RoundTally, TrainingGrid
 from strategies.seeded import seeded
@@ -144,3 +152,103 @@ def test_a_training_that_goes_on_returns_the_best_weights_of_all_rounds(tmp_path
     assert asked == [1, 2, 3, 4, 5]
     found = CheckpointFile(tmp_path, 0, KEY).load()
     assert found is not None and found.weights.tolist() == [5.0, 5.0] and found.best.accuracy == 1.0
+
+
+def test_what_a_checkpoint_says_and_what_its_absence_means(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "ldpsim")
+    assert CheckpointFile(tmp_path, 0, KEY).load() is None and finished_rounds(tmp_path) == 0 and not caplog.records
+    kept = CheckpointFile(tmp_path, 3, KEY)
+    first = standing()
+    first.best, first.attempt = Best(), 9
+    kept.save(first)
+    found = CheckpointFile(tmp_path, 3, KEY).load()
+    assert found is not None and (found.best.accuracy, found.best.weights, found.attempt) == (-1.0, None, 0)
+    assert not (tmp_path / "checkpoint-3.models").exists()
+    CheckpointFile(tmp_path, 1, KEY).save(standing())
+    assert finished_rounds(tmp_path) == 4
+    assert CheckpointFile(tmp_path, 3, ("other",)).load() is None
+    (tmp_path / "checkpoint-1.npz").write_bytes(b"?")
+    assert CheckpointFile(tmp_path, 1, KEY).load() is None and finished_rounds(tmp_path) == 2
+    assert [record.getMessage().partition(" (")[0] for record in caplog.records] == [
+        "checkpoint-3.npz belongs to another training: rounds start again", "checkpoint-1.npz cannot be read"
+    ]  # fmt: skip
+    (tmp_path / "checkpoint.txt").touch()
+    remove_checkpoints(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.txt"]
+
+
+def test_a_checkpoint_of_another_format_is_left_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    CheckpointFile(tmp_path, 0, KEY).save(standing())
+    monkeypatch.setattr("strategies.rounds.checkpoint.FORMAT", 2)
+    assert CheckpointFile(tmp_path, 0, KEY).load() is None
+
+
+def test_models_follow_one_another_and_their_digest_is_that_of_all(tmp_path: Path) -> None:
+    kept, models = CheckpointFile(tmp_path, 0, KEY), [np.full(3, k, np.float32) for k in range(4)]
+    for model in models[:2]:
+        kept.add_model(model)
+    kept.save(standing())
+    kept.add_model(models[2])
+    kept.add_model(models[3])
+    again = CheckpointFile(tmp_path, 0, KEY)
+    assert again.load() is not None
+    again.add_model(models[3])
+    data = b"".join(models[k].tobytes() for k in (0, 1, 3))
+    assert again.digest.hexdigest() == hashlib.sha256(data).hexdigest()
+    assert (tmp_path / "checkpoint-0.models").read_bytes() == data + models[3].tobytes()
+
+
+def generators() -> tuple[object, list[int]]:
+    state: Any = np.random.get_state()
+    return random.getstate(), state[1].tolist()
+
+
+class Remembering(FedAvg):
+    """A strategy whose state counts its rounds."""
+
+    rounds = 0
+
+    def configure_train(self, *given: Any) -> Iterable[Message]:
+        self.rounds += 1
+        self.seen = getattr(self, "seen", None) or generators()
+        return super().configure_train(*given)
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {"rounds": np.array(self.rounds)}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        self.rounds = int(state["rounds"])
+
+
+def test_a_round_is_saved_before_it_is_asked_and_told_after_it_was_saved(tmp_path: Path) -> None:
+    """The checkpoint has the state of the strategy, and the random numbers, as they were after the round."""
+    told: list[tuple[int, int, float, int]] = []
+    kept = CheckpointFile(tmp_path, 0, KEY)
+
+    def after(number: int, weights: np.ndarray) -> None:
+        found = CheckpointFile(tmp_path, 0, KEY).load()
+        assert found is not None
+        told.append((number, found.done, float(found.weights[0]), int(found.server["rounds"])))
+
+    def grid() -> TrainingGrid:
+        return TrainingGrid(Counting(right=9), train=lambda r: [1])
+
+    start = Standing(np.zeros(2, np.float32), again=2, lost=5)
+    with seeded(3):
+        run_kept_rounds(Remembering(**EVERYBODY), grid(), start, b"t", rounds=2, kept=kept, after=after)
+    assert told == [(1, 1, 1.0, 1), (2, 2, 2.0, 2)]
+    found = CheckpointFile(tmp_path, 0, KEY).load()
+    assert found is not None and (found.again, found.lost, found.tally.rounds_answered) == (2, 5, 2)
+    with seeded(8):
+        state = found.randomness = (random.Random(5).getstate(), np.random.RandomState(6).get_state())
+        strategy, more = Remembering(**EVERYBODY), grid()
+        kept = CheckpointFile(tmp_path, 0, KEY)
+        assert kept.load() is not None
+        run_kept_rounds(strategy, more, found, b"t", rounds=4, kept=kept, after=after)
+        assert strategy.rounds == 4
+        random.setstate(state[0])
+        np.random.set_state(state[1])
+        assert strategy.seen == generators()
+    assert told[2:] == [(3, 3, 3.0, 3), (4, 4, 4.0, 4)] and more.tally.rounds_answered == 4
+    models = np.frombuffer((tmp_path / "checkpoint-0.models").read_bytes(), np.float32)
+    assert models.tolist() == [1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0]

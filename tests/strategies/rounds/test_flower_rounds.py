@@ -5,7 +5,9 @@ Covers training_grid.
 
 from __future__ import annotations
 
+import json
 import random
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,13 +17,14 @@ from flwr.app import ConfigRecord, Error, Message, RecordDict
 from flwr.serverapp.strategy import FedAvg
 
 from devices.device import Refusal
-from devices.federated.wire import WEIGHTS, evaluation_reply, round_content, update_reply, weights_record
+from devices.federated.wire import ATTEMPT, WEIGHTS, evaluation_reply, round_content, update_reply, weights_record
 from devices.network import FloatArray
 from devices.wire import reply
 from strategies.engines.grids import DirectGrid
 from strategies.federated.fedavg import EVERYBODY
+from strategies.rounds.collect_once import Collected
 from strategies.rounds.flower_rounds import Best, run_rounds
-from strategies.rounds.training_grid import RoundTally, TrainingGrid, draw_nodes
+from strategies.rounds.training_grid import Phase, RoundTally, TrainingGrid, draw_nodes
 from strategies.seeded import seeded
 
 TASK = b"task"
@@ -210,3 +213,126 @@ def test_the_bytes_of_a_record_count_for_each_message_that_carries_it() -> None:
     assert phase.uplink_bytes == sum(
         len(name) + record.count_bytes() for message in replies for name, record in message.content.items()
     )
+
+
+@pytest.mark.parametrize(("people", "share", "drawn"), [(10, 0.25, 2), (10, 0.35, 4), (10, 0.26, 3), (10, 0.94, 9),
+                                                        (10, 0.96, 10), (1, 0.4, 1), (3, 0.0, 1)])  # fmt: skip
+def test_the_number_of_drawn_nodes_is_rounded(people: int, share: float, drawn: int) -> None:
+    nodes = list(range(7, 7 + people))
+    found = draw_nodes(nodes, share, [3, 1])
+    assert len(found) == drawn and (found is nodes) == (drawn == people)
+    if drawn < people:
+        assert found == sorted(np.random.default_rng([3, 1]).choice(nodes, drawn, replace=False).tolist())
+
+
+def test_dropouts_follow_from_the_seed_the_round_and_the_node() -> None:
+    grid = TrainingGrid(DirectGrid(1), train=lambda r: [], dropping=0.3, seed=3)
+    other = TrainingGrid(DirectGrid(1), train=lambda r: [], seed=3)
+    for node, number in ((1, 0), (1, 1), (2, 1), (9, 4), (4, 9)):
+        assert grid.drops(node, number) == (np.random.default_rng([3, number, node]).random() < 0.3)
+        assert not other.drops(node, number)
+
+
+def tally() -> RoundTally:
+    return RoundTally(
+        {1, 2, 3, 4, 5, 6, 7}, Counter({1: 2, 2: 1}), {2: "A", 3: "B", 4: "B", 5: "A"}, {1, 3, 6},
+        {"sums": Phase(1, 2, 30, 40), "training": Phase(5, 6, 70, 80)}, 4, 9,
+    )  # fmt: skip
+
+
+def test_a_tally_as_json_and_as_counts_of_devices() -> None:
+    plain = {
+        "asked": [1, 2, 3, 4, 5, 6, 7], "answered": [(1, 2), (2, 1)],
+        "refused": [(2, "A"), (3, "B"), (4, "B"), (5, "A")],
+        "failed": [1, 3, 6], "rounds_answered": 4, "heard": 9,
+        "phases": {"sums": {"rounds": 1, "messages": 2, "downlink_bytes": 30, "uplink_bytes": 40},
+                   "training": {"rounds": 5, "messages": 6, "downlink_bytes": 70, "uplink_bytes": 80}},
+    }  # fmt: skip
+    assert tally().to_dict() == plain and RoundTally.from_dict(json.loads(json.dumps(plain))) == tally()
+    found = tally().collected(2.0)
+    # 1 and 2 reported; 3, 4 and 5 refused at last; 6 failed; 7 never answered
+    assert (found.asked, found.reported, found.refused, found.failed, found.silent) == (7, 2, {"B": 2, "A": 1}, 1, 1)
+    assert (found.rounds, found.messages, found.downlink_bytes, found.uplink_bytes) == (6, 8, 100, 120)
+    assert RoundTally().collected(0.0) == Collected()
+
+
+def test_training_and_evaluation_take_turns() -> None:
+    grid = TrainingGrid(Sized(), train=lambda r: [10 * r], evaluate=lambda r: [10 * r + 1])
+    seen = []
+    for _ in range(3):
+        seen += list(grid.get_node_ids())
+        list(grid.send_and_receive([]))
+    assert seen == [10, 11, 20] and grid.accuracy is None and grid.tally.rounds_answered == 0
+    grid = TrainingGrid(Sized(), train=lambda r: [r])
+    grid.go_on(6, tally())
+    assert list(grid.get_node_ids()) == [7] and grid.tally == tally()
+    list(grid.send_and_receive([]))
+    assert list(grid.get_node_ids()) == []
+
+
+def test_silent_nodes_are_counted_and_get_no_message() -> None:
+    grid = TrainingGrid(Sized(), train=lambda r: [], silent=frozenset({2}))
+    content = round_content(weights_record(START), ConfigRecord({"task": TASK}))
+    messages = [Message(content, node, "train") for node in (3, 2, 1)]
+    assert [reply.metadata.src_node_id for reply in grid.exchange(messages, "some", 4)] == [1, 3]
+    phase = grid.tally.phases["some"]
+    assert (
+        grid.tally.asked == {1, 2, 3}
+        and (phase.rounds, phase.messages) == (1, 5)
+        and grid.tally.answered == {1: 1, 3: 1}
+    )
+    assert grid.tally.heard == 2 and not grid.tally.failed
+    grid.exchange(messages, "some")
+    assert (phase.rounds, phase.messages) == (2, 10) and grid.tally.answered == {1: 2, 3: 2}
+
+
+def test_other_calls_go_to_the_grid_within() -> None:
+    class Inner:
+        run = "run"
+
+        def __getattr__(self, name: str) -> Any:
+            return lambda *given, **more: (name, given, more)
+
+    grid = TrainingGrid(Inner(), train=lambda r: [])  # type: ignore[arg-type]
+    assert grid.run == "run" and grid.set_run(5) is None  # type: ignore[arg-type, func-returns-value]
+    assert grid.create_message(1, kind=2) == ("create_message", (1,), {"kind": 2})
+    assert grid.push_messages([1]) == ("push_messages", ([1],), {})  # type: ignore[list-item]
+    assert grid.pull_messages(["a"]) == ("pull_messages", (["a"],), {})
+
+
+def test_an_equal_accuracy_keeps_the_earlier_weights_and_observers_hear_of_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[tuple[str, float, int]] = []
+    monkeypatch.setattr("curator.observer.log_metric", lambda *given: told.append(given))
+    weights, _ = rounds([2, 4])
+    assert weights.tolist() == [2.0, 2.0]
+    assert told == [("val_accuracy", float(number in (2, 4)), number) for number in range(1, 6)]
+    told.clear()
+    assert rounds([], done=3)[0].tolist() == [1.0, 1.0]  # an accuracy of 0 is better than none
+    assert told == [("val_accuracy", 0.0, number) for number in (4, 5)]
+
+
+@pytest.mark.parametrize("attempt", [0, 1, 5])
+def test_the_devices_are_told_the_task_and_a_further_attempt(attempt: int) -> None:
+    seen = []
+
+    class Telling(Counting):
+        def deliver(self, messages: Sequence[Message]) -> Iterable[Message]:  # type: ignore[override]
+            for message in messages:
+                config = dict(next(iter(message.content.config_records.values())))
+                seen.append({name: value for name, value in config.items() if name in ("task", ATTEMPT)})
+            return super().deliver(messages)
+
+    grid = TrainingGrid(Telling(), train=lambda r: [1], evaluate=lambda r: [1])
+    run_rounds(FedAvg(**EVERYBODY), grid, START, TASK, rounds=1, attempt=attempt)
+    assert seen == [{"task": TASK} | ({ATTEMPT: attempt} if attempt else {})] * 2
+
+
+def test_any_seed_can_be_used_and_errors_put_the_generators_back() -> None:
+    kept = random.getstate()
+    with pytest.raises(KeyError), seeded((1 << 40) + 5):
+        assert random.random() == random.Random((1 << 40) + 5).random()
+        assert np.random.random() == np.random.RandomState(5 + (1 << 40) % (1 << 32)).random()
+        raise KeyError
+    assert random.getstate() == kept

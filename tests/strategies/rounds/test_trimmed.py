@@ -63,3 +63,35 @@ def test_each_reply_holds_the_robust_mean_and_others_stay() -> None:
     for each in replies[1:]:
         assert np.array_equal(each.content.array_records["arrays"][WEIGHTS].numpy(), wanted)
     TrimmedUpdates()(START, replies[:1])  # a round without updates
+
+
+def test_the_robust_mean_by_hand() -> None:
+    """Lengths 1, 1, 1, 1, 2 and 10: twice the median is 2, so one is clipped; a fifth of each end is left out."""
+    updates = [np.array([size, 0.0]) for size in (1.0, 1.0, -1.0, 1.0, 2.0, 10.0)]
+    start = np.array([5.0, 3.0])
+    robust = TrimmedUpdates(0.2)
+    assert robust.mean(start, [start + each for each in updates]).tolist() == [5 + (1 + 1 + 1 + 2) / 4, 3.0]
+    assert (robust.updates, robust.clipped) == (6, 1)
+    clipped = TrimmedUpdates(0.0).mean(start, [start + each for each in updates])
+    assert clipped == pytest.approx([5 + (1 + 1 - 1 + 1 + 2 + 2) / 6, 3.0])
+    longer = TrimmedUpdates(0.0, 4.0)
+    assert longer.mean(start, [start + each for each in updates])[0] == pytest.approx(5 + (4 + 4) / 6)
+    assert longer.mean(start, [start + 1.0])[1] == 4.0 and (longer.updates, longer.clipped) == (7, 1)
+    assert (TrimmedUpdates().cut, TrimmedUpdates().reach) == (0.1, 2.0)
+
+
+@pytest.mark.parametrize(("least", "trimmed"), [(0.09, False), (0.101, True)])
+def test_a_coordinate_is_trimmed_where_the_median_is_a_tenth_of_the_mean(least: float, trimmed: bool) -> None:
+    """Twenty updates of equal length; in one coordinate eleven are small, and nine such that the mean size is 1."""
+    large = (20 - 11 * least) / 9
+    column = np.array([least] * 11 + [large] * 9)
+    updates = np.stack([column, np.sqrt(100 - column**2)], axis=1)
+    found = TrimmedUpdates(0.4).mean(np.zeros(2), list(updates))
+    assert found[0] == pytest.approx(np.mean(np.sort(column)[8:12]) if trimmed else 1.0)
+
+
+def test_columns_at_once_are_at_least_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = TrimmedUpdates().mean(START, _updates(9))
+    for at_once in (1, 8, 9, 17, 45):
+        monkeypatch.setattr("strategies.rounds.trimmed._AT_ONCE", at_once)
+        assert np.array_equal(TrimmedUpdates().mean(START, _updates(9)), whole)
