@@ -61,7 +61,7 @@ from devices.mechanisms.bits import (
 from devices.mechanisms.categories import LARGEST, Coding
 from devices.mechanisms.exact_loss import ONE, Loss, probability_threshold, round_up
 from devices.mechanisms.integers import pack_integers, unpack_integers
-from devices.mechanisms.stacking import numbers_or_rows, same_shape
+from devices.mechanisms.stacked_reports import numbers_or_rows, same_shape
 from devices.mechanisms.word_model import LARGEST_EXPONENT, UNIT, WordModel, read_model
 from devices.noise import NoiseStream
 from devices.sampling.binomial import binomial

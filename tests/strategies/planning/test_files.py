@@ -154,7 +154,7 @@ def test_a_rehearsal_names_the_people_of_the_plan(made: Plan) -> None:
     options = RunOptions(method="vote", epsilon=1 / 3, public_features=True, settings={"own": "1"})
     assert rehearsal(about, options) == (
         "ldpsim run --method vote --dataset 'my file.npz' --clients 50 --split split42 --seed 3 "
-        "--epsilon 0.3333333333333333 --public-features --set own=1"
+        "--epsilon 0.3333333333 --public-features --set own=1"
     )
     plain = replace(made, data=RunOptions(dataset="cora"))
     assert rehearsal(plain, RunOptions(method="vote")) == "ldpsim run --method vote --dataset cora"
