@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import Message, RecordDict
+from flwr.app import ConfigRecord, Message, RecordDict
 
 from curator.methods import FPLDPGen, Question
 from curator.methods.base import Budget
@@ -187,3 +187,22 @@ def test_an_empty_outbox() -> None:
     nobody: IntArray = np.zeros(0, np.int64)
     assert not Outbox([], NODES, "1") and list(Outbox([], NODES, "1")) == []
     assert list(Outbox([(RecordDict(), QUERY_TYPE, nobody)], NODES, "1")) == []
+
+
+def test_an_answer_to_a_batch_moves_the_border_of_what_is_known() -> None:
+    groups = [np.arange(start, start + 3) for start in (0, 3, 6)]
+    content = RecordDict({"query": ConfigRecord({"query": b"?"})})
+    box = Outbox([(content, REPORTS_TYPE, devices) for devices in groups] + [(content, "query", np.array([20, 30]))],
+                 range(100, 140), "7")  # fmt: skip
+    assert len(box) == 5 and box.answered_below == 0 and not box.batches
+    messages = list(box)
+    assert [message.metadata.dst_node_id for message in messages] == [100, 103, 106, 120, 130]
+    assert [message.metadata.group_id for message in messages] == ["7.0", "7.1", "7.2", "7", "7"]
+    assert {name: (node, devices.tolist()) for name, (node, devices) in box.batches.items()} == {
+        f"7.{place}": (100 + 3 * place, groups[place].tolist()) for place in range(3)
+    }
+    below = [box.answered_below]
+    for number in ("7.1", "7.0", "7.2"):
+        del box.batches[number]
+        below.append(box.answered_below)
+    assert below == [0, 0, 6, 6]

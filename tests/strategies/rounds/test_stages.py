@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -31,7 +32,7 @@ from strategies.engines.flower_job import Job, load_collected, save_collected
 from strategies.engines.grids import LocalGrid
 from strategies.rounds import outbox
 from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
-from strategies.rounds.stages import Stages, at_stage
+from strategies.rounds.stages import Stages, at_stage, stages_of
 
 METHOD = LDPGen(groups=3)
 SPEND = Budget(epsilon=4, public_features=True)
@@ -291,3 +292,50 @@ def test_a_plan_is_one_question_for_the_ledger(population: Population) -> None:
     later = question.query.at_stage(1, tuple([0, 1] * 20))
     assert isinstance(later, Query) and later.fingerprint("adjacency") == question.query.fingerprint("adjacency")
     assert later.question("adjacency") != question.query.question("adjacency")
+
+
+class Regroups(LDPGen):
+    """Groups people by what is given."""
+
+    made: Any = None
+    calls = 0
+
+    def regroup(self, reports: Reports, *, stage: int) -> Any:
+        type(self).calls += 1
+        assert stage == 1
+        return type(self).made
+
+
+@pytest.mark.parametrize(("made", "fine"), [
+    (np.zeros(40, np.int64), True), (np.arange(40, dtype=np.int32) % 3, True), (None, False),
+    (np.zeros(39, np.int64), False),
+    (np.zeros((40, 1), np.int64), False), (np.append(np.zeros(39, np.int64), -1), False),
+])  # fmt: skip
+def test_a_grouping_has_a_group_for_every_person_and_is_made_once(
+    population: Population, tmp_path: Path, made: Any, fine: bool
+) -> None:
+    method = Regroups(groups=3)
+    split = make_split("random", population, 0)
+    questions = method.questions(population.facts, split, Budget(epsilon=4, public_features=True), "first")
+    Regroups.made, Regroups.calls = made, 0
+    stages = Stages(method, population.facts, tmp_path / "kept")
+    path = tmp_path / "kept" / "grouping-first-1.json"
+    if not fine and made is not None:
+        with pytest.raises(ValueError, match="a grouping needs one group for every person"):
+            stages.advance(questions, {}, 1)
+        assert not path.exists()
+        return
+    wanted = None if made is None else tuple(made.tolist())
+    for _ in range(2):
+        later = stages.advance(questions, {}, 1)
+        assert [question.query.stage for question in later] == [1] * len(questions)
+        assert [question.query.grouping for question in later] == [wanted] * len(questions)
+        assert [question.devices for question in later] == [question.devices for question in questions]
+    assert Regroups.calls == 1 and json.loads(path.read_text()) == (None if made is None else made.tolist())
+    assert stages_of(questions) == stages_of(later) == 2
+    assert [question.query.to_bytes() for question in at_stage(later, 0, None)] == [
+        question.query.to_bytes() for question in questions
+    ]
+    plain = Stages(LDPGen(groups=3), population.facts, tmp_path)
+    assert Stages.from_dict(plain.to_dict()) == replace(plain, kept=tmp_path.resolve())
+    assert set(plain.to_dict()) == {"method", "parameters", "facts", "kept"}

@@ -11,6 +11,7 @@ import pytest
 from flwr.app import ArrayRecord, ConfigRecord
 
 from curator.methods import Question
+from curator.reports.digest import reports_digest
 from curator.reports.reports import Reports
 from devices.data.population import Population
 from devices.enrolment.state import State
@@ -20,7 +21,7 @@ from strategies.engines.grids import LocalGrid
 from strategies.rounds import outbox
 from strategies.rounds.collect_once import CollectOnce
 from strategies.rounds.outbox import Outbox, batches_of
-from strategies.rounds.streamed import Streamed
+from strategies.rounds.streamed import Streamed, _in_order
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]
@@ -136,3 +137,45 @@ def test_reports_that_come_one_by_one_are_looked_at_once(
     kept = collect(enrolled().folder, ask(), devices=40, engine="local")
     assert alone.decoded is not None
     same(alone.decoded, Reports.from_bytes(population.facts, ask(), kept.answers))
+
+
+def test_reports_wait_for_those_before_them(enrolled: Enrolled, ask: Ask, population: Population) -> None:
+    """Devices 5-9 and 20-29 come first: nothing below 5 is settled, and then each part as far as it is known."""
+    kept = collect(enrolled().folder, ask(), devices=40, engine="local")
+    stream = Streamed(population.facts, ask())
+
+    def columns(devices: range) -> ReportColumns:
+        parts = {name: [[kept.answers[device][name][place] for device in devices]
+                        for place in range(len(kept.answers[0][name]))] for name in kept.answers[0]}  # fmt: skip
+        return ReportColumns(np.array(devices), [kept.reports[device] for device in devices], parts)
+
+    assert not stream.has(5) and stream.waiting == 0
+    stream.take(columns(range(20, 30)))
+    stream.take(columns(range(5, 10)))
+    assert stream.has(5) and stream.has(np.array([0, 29])) and not stream.has(np.array([0, 4, 10, 30]))
+    waiting = []
+    for below in (0, 5, 7, 7, 20, 21, 25):
+        stream.settle(below)
+        waiting.append(stream.waiting)
+    assert waiting == [15, 15, 13, 13, 10, 9, 5]
+    stream.take(columns(range(30, 40)))
+    assert stream.waiting == 15
+    stream.settle(29)
+    assert stream.waiting == 11
+    reports, digest, wrong = stream.done()
+    assert (
+        wrong == []
+        and stream.waiting == 0
+        and np.flatnonzero(reports.answered).tolist() == [*range(5, 10), *range(20, 40)]
+    )
+    here = {device: data for device, data in kept.reports.items() if 5 <= device < 10 or device >= 20}
+    assert digest == reports_digest(here)
+    some = {device: answers for device, answers in kept.answers.items() if device in here}
+    same(reports, Reports.from_bytes(population.facts, ask(), some))
+
+
+def test_columns_are_put_in_rising_order() -> None:
+    a, b, c = np.array([1, 4]), np.array([2, 3]), np.array([9])
+    assert _in_order([]) == ([], []) and _in_order([(a, ["x", "y"])]) == ([1, 4], ["x", "y"])
+    assert _in_order([(a, ["x", "y"]), (c, ["z"])]) == ([1, 4, 9], ["x", "y", "z"])
+    assert _in_order([(c, ["z"]), (a, ["x", "y"]), (b, ["u", "v"])]) == ([1, 2, 3, 4, 9], ["x", "u", "v", "y", "z"])
