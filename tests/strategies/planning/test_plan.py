@@ -133,6 +133,11 @@ def test_a_plan_has_a_digest_of_all_that_was_asked_for() -> None:
     assert rest[:4] == [7, 9, None, 3] and rest[5] is None
 
 
+def test_a_target_with_worth_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "with_worth", lambda paper, rows, *given: (rows, {}, {}))
+    assert make_plan(["vote"], RunOptions(), FACTS, Wishes(accuracy=0.5)).wishes.accuracy == 0.5
+
+
 @pytest.mark.parametrize(
     ("n", "given", "queries"), [(1000, {}, "300"), (40_000, {}, None), (1000, {"queries": "20"}, "20")]
 )

@@ -97,6 +97,9 @@ def test_phases_have_numbers_and_shares() -> None:
     shares = [share for _, share in told]
     assert shares[0] == shares[4] == shares[7] == 0.0 and shares[3] == shares[6] == shares[8] == 1.0
     assert shares[1] in (0.5, 1.0) and shares[2] == 1.0
+    told.clear()
+    race(told=told).run({("vote", float(k)): RunOptions(method="vote") for k in range(9)}, 100)
+    assert min(share for _, share in told[1:] if share is not None) < 0.5  # of 18 runs
 
 
 def test_trials_have_the_options_of_their_size_and_the_number_of_their_graph(monkeypatch: pytest.MonkeyPatch) -> None:

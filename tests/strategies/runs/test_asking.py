@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,8 +14,14 @@ from curator.methods import LPGNN, HoGS, find
 from curator.methods.base import Method
 from devices.data.population import Population
 from devices.data.splits import make_split
+from devices.device import Refusal
+from devices.wire import REASONS
+from strategies.engines.flower_processes import FlowerFailed
 from strategies.people.owned_graph import sparse_features
-from strategies.runs.asking import public_knowledge
+from strategies.rounds.collect_once import Collected
+from strategies.runs.asking import ask_devices, public_knowledge
+from strategies.runs.run import Refused, RunFailed
+from strategies.runs.set_up import set_up
 from strategies.setup.options import RunOptions
 
 
@@ -50,3 +61,66 @@ def test_donated_features_are_those_of_labelled_people_alone(population: Populat
     assert np.array_equal(donated[split.labelled], whole[split.labelled]) and whole[split.test].any()
     assert not donated[split.test].any() and public.donated.nnz == np.count_nonzero(donated)
     assert public_knowledge(population, split, RunOptions(method="vote"), find("vote")()).donated is None
+
+
+class Scene:
+    """A scene whose devices give a collection that is made up."""
+
+    def __init__(self, population: Population, home: Path, method: str, **counts: Any) -> None:
+        self.setup: Any = set_up(RunOptions(method=method, out=None), population=population)
+        self.split, self.seeds, self.home = self.setup.repeats[0].split, self.setup.repeats[0].seeds, home
+        self.questions = self.setup.method.questions(population.facts, self.split, self.setup.budget, "c")
+        self.silent, self.around, self.ended, self.asked = frozenset({3}), None, 0, list[Any]()
+        self.found = Collected(**counts)
+        self.setup = replace(self.setup, collect=self.collect)
+
+    def collect(self, home: Path, asked: Any, **more: Any) -> Collected:
+        self.asked.append((home, asked, more))
+        if self.found.seconds < 0:
+            raise FlowerFailed("it broke")
+        return self.found
+
+    def end_collection(self) -> None:
+        self.ended += 1
+
+
+@pytest.mark.parametrize(("counts", "kind", "said", "ended"), [
+    ({"asked": 1200, "refused": Counter(REPORT_COLLECTED=1000, POLICY_REFUSED=200)}, Refused,
+     "refused: none of 1,200 devices reported (POLICY_REFUSED 200, REPORT_COLLECTED 1,000): ", 1),
+    ({"asked": 1200}, RunFailed, "none of 1,200 devices answered", 0), ({"seconds": -1.0}, RunFailed, "it broke", 0),
+])  # fmt: skip
+def test_a_collection_without_a_report_says_why(
+    population: Population, tmp_path: Path, counts: dict[str, Any], kind: type[Exception], said: str, ended: int
+) -> None:
+    scene: Any = Scene(population, tmp_path, "rr", **counts)
+    with pytest.raises(kind) as raised:
+        ask_devices(scene)
+    assert str(raised.value).startswith(said) and scene.ended == ended
+    again = "a run without --state, or with a new folder there, enrols other devices"
+    assert str(raised.value).endswith(again) == bool(ended)
+    if ended:
+        reasons = str(raised.value).removeprefix(said).removesuffix(f"; {again}").split("; ")
+        assert sorted(reasons) == sorted([REASONS[Refusal.REPORT_COLLECTED], REASONS[Refusal.POLICY_REFUSED]])
+
+
+@pytest.mark.parametrize(("method", "decode", "names"), [
+    ("rr", False, set()), ("rr", True, {"facts"}), ("ldpgen", False, {"stages"}), ("ldpgen", True, {"stages", "facts"}),
+])  # fmt: skip
+def test_the_devices_of_a_scene_are_asked_once(
+    population: Population, tmp_path: Path, method: str, decode: bool, names: set[str]
+) -> None:
+    for counts in ({"reported": 1, "refused": Counter(POLICY_REFUSED=2)}, {"replayed": 1}):
+        scene: Any = Scene(population, tmp_path, method, asked=3, **counts)
+        scene.found.grouping = (0,) * len(population) if method == "ldpgen" else None
+        questions, found = ask_devices(scene, decode=decode)
+        ((home, asked, more),) = scene.asked
+        assert found is scene.found and home == tmp_path and asked is scene.questions and scene.ended == 0
+        assert {"devices", "silent"} | names == set(more)
+        assert (more["devices"], more["silent"]) == (len(population), {3})
+        last = 1 if method == "ldpgen" else 0
+        assert [question.query.stage for question in questions] == [last] * len(asked)
+        assert [question.query.grouping for question in questions] == [scene.found.grouping] * len(asked)
+        signed: Any = Scene(population, tmp_path, method, asked=3, **counts)
+        signed.setup, signed.around = replace(signed.setup, collector="key"), "around"
+        ask_devices(signed)
+        assert (signed.asked[0][2]["collector"], signed.asked[0][2]["around"]) == ("key", "around")

@@ -38,6 +38,9 @@ def test_the_same_knowledge_is_used_once(tmp_path: Path) -> None:
     replace(KNOWN, features=None), replace(KNOWN, features=csr_array(2 * np.eye(3, dtype=np.float32))),
     replace(KNOWN, features=np.eye(3, dtype=np.float32)), replace(KNOWN, classes=3),
     replace(KNOWN, split=Split(SPLIT.val, SPLIT.train, SPLIT.test)),
+    replace(KNOWN, named=np.array([True, False, True])),
+    replace(KNOWN, split=Split(SPLIT.train, np.array([2]), SPLIT.test)), replace(KNOWN, taught_by_validation=True),
+    replace(KNOWN, labels=np.array([0, 1, -1], np.int32)), replace(KNOWN, edges=np.array([[0, 1]])),
 ])  # fmt: skip
 def test_other_knowledge_is_other(tmp_path: Path, other: NullEvidence) -> None:
     predict = Predictor()
@@ -53,3 +56,11 @@ def test_other_settings_are_other_and_a_single_run_keeps_nothing(tmp_path: Path)
     kept_predictions(None, KNOWN, ("a", 1), predict)
     assert predict.times == 4 and kept_predictions(tmp_path, KNOWN, ("c", 1), lambda: None) is None
     assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_predictions_are_stored_under_a_digest_of_24_digits(tmp_path: Path) -> None:
+    made = kept_predictions(tmp_path / "a" / "b", KNOWN, ("graph_alone", 1), Predictor())
+    (path,) = (tmp_path / "a" / "b").iterdir()
+    assert len(path.stem) == 24 and path.suffix == ".npy" and np.array_equal(np.load(path), made)  # type: ignore[arg-type]
+    same = replace(KNOWN, edges=np.asfortranarray(KNOWN.edges), split=Split(SPLIT.train, SPLIT.val, np.array([0, 2])))
+    assert np.array_equal(kept_predictions(tmp_path / "a" / "b", same, ("graph_alone", 1), lambda: None), made)  # type: ignore[arg-type]
