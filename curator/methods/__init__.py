@@ -100,7 +100,8 @@ def find(name: str) -> type[Method]:
     """Return the method of that name.
 
     Raises:
-        ValueError: for an unknown name; the message names the nearest ones.
+        ValueError: for an unknown name; the message names the nearest ones. Also for another package's method that
+            an owner trains and that does not derive from ``OwnerMethod``.
     """
     if name in BUILT_IN:
         return _load(BUILT_IN[name])
@@ -112,4 +113,7 @@ def find(name: str) -> type[Method]:
     known = table()
     if name not in known:
         raise ValueError(f"unknown method {name!r}{nearest(name, known)} (known: {', '.join(sorted(known))})")
-    return known[name]
+    kind = known[name]
+    if kind.trained_by == "owner" and not issubclass(kind, _load("owner.owner.OwnerMethod")):
+        raise ValueError(f"method {name!r}: an owner trains it, so it must derive from curator.methods.OwnerMethod")
+    return kind

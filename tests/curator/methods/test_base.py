@@ -53,6 +53,21 @@ def test_a_method_of_ones_own_is_found_by_its_entry_point(monkeypatch: pytest.Mo
     assert methods.find("own") is _Own and "hogs" in methods.table()
 
 
+def test_an_owner_s_method_of_another_package_has_the_owner_s_interface(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Theirs(Method):
+        name: ClassVar[str] = "theirs"
+        trained_by: ClassVar[Any] = "owner"
+
+    class Entry(EntryPoint):
+        def load(self) -> type[Method]:
+            return Theirs
+
+    monkeypatch.setattr(methods, "entry_points", lambda **_: [Entry("theirs", "x:y", "ldpsim.methods")])
+    with pytest.raises(ValueError, match="^method 'theirs': an owner trains it, so it must derive from curator"):
+        methods.find("theirs")
+    assert methods.find("privgnn").trained_by == "owner"
+
+
 def test_settings_are_read_by_the_fields_type() -> None:
     method = HoGSAblation.from_settings({"tau": "0.7", "l": "2", "topology": "and"})
     assert method == HoGSAblation(tau=0.7, l=2, topology="and")
