@@ -11,6 +11,7 @@ from typing import Any
 
 from benchmarks.papers import NOTES
 from benchmarks.papers.agreement import Accuracy
+from strategies.setup.option_spec import exact
 from strategies.setup.options import RunOptions
 
 RUNS = 10
@@ -108,7 +109,7 @@ def command(options: RunOptions) -> str:
         elif cell.name in _FLAGS:
             parts += [_FLAGS[cell.name]] if value else []
         elif value is not None and cell.name not in ("seeds", "caps"):
-            text = f"{value:.10g}" if isinstance(value, float) else str(value)
+            text = exact(value) if isinstance(value, float) else str(value)
             if cell.name == "dataset" and Path(text).is_absolute():
                 text = os.path.relpath(text)  # of no machine in particular
             parts += [f"--{cell.name.replace('_', '-')}", text]

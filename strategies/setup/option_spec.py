@@ -24,6 +24,16 @@ Unread = Callable[[Any, Any], str]
 Hashed = Literal["always", "unless default", "in force", "never"]
 
 
+def exact(value: float) -> str:
+    """Return a number in six digits where these are exact, else in ten.
+
+    >>> exact(8.0), exact(1e9), exact(8.474107)
+    ('8', '1e+09', '8.474107')
+    """
+    short = f"{value:g}"
+    return short if float(short) == value else f"{value:.10g}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class OptionSpec:
     """One option.
@@ -116,7 +126,7 @@ class OptionSpec:
             return self.option
         if self.is_table:
             return " ".join(f"{self.option} {key}={entry}" for key, entry in value.items())
-        return f"{self.option} {value:.10g}" if isinstance(value, float) else f"{self.option} {value}"
+        return f"{self.option} {exact(value) if isinstance(value, float) else value}"
 
     def check(self, value: Any) -> None:
         """Check a value.
