@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-SET = "--set"
-
 
 class SettingError(ValueError):
     """A setting that is refused: ``--set lr=0: must be above 0``.
@@ -19,7 +17,7 @@ class SettingError(ValueError):
     '--grid lr=0: must be above 0'
     """
 
-    def __init__(self, setting: str, reason: str, option: str = SET) -> None:
+    def __init__(self, setting: str, reason: str, option: str = "--set") -> None:
         super().__init__(setting, reason, option)  # all three, so that a worker process can send it back
         self.setting, self.reason, self.option = setting, reason, option
 

@@ -78,8 +78,8 @@ class Method:
     options: ClassVar[frozenset[str]] = o.OF_METHODS
     own_budget: ClassVar[OwnBudget | None] = None  # None: it is epsilon
     finer: ClassVar[tuple[str, ...]] = ()  # finer budgets, each in place of a share of epsilon
-    # Training settings that its own training reads, and that of its reference without noise; None: all of them.
     read_with: ClassVar[Mapping[str, str]] = {}  # option -> setting other than the default with which it is read
+    # Training settings that its own training reads, and that of its reference without noise; None: all of them.
     training_read: ClassVar[frozenset[str] | None] = None
     reference_read: ClassVar[frozenset[str] | None] = None
     # Default grids of `ldpsim tune`: parameters of the curator, by stage (each stage starts from the best

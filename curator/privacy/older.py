@@ -12,6 +12,7 @@ from typing import Any
 from curator.privacy.level import DONATED, LABEL, TOLD, Level, OfOne
 from devices.mechanisms import round_up
 
+# The words of schema 1. They stay as they are, whatever curator/privacy/level.py says today.
 _COUNTED = {"list": "adjacency", "feature vector": "features", "label": "label",
             "the bits that others report about it": TOLD}  # fmt: skip
 _PUBLIC = {"edges": "adjacency", "features": "features", "labels of training and validation nodes": "label"}
