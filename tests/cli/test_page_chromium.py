@@ -26,6 +26,7 @@ from strategies.planning.plan import make_plan
 from strategies.planning.wishes import Wishes
 from strategies.planning.worth import Worth
 from strategies.setup.options import RunOptions
+from tests.cli.conftest import PLAN_NOTES
 
 CHARTS = ("privacy", "bytes", "rounds", "seconds", "edges")
 DRAWN = "return [...document.querySelectorAll('.chart')].map(c => [c.id || c.dataset.row, +(c.dataset.drawn || 0)])"
@@ -400,19 +401,13 @@ def test_axe_finds_no_barrier_on_the_page_of_a_plan(
     worths = [Worth(test, test - 0.1, test + 0.05) for test in (0.8, 0.7, 0.5, 0.9)]
     rows = [replace(row, worth=worth) for row, worth in zip(plan.rows, worths, strict=True)]
     nothing = {"chance": Worth(0.25, 0.2, 0.3), "features alone": Worth(0.6, 0.6, 0.6)}
-    notes = {
-        "words": "simulated, not measured on your people",
-        "data": None,
-        "rehearsed": False,
-        "people": 600,
-        "sizes": [600, 2400],
-        "repeats": 2,
-        "runs": 12,
-        "seconds": 20.0,
-        "stopped": True,
-    }
     path = tmp_path / "plan.html"
-    write_plan_page(path, replace(plan, rows=rows, nothing=nothing, notes=notes, failures={"lpgnn": "it cannot"}))
+    write_plan_page(
+        path,
+        replace(
+            plan, rows=rows, nothing=nothing, notes={**PLAN_NOTES, "stopped": True}, failures={"lpgnn": "it cannot"}
+        ),
+    )
     emulate(browser, width, scheme)
     browser.get(path.as_uri())
     assert_no_barrier(browser, axe)

@@ -13,6 +13,7 @@ from strategies.planning.plan import Plan, make_plan
 from strategies.planning.wishes import Wishes
 from strategies.planning.worth import Worth
 from strategies.setup.options import RunOptions
+from tests.cli.conftest import PLAN_NOTES
 
 
 @pytest.fixture(scope="module")
@@ -22,18 +23,7 @@ def made() -> Plan:
     rows = [
         replace(row, worth=Worth(test, test - 0.1, test + 0.05)) for row, test in zip(plan.rows, tests, strict=True)
     ]
-    notes = {
-        "words": "simulated, not measured on your people",
-        "data": None,
-        "rehearsed": False,
-        "people": 600,
-        "sizes": [600, 2400],
-        "repeats": 2,
-        "runs": 12,
-        "seconds": 20.0,
-        "stopped": False,
-    }
-    return replace(plan, rows=rows, nothing={"chance": Worth(0.25, 0.2, 0.3)}, notes=notes)
+    return replace(plan, rows=rows, nothing={"chance": Worth(0.25, 0.2, 0.3)}, notes=PLAN_NOTES)
 
 
 def test_the_page_is_one_file_without_a_script(made: Plan, tmp_path: Path) -> None:
