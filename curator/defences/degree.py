@@ -21,8 +21,8 @@ from curator.defences.base import Notes, nobody, silent_on, step_noise
 from curator.defences.both_ends import agreed_ones
 from curator.defences.tails import largest_noise, largest_sum
 from curator.defences.weight import degree_ranges, outside, row_weights
-from curator.evidence.rows import FlippedRows, flipped_rows
 from curator.reports.reports import Reports
+from curator.reports.rows import FlippedRows, flipped_rows
 from devices.array_types import BoolArray, FloatArray, IntArray
 from devices.facts import PublicKnowledge
 from devices.mechanisms.base import StepNoise

@@ -14,8 +14,8 @@ from scipy.stats import binom
 
 from curator.defences.base import Notes, nobody, silent_on
 from curator.defences.pair_counts import PairCounts, RowPairs, distance, drop_and_repeat
-from curator.evidence.rows import flipped_rows
 from curator.reports.reports import Reports
+from curator.reports.rows import flipped_rows
 from devices.array_types import BoolArray, FloatArray
 from devices.facts import PublicKnowledge
 

@@ -21,8 +21,8 @@ from scipy.sparse import issparse
 from scipy.stats import binom
 
 from curator.defences.base import Notes, nobody, silent_on
-from curator.evidence.rows import flipped_rows
 from curator.reports.reports import Reports
+from curator.reports.rows import flipped_rows
 from devices.array_types import BoolArray
 from devices.facts import PublicKnowledge
 

@@ -20,10 +20,10 @@ from scipy.sparse import csr_array, triu
 
 from curator.defences.base import Notes, silent_on, step_noise
 from curator.defences.tails import largest_noise
-from curator.evidence.labels import label_evidence
 from curator.linear.propagation import adjacency_matrix
 from curator.reports.agreed_pairs import agreed_pairs
 from curator.reports.frequency import both_directions
+from curator.reports.labels import label_evidence
 from curator.reports.reports import Reports
 from curator.reports.silenced import without_labels
 from devices.array_types import BoolArray, IntArray

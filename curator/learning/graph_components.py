@@ -25,10 +25,10 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
-from curator.evidence.labels import LabelEvidence
 from curator.learning.node_evidence import SMOOTHED_PENALTIES, ln_scores, ridge_scores, taught
 from curator.linear.propagation import smoothed_rows, spread_rows
 from curator.linear.tfidf import standardised_rows
+from curator.reports.labels import LabelEvidence
 from devices.array_types import DoubleArray, IntArray
 
 EIGENVECTORS = 48

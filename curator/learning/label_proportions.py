@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from curator.evidence.labels import LabelEvidence
 from curator.linear.propagation import adjacency_matrix
 from curator.linear.torch_matrix import Constant
 from curator.reports.frequency import both_directions
+from curator.reports.labels import LabelEvidence
 from curator.setting_error import SettingError
 from devices.array_types import IntArray
 

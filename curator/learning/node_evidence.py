@@ -17,7 +17,7 @@ rows stay those of the pool without it.
 
 Bits of features are the words that a person has in text, and the columns in which it is above the mean in
 everything else. A reported label is learned from as it names classes, and the channel is inverted: naive Bayes gets
-unbiased weights, other scores become (score - lie) / (truth - lie) (:mod:`curator.evidence.labels`).
+unbiased weights, other scores become (score - lie) / (truth - lie) (:mod:`curator.reports.labels`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from curator.evidence.labels import LabelEvidence
 from curator.learning.naive_bayes import naive_bayes
 from curator.learning.perceptron import fit_perceptron
 from curator.learning.pool import fit_pool, joined_pool
@@ -38,6 +37,7 @@ from curator.linear.kernel_rows import kernel_rows, landmarks_of
 from curator.linear.near_rows import near_rows
 from curator.linear.propagation import smoothed_rows
 from curator.linear.tfidf import is_text, standardised_rows, weighted_rows
+from curator.reports.labels import LabelEvidence
 from devices.array_types import BoolArray, DoubleArray, IntArray
 from devices.facts import Split
 

@@ -1,6 +1,6 @@
 """Learning from reported labels: LPGNN's forward correction, "Drop", and its choice of an epoch.
 
-Let Y' be the classes that the reports name (:mod:`curator.evidence.labels`): one-hot under GRR, 0 without a report.
+Let Y' be the classes that the reports name (:mod:`curator.reports.labels`): one-hot under GRR, 0 without a report.
 T has p on the diagonal and q elsewhere, the means of Y'. S = D^-1/2 A D^-1/2 without self-loops. The network gives
 P(y | x'). Then
 
@@ -31,7 +31,6 @@ from scipy.sparse import csr_array
 from torch import Tensor
 from torch.nn import functional
 
-from curator.evidence.labels import LabelEvidence
 from curator.learning.networks import Network
 from curator.learning.training import (
     NO_LABEL,
@@ -41,6 +40,7 @@ from curator.learning.training import (
     fit,
 )
 from curator.linear.torch_matrix import Constant
+from curator.reports.labels import LabelEvidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, triu
 
-from curator.evidence.labels import label_evidence
 from curator.linear.factored import Factored
 from curator.owned import OwnedGraph
 from curator.reports.agreed_pairs import agreed_pairs
 from curator.reports.estimates import smoothed
 from curator.reports.frequency import estimate_features
+from curator.reports.labels import label_evidence
 from curator.reports.reports import Reports
 from devices.array_types import IntArray
 from devices.facts import PublicKnowledge, Split
@@ -38,7 +38,7 @@ class NullEvidence:
         reported: Attributes of which it knows from answers (``adjacency``, ``features``, ``label``); others are
             public.
         named: float64 (n, classes): the classes that each label report names, where that is more than ``labels``
-            (:mod:`curator.evidence.labels`); else None.
+            (:mod:`curator.reports.labels`); else None.
         taught_by_validation: Whether null models learn from validation labels too, because the method does.
     """
 

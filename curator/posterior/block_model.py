@@ -26,7 +26,7 @@ from curator.links.closure import closure_score
 from curator.links.edge_prior import EdgePrior, Scored, fit_edge_prior, sample_pairs
 from curator.links.evidence import LinkEvidence
 from curator.links.moments import Moments, moments
-from curator.posterior.pair_scores import Scores
+from curator.links.pair_scores import Scores
 from devices.array_types import FloatArray, IntArray
 
 _LEAST = 1e-6

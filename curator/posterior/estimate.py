@@ -1,6 +1,6 @@
 """Posterior of a curator: from what was told to everybody's class.
 
-The evidence of :mod:`curator.posterior.told` goes through the block model (:mod:`curator.posterior.block_model`).
+The evidence of :mod:`curator.evidence.evidence` goes through the block model (:mod:`curator.posterior.block_model`).
 Its beliefs, and other readings of its edges, are pooled and guarded (:mod:`curator.posterior.answer`). Training labels
 are the sources. Validation labels guard; both fit exponents. Nothing is random: samples and folds have fixed seeds.
 """
@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax
 
+from curator.evidence.evidence import PosteriorEvidence
 from curator.learning.graph_components import BY_HEART, graph_components
 from curator.learning.pool import pooled
 from curator.posterior.answer import POOL, GuardedAnswer, answer
 from curator.posterior.block_model import SparsePosterior, fit_block_model, symmetric
-from curator.posterior.told import PosteriorEvidence
 from devices.array_types import DoubleArray, IntArray
 
 SEED = 0

@@ -140,7 +140,7 @@ def estimate_labels(named: NDArray[Any], mean: csr_array, hops: int) -> IntArray
 
     Args:
         named: float (n, classes): the classes that each report names
-            (:meth:`curator.evidence.labels.LabelEvidence.everybody`), zeros where there is none.
+            (:meth:`curator.reports.labels.LabelEvidence.everybody`), zeros where there is none.
         mean: :func:`neighbourhood_mean`.
         hops: K_y.
 

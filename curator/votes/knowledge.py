@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from curator.evidence.labels import LabelEvidence, label_evidence
 from curator.learning.node_evidence import node_evidence
 from curator.learning.pool import cross_fitted, fit_pool
+from curator.reports.labels import LabelEvidence, label_evidence
 from curator.reports.reports import Reports
 from curator.votes.affinity import kept_share, learned_affinity
 from curator.votes.law import Ballots, by_class, log_likelihood, places_of

@@ -32,7 +32,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.evidence.rows import noisy_rows_of_bits
 from curator.links.beta_model import fit_beta_model
 from curator.links.blink import LinkPosterior, PairOdds
 from curator.methods.base import Budget, Graph, Grid
@@ -41,6 +40,7 @@ from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import parameter
 from curator.pairs.rows import spread_over
 from curator.reports.reports import Reports
+from curator.reports.rows import noisy_rows_of_bits
 from curator.setting_error import SettingError
 from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge

@@ -26,11 +26,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.evidence.rows import noisy_rows_of_bits
 from curator.methods.base import TRAINING_GRID, Budget, Grid
 from curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
 from curator.methods.memory import MemoryLaw
 from curator.reports.reports import Reports
+from curator.reports.rows import noisy_rows_of_bits
 from devices.facts import PublicFacts
 from devices.mechanisms import Degree, Mechanism, RandomizedResponse
 

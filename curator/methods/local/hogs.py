@@ -39,7 +39,6 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array, eye_array
 
 from curator import options as o
-from curator.evidence.rows import noisy_rows_of_bits
 from curator.linear.factored import product_of
 from curator.linear.packed import PackedBits
 from curator.linear.propagation import bit_strips, mean_matrix, propagate
@@ -52,6 +51,7 @@ from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import parameter
 from curator.privacy.guarantee import Claim
 from curator.reports.reports import Reports
+from curator.reports.rows import noisy_rows_of_bits
 from devices.array_types import DoubleArray, FloatArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import Mechanism, OneBit, RandomizedResponse

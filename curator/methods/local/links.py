@@ -15,10 +15,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from curator import options as o
-from curator.evidence.labels import label_evidence
 from curator.linear.scaling import PUBLIC_SCALINGS, scale_public
 from curator.methods.base import Budget, Graph, Method, Question, require_reports, spending
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
+from curator.reports.labels import label_evidence
 from curator.reports.reports import Reports
 from devices import mechanisms
 from devices.array_types import IntArray

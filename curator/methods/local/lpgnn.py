@@ -36,7 +36,6 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from curator import options as o
-from curator.evidence.labels import LabelEvidence, label_evidence
 from curator.linear.propagation import adjacency_matrix, kprop_matrix
 from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
 from curator.methods.local.links import (
@@ -51,6 +50,7 @@ from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import parameter
 from curator.privacy.guarantee import Claim
 from curator.reports.estimates import smoothed
+from curator.reports.labels import LabelEvidence, label_evidence
 from curator.reports.reports import Reports
 from curator.setting_error import SettingError
 from devices.array_types import IntArray

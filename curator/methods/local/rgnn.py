@@ -31,7 +31,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from curator import options as o
-from curator.evidence.labels import LabelEvidence, label_evidence
 from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
 from curator.methods.local.links import PUBLIC_GRAPH, LocalMethod, ask_labels, label_mechanism
 from curator.methods.memory import MemoryLaw
@@ -44,6 +43,7 @@ from curator.reports.frequency import (
     estimate_labels,
     neighbourhood_mean,
 )
+from curator.reports.labels import LabelEvidence, label_evidence
 from curator.reports.reports import Reports
 from curator.setting_error import SettingError
 from devices.array_types import IntArray

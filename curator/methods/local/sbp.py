@@ -144,8 +144,8 @@ class SBP(LocalMethod):
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Steps 1 to 5; the edges are the pairs with a probability of at least .02."""
+        from curator.evidence.evidence import told
         from curator.posterior.estimate import estimate
-        from curator.posterior.told import told
 
         require_reports(reports, self.name)
         evidence = told(reports, public)

@@ -125,9 +125,9 @@ class UPGNet(PublicGraphMethod):
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
     ) -> TrainedNetwork:
         """Train on the labels in clear; see :func:`curator.learning.noisy_labels.train_denoised` for the errors."""
-        from curator.evidence.labels import LabelEvidence
         from curator.learning.kprop_networks import selu_network
         from curator.learning.noisy_labels import LabelNoise, train_denoised
+        from curator.reports.labels import LabelEvidence
 
         matrix = adjacency_matrix(graph.features.shape[0], graph.edge_index)
         noise = LabelNoise(LabelEvidence(graph.labels, classes), matrix, 0, by_loss=self.chosen_by == "loss")

@@ -7,8 +7,8 @@ import pymetis
 import pytest
 import torch
 
-from curator.evidence.labels import one_category
 from curator.learning.label_proportions import Bags, ProportionLoss, make_bags, metis_clusters, project_to_simplex
+from curator.reports.labels import one_category
 from devices.mechanisms import GRR
 
 CPU = torch.device("cpu")

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.evidence.labels import LabelEvidence, one_category
 from curator.learning import node_evidence as module
 from curator.learning.node_evidence import bits_of, node_evidence
+from curator.reports.labels import LabelEvidence, one_category
 from devices.facts import Split
 
 N, D, CLASSES = 240, 40, 3

@@ -12,13 +12,13 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from curator.evidence.labels import LabelEvidence, one_category
 from curator.learning.kprop_networks import DenseSAGE, KPropGCN
 from curator.learning.networks import SAGE, Network, make_network
 from curator.learning.noisy_labels import Drop, Epoch, LabelNoise, denoised, train_denoised
 from curator.learning.training import TrainedNetwork, TrainingSettings
 from curator.linear.propagation import adjacency_matrix, kprop_matrix
 from curator.methods.base import Graph
+from curator.reports.labels import LabelEvidence, one_category
 
 CPU = torch.device("cpu")
 N, CLASSES = 40, 3

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from curator.evidence.evidence import PosteriorEvidence, told
 from curator.posterior.block_model import TOLERANCE, SparsePosterior, fit_block_model
-from curator.posterior.told import PosteriorEvidence, told
 from tests.curator.posterior.worlds import SPLIT, world
 
 

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from curator.evidence.evidence import told
 from curator.posterior.estimate import LIKELY, Estimate, estimate
-from curator.posterior.told import told
 from tests.curator.posterior.worlds import CLASSES, SPLIT, world
 
 SETTINGS: dict[str, dict] = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from curator.evidence.labels import LabelEvidence
 from curator.graph import Graph
 from curator.learning.pool import fit_pool
+from curator.reports.labels import LabelEvidence
 from curator.votes.fitted import fitted
 from curator.votes.knowledge import PRIOR
 

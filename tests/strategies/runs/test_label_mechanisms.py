@@ -13,7 +13,7 @@ from devices import mechanisms
 from devices.datasets.generated import CLASSES
 from strategies import RunOptions, simulate
 from strategies.runs.set_up import set_up
-from tests.curator.evidence.kinds import Flags, Unequal
+from tests.curator.reports.kinds import Flags, Unequal
 from tests.devices.mechanisms.test_of_another_package import Entry
 
 ASKING = [name for name, kind in table().items() if kind.trust == "untrusted curator" and "grr" in kind.mechanisms]

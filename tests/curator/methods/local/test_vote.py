@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.evidence.labels import LabelEvidence
 from curator.learning.node_evidence import NodeEvidence
 from curator.learning.training import TrainingSettings
 from curator.methods import Budget, Question, Vote
+from curator.reports.labels import LabelEvidence
 from curator.reports.parts import joined_reports
 from curator.reports.reports import Reports
 from curator.votes import knowledge as module

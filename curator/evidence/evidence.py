@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from scipy.sparse import triu
 
-from curator.evidence.labels import LabelEvidence, label_evidence
-from curator.evidence.rows import noisy_rows_of_bits
 from curator.learning.node_evidence import NodeEvidence, node_evidence, unit_rows
 from curator.links.evidence import LinkEvidence, public_links
-from curator.posterior.pair_scores import Scores, public_scores, reported_scores
+from curator.links.pair_scores import Scores, public_scores, reported_scores
 from curator.reports.agreed_pairs import agreed_pairs
+from curator.reports.labels import LabelEvidence, label_evidence
 from curator.reports.reports import Reports
+from curator.reports.rows import noisy_rows_of_bits
 from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicKnowledge
 

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from curator.evidence.evidence import told
 from curator.links.evidence import PUBLIC_EDGE
-from curator.posterior.told import told
 from curator.reports.agreed_pairs import agreed_pairs
 from devices.mechanisms import ClearLabel
 from devices.query import Ask

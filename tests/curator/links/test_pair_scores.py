@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.posterior.pair_scores import public_scores, reported_scores
+from curator.links.pair_scores import public_scores, reported_scores
 
 LEFT, RIGHT = np.array([0, 0, 1]), np.array([1, 2, 2])
 

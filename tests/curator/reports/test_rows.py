@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from curator.evidence.rows import flipped_rows, noisy_rows_of_bits
+from curator.reports.rows import flipped_rows, noisy_rows_of_bits
 from devices.mechanisms import ClearAdjacency, RandomizedResponse
 from devices.query import Ask
 from tests.curator.defences.lies import reports_of
