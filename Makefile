@@ -126,7 +126,7 @@ bench-compare: $(READY)
 
 torture: export OMP_NUM_THREADS ?= 1
 torture: $(READY)
-	$(BIN)/python -m tests.strategies.stress.kill --kills 1000 --devices 500
+	$(BIN)/python -m tests.strategies.attacks.stress.kill --kills 1000 --devices 500
 	$(BIN)/python -m pytest -q -m slow tests/devices
 
 slow: export OMP_NUM_THREADS ?= 1

@@ -110,7 +110,7 @@ def audit(
     with working(silent=quiet or as_json) as progress:
         rows: Sequence[Any]
         if released_model:
-            from strategies.experiments.released_model import ReleasedOptions, audit_released
+            from strategies.attacks.audit.released_model import ReleasedOptions, audit_released
 
             rows = audit_released(
                 ReleasedOptions(methods=tuple(dict.fromkeys(names or ())), dataset=dataset,
@@ -121,7 +121,7 @@ def audit(
         elif theirs:
             if names is None or len(names) > 1 or domain is None or claims is None:
                 raise ValueError("module:function is audited alone, and needs --domain and --claims")
-            from strategies.audit.randomiser import RandomiserOptions, audit_named
+            from strategies.attacks.audit.randomiser import RandomiserOptions, audit_named
 
             rows = audit_named(
                 RandomiserOptions(function=names[0], domain=domain, claims=claims, delta=delta, law=law, event=event,
@@ -129,8 +129,8 @@ def audit(
                 progress=progress,
             )  # fmt: skip
         else:
-            from strategies.audit.audit import AuditOptions
-            from strategies.audit.audit import audit as run
+            from strategies.attacks.audit.audit import AuditOptions
+            from strategies.attacks.audit.audit import audit as run
 
             asked = AuditOptions(names=tuple(dict.fromkeys(names or ())), trials=trials, confidence=confidence,
                                  seed=seed, workers=workers or cores())  # fmt: skip

@@ -57,25 +57,25 @@ def _levels() -> Iterable[str]:
 
 
 def _adversaries() -> Iterable[str]:
-    from strategies.stress.options import adversaries
+    from strategies.attacks.stress.options import adversaries
 
     return (*adversaries(), "help")
 
 
 def _faults() -> Iterable[str]:
-    from strategies.stress.registered import STRIKING
+    from strategies.attacks.stress.registered import STRIKING
 
     return (*STRIKING, "help")
 
 
 def _attacks() -> Iterable[str]:
-    from strategies.liars.attacks import DESCRIPTIONS
+    from strategies.attacks.liars.attacks import DESCRIPTIONS
 
     return (*DESCRIPTIONS, "help")
 
 
 def _goals() -> Iterable[str]:
-    from strategies.liars.plan import GOALS
+    from strategies.attacks.liars.plan import GOALS
 
     return GOALS
 

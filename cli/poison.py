@@ -17,7 +17,7 @@ from strategies.setup.option_spec import RUNNING
 from strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
-    from strategies.poison.running import PoisonResult
+    from strategies.attacks.poison.running import PoisonResult
 
 LYING = "Lying devices"
 _ATTACK = o.in_panel(LYING, "--attack", "Attack; repeatable, `help` lists them.", "NAME", show_default="all that fit",
@@ -68,13 +68,13 @@ def poison(
     ldpsim poison hogs rgnn --dataset cora --shares 0,0.05,0.2
     """
     if attack and "help" in attack:
-        from strategies.liars.attacks import DESCRIPTIONS
+        from strategies.attacks.liars.attacks import DESCRIPTIONS
 
         for name, words in DESCRIPTIONS.items():
             typer.echo(f"{name:<16} {words}")
         return
-    from strategies.liars.plan import LIES
-    from strategies.poison.options import PoisonOptions
+    from strategies.attacks.liars.plan import LIES
+    from strategies.attacks.poison.options import PoisonOptions
 
     asked = PoisonOptions(
         methods=tuple(methods),
@@ -88,7 +88,7 @@ def poison(
     if options.out is None:
         raise ValueError("poison needs a folder to write to")
     with working(silent=quiet or as_json) as progress:
-        from strategies.poison.writing import run_and_write
+        from strategies.attacks.poison.writing import run_and_write
 
         result, folder = run_and_write(asked, options.out, progress=progress)
         from cli.poison_page import write_page

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cli.poison_words import COLUMNS, breakdown_lines, by_method, named_lie, null_model_words
 from devices.atomic_files import write_atomically
-from strategies.poison.running import PoisonResult
+from strategies.attacks.poison.running import PoisonResult
 
 
 def write_page(result: PoisonResult, picture: Path, path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cli.words import NONE, points
 
 if TYPE_CHECKING:
-    from strategies.poison.running import PoisonResult
+    from strategies.attacks.poison.running import PoisonResult
 
 DIFFERS = "differs"
 _ORDER = {"none": 0, "silent": 1}  # of the rows of a table
@@ -17,7 +17,7 @@ _ORDER = {"none": 0, "silent": 1}  # of the rows of a table
 
 def by_method(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
     """Return the rows of each method and budget: nobody, silence, then each lie, its defences below it."""
-    from strategies.poison.rows import budget_in_words
+    from strategies.attacks.poison.rows import budget_in_words
 
     found: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:

@@ -54,15 +54,15 @@ def stress(
 
     ldpsim stress --dataset cora --clients 200 --asks 1,25 --protection refuse
     """
-    from strategies.stress.options import StressOptions, adversaries
-    from strategies.stress.protections import PROTECTIONS
+    from strategies.attacks.stress.options import StressOptions, adversaries
+    from strategies.attacks.stress.protections import PROTECTIONS
 
     if adversary and "help" in adversary:
         for name, words in adversaries().items():
             typer.echo(f"{name:<16} {words}")
         return
     if fault and "help" in fault:
-        from strategies.adversaries.faults import FAULTS
+        from strategies.attacks.adversaries.faults import FAULTS
 
         for name, known in FAULTS.items():
             typer.echo(f"{name:<19} {known.description}" + ("" if known.strike else f" [{known.test}]"))
@@ -75,8 +75,8 @@ def stress(
         asks=numbers("--asks", asks), out=out,
     )  # fmt: skip
     with working(silent=quiet or as_json) as progress:
-        from strategies.stress.running import stress as run
-        from strategies.stress.writing import record_of, write_stress
+        from strategies.attacks.stress.running import stress as run
+        from strategies.attacks.stress.writing import record_of, write_stress
 
         result = run(asked, progress=progress)
         folder = write_stress(result, out)

@@ -50,7 +50,7 @@ CELLS = (
 
 def run(cell: ReleasedCell) -> list[dict[str, Any]]:
     """Attack a method and return what was found, a row a level."""
-    from strategies.experiments.released_model import ReleasedOptions, audit_released
+    from strategies.attacks.audit.released_model import ReleasedOptions, audit_released
 
     asked = ReleasedOptions(methods=(cell.method,), shadows=SHADOWS, clients=PEOPLE, epsilon=cell.epsilon,
                             settings=cell.settings)  # fmt: skip

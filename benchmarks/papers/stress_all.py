@@ -19,10 +19,10 @@ from benchmarks.markdown import table
 from benchmarks.papers import NOTES
 from benchmarks.papers.index import write_index
 from benchmarks.study import Found, Measured, Row, Study, main
-from strategies.stress.options import StressOptions, adversaries
-from strategies.stress.registered import STRIKING, covered
-from strategies.stress.repeating import PLAIN
-from strategies.stress.running import AFTER, stress
+from strategies.attacks.stress.options import StressOptions, adversaries
+from strategies.attacks.stress.registered import STRIKING, covered
+from strategies.attacks.stress.repeating import PLAIN
+from strategies.attacks.stress.running import AFTER, stress
 
 COVERED, UNCOVERED = (1, 1000), (1, 25)
 SAMPLE = 400  # people, where not all of Cora are asked

@@ -15,12 +15,12 @@ from typing import Any
 
 from benchmarks import RESULTS, study
 from benchmarks.poison.sets import DEFENDED, MORE, SETS
-from strategies.poison.figure import draw
-from strategies.poison.laws import SIGMAS
-from strategies.poison.options import NONE, PoisonCell
-from strategies.poison.rows import BREAKDOWN, budget_in_words, poison_rows
-from strategies.poison.running import all_cells
-from strategies.poison.writing import COLUMNS, table_csv
+from strategies.attacks.poison.figure import draw
+from strategies.attacks.poison.laws import SIGMAS
+from strategies.attacks.poison.options import NONE, PoisonCell
+from strategies.attacks.poison.rows import BREAKDOWN, budget_in_words, poison_rows
+from strategies.attacks.poison.running import all_cells
+from strategies.attacks.poison.writing import COLUMNS, table_csv
 
 NAME, TABLE, PICTURE = "poison.md", "poison.csv", "figures/poison.png"
 NOTES = Path(__file__).parent / "notes"

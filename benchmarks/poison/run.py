@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from benchmarks.poison.sets import passes
-from strategies.poison.running import poison
+from strategies.attacks.poison.running import poison
 
 FOLDER = Path("runs") / "poison-page"
 

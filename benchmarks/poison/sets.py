@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from strategies.liars.plan import LIES
-from strategies.poison.options import PoisonOptions
+from strategies.attacks.liars.plan import LIES
+from strategies.attacks.poison.options import PoisonOptions
 from strategies.setup.options import RunOptions
 
 SHARES = (0.0, 0.01, 0.05, 0.1, 0.2)

@@ -1,4 +1,7 @@
-"""``ldpsim audit``: the table, JSON, the exit code, and that everything is covered. Covers strategies/audit/audit."""
+"""``ldpsim audit``: the table, JSON, the exit code, and that everything is audited.
+
+Covers strategies/attacks/audit/audit.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-import strategies.audit.audit as auditing
+import strategies.attacks.audit.audit as auditing
 from cli.audit import audit as command
 from cli.main import app
 from curator import methods
 from curator.attacks.audit_row import AuditRow
 from curator.attacks.released_model import InferenceRow
 from devices import mechanisms
-from strategies.audit.audit import AuditOptions, audit, everything, failed
+from strategies.attacks.audit.audit import AuditOptions, audit, everything, failed
 
 runner = CliRunner()
 
@@ -127,7 +130,7 @@ def test_attacks_on_a_published_model() -> None:
 def test_the_table_of_attacks_has_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     made = [InferenceRow("silo-fedavg-gcn", "vector", claimed, None, 0.5, 0.999999, 80, passed, "words")
             for claimed, passed in ((0.25, False), (None, None))]  # fmt: skip
-    monkeypatch.setattr("strategies.experiments.released_model.audit_released", lambda *given, **more: made)
+    monkeypatch.setattr("strategies.attacks.audit.released_model.audit_released", lambda *given, **more: made)
     found = runner.invoke(app, ["audit", "raw", *FEW])
     assert found.exit_code == 1
     assert max(len(line) for line in found.stdout.splitlines()) <= 80

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from cli import poison as command
 from cli.main import app
 from cli.poison import numbers, show
-from strategies.poison.running import PoisonResult
+from strategies.attacks.poison.running import PoisonResult
 
 SMALL = ["poison", "hogs", "--clients", "60", "--shares", "0,0.2", "--workers", "1", "--no-nulls", "--set", "epochs=3",
          "--attack", "fakes", "--lie", "response"]  # fmt: skip
@@ -67,7 +67,7 @@ def test_the_table_at_40_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 
 def test_a_row_against_theory_is_exit_1(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     wrong = row("fakes", lie="input", passed=False, failed_laws=["grr shift"])
-    from strategies.poison import writing
+    from strategies.attacks.poison import writing
 
     (tmp_path / "poison.png").write_bytes(b"a picture")
     monkeypatch.setattr(writing, "run_and_write", lambda *_, **__: (result(wrong), tmp_path))

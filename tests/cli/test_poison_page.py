@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cli.poison_page import write_page
 from cli.poison_words import COLUMNS
-from strategies.poison.running import PoisonResult
+from strategies.attacks.poison.running import PoisonResult
 from tests.cli.test_poison import row
 
 

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from cli.stress import numbers, view
-from strategies.stress.options import StressOptions
-from strategies.stress.running import stress
+from strategies.attacks.stress.options import StressOptions
+from strategies.attacks.stress.running import stress
 
 runner = CliRunner()
 SMALL = ["stress", "--clients", "40", "--asks", "1,5", "--adversary", "new-run", "--workers", "1"]

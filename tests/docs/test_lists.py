@@ -9,8 +9,8 @@ import pytest
 from curator.defences import DEFENCES
 from devices.device import Refusal
 from docs.rooms import ROOT
-from strategies.liars.attacks import DESCRIPTIONS
-from strategies.liars.plan import GOALS
+from strategies.attacks.liars.attacks import DESCRIPTIONS
+from strategies.attacks.liars.plan import GOALS
 
 
 def listed(text: str, heading: str) -> set[str]:

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from strategies.audit.audit import AuditOptions, audit
+from strategies.attacks.audit.audit import AuditOptions, audit
+from strategies.attacks.stress.options import StressOptions
+from strategies.attacks.stress.running import stress
 from strategies.experiments.compare import compare
 from strategies.experiments.sweep import run_sweep
 from strategies.experiments.tune import search
@@ -14,8 +16,6 @@ from strategies.progress import NOTHING_KEPT, SteppedProgress, noted_if_interrup
 from strategies.rounds import outbox
 from strategies.runs.simulate import simulate
 from strategies.setup.options import RunOptions
-from strategies.stress.options import StressOptions
-from strategies.stress.running import stress
 
 
 def test_long_work_tells_nobody_by_default(capsys: pytest.CaptureFixture[str]) -> None:

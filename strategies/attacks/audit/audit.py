@@ -1,0 +1,103 @@
+"""Audits of mechanisms, methods and devices, spread over processes (``ldpsim audit``).
+
+Mechanisms and methods are found by name, also those of other packages. ``device`` is the
+whole device, ``noise`` the stream of random numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from curator.attacks.audit_row import CONFIDENCE, TRIALS, AuditRow, Effort, check_effort
+from curator.attacks.mechanism_audit import audit_mechanism
+from curator.attacks.method_audit import audit_method
+from curator.attacks.stream_audit import audit_stream
+from curator.methods import table as methods
+from curator.names import nearest
+from devices.mechanisms import every as mechanisms
+from devices.noise import NoiseStream
+from strategies.attacks.audit.device import audit_device
+from strategies.engines.pool import processes
+from strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
+
+DEVICE, NOISE = "device", "noise"
+_BOUNDS = 8  # largest number of lower bounds of one task
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditOptions:
+    """Options of an audit.
+
+    Args:
+        names: Mechanisms, methods, ``device``, ``noise``; empty for all of them.
+        trials: Number of trials on each side of every lower bound.
+        confidence: Confidence with which all lower bounds hold together. 1 - confidence is
+            the probability that the audit fails something that is right.
+        seed: Seed of the trials' keys.
+        workers: Number of processes.
+
+    Raises:
+        ValueError: for an unknown name, or numbers outside their range.
+    """
+
+    names: tuple[str, ...] = ()
+    trials: int = TRIALS
+    confidence: float = CONFIDENCE
+    seed: int = 0
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        known = everything()
+        for name in self.names:
+            if name not in known:
+                raise ValueError(
+                    f"{name}: there is no such mechanism or method{nearest(name, known)} (known: {', '.join(known)})"
+                )
+        if self.workers < 1:
+            raise ValueError(f"--workers {self.workers}: must be 1 or more")
+        check_effort(self.trials, self.confidence, self.seed)
+
+
+def everything() -> list[str]:
+    """Return the names of all that can be audited."""
+    return list(dict.fromkeys([NOISE, *mechanisms(), *sorted(methods()), DEVICE]))
+
+
+@noted_if_interrupted(lambda: NOTHING_KEPT)
+def audit(options: AuditOptions, *, progress: Progress = quiet) -> list[AuditRow]:
+    """Return the rows of an audit, in the order of the names."""
+    names = options.names or tuple(everything())
+    effort = Effort(options.trials, options.confidence, _BOUNDS * len(names), options.seed)
+    found: list[AuditRow] = []
+    workers = min(options.workers, len(names))
+    if workers == 1:
+        for number, name in enumerate(names):
+            progress("audit", number / len(names))
+            found += audit_one(name, effort)
+        return found
+    with processes(workers, prepare=None) as pool:
+        for number, rows in enumerate(pool.in_order(partial(audit_one, effort=effort), names)):
+            progress("audit", (number + 1) / len(names))
+            found += rows
+    return found
+
+
+def audit_one(name: str, effort: Effort) -> list[AuditRow]:
+    """Audit one thing by name; a name of both a mechanism and a method is audited as both."""
+    rows: list[AuditRow] = []
+    if name == NOISE:
+        rows += [replace(row, name=NOISE) for row in audit_stream(NoiseStream)]
+    if name == DEVICE:
+        rows += audit_device()
+    if name in mechanisms():
+        rows += audit_mechanism(mechanisms()[name], effort, stream=NoiseStream)
+    if name in methods():
+        rows += audit_method(methods()[name], effort, stream=NoiseStream)
+    return rows
+
+
+def failed(rows: Sequence[AuditRow]) -> list[AuditRow]:
+    """Return the rows that did not pass."""
+    return [row for row in rows if row.passed is False]

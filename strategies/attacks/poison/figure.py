@@ -1,0 +1,122 @@
+"""Figure of ``ldpsim poison``: accuracy of honest people against the share of liars, a panel a method and budget.
+
+Response lies are solid, input lies dashed, silence is grey, and what a defence leaves is thin. A second row of
+panels shows the measure of the goal, where an attack has another goal than accuracy, and the law's bound dotted.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from strategies.attacks.liars.attacks import ATTACKS, SILENT
+from strategies.attacks.poison.options import NONE
+from strategies.attacks.poison.rows import budget_in_words
+
+LieRow = Mapping[str, Any]
+_COLOURS = ("#0b5394", "#b3261e", "#3a7d2c", "#a05a00", "#6a3d9a", "#00747a", "#8c2d62", "#4d4d4d", "#7a6a00",
+            "#1f4e3d", "#c2410c")  # fmt: skip
+_MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "*")
+_STYLE = {name: (_COLOURS[at % len(_COLOURS)], _MARKS[at % len(_MARKS)]) for at, name in enumerate(ATTACKS)}
+_ACROSS = 3
+_TITLES = {"misclassify": "chosen people in the class", "connect": "chosen pairs kept", "influence": "degree rank",
+           "inflate": "people predicted as the class", "hide": "own edges gone"}  # fmt: skip
+
+
+def draw(rows: Sequence[LieRow], path: Path, *, about: str) -> None:
+    """Draw the figure as a small PNG with a palette of 64 colours."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from PIL import Image
+
+    panels = _panels(rows)
+    across = min(_ACROSS, max(1, len(panels)))
+    down = -(-len(panels) // across) or 1
+    figure = Figure(figsize=(max(3.4 * across + 0.4, 7.2), 2.6 * down + 1.1), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = list(figure.subplots(down, across, squeeze=False).flat)
+    found: dict[str, Any] = {}
+    for axis, (title, goal, group) in zip(axes, panels, strict=False):
+        found |= _panel(axis, title, goal, group)
+    for axis in axes[len(panels) :]:
+        axis.set_axis_off()
+    figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=min(3, len(found) or 1),
+                  frameon=False, fontsize=8)  # fmt: skip
+    figure.suptitle(f"{about}: accuracy of honest people by the share of people who lie", fontsize=11)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=120)
+    Image.open(drawn).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def _panels(rows: Sequence[LieRow]) -> list[tuple[str, str, list[LieRow]]]:
+    """Return (title, goal, rows) of each panel: the accuracy of each method and budget, then the other goals."""
+    together: dict[tuple[str, float | None], list[LieRow]] = {}
+    for row in rows:
+        together.setdefault((row["method"], row["epsilon"]), []).append(row)
+    first, second = [], []
+    for (method, epsilon), group in together.items():
+        title = " ".join(part for part in (method, budget_in_words(epsilon)) if part)
+        if any(row["attack"] != NONE for row in group):
+            first.append((title, "accuracy", group))
+        for goal in dict.fromkeys(row["goal"] for row in group if row["goal"] in _TITLES):
+            same = [row for row in group if row["goal"] == goal and row["goal_value"] is not None]
+            if same:
+                second.append((f"{title}: {_TITLES[goal]}", goal, same))
+    return first + second
+
+
+def _panel(axis: Any, title: str, goal: str, rows: Sequence[LieRow]) -> dict[str, Any]:
+    """Draw one panel and return its lines by name."""
+    lines: dict[str, Any] = {}
+    shares = sorted({row["share"] for row in rows} | {0.0})
+    at = {share: place for place, share in enumerate(shares)}  # even steps: small shares stay apart
+    start = next((row["accuracy"] for row in rows if row["attack"] == NONE and row["defence"] == NONE), None)
+    kinds = dict.fromkeys((row["attack"], row["lie"], row["defence"]) for row in rows if row["attack"] != NONE)
+    for attack, lie, defence in kinds:
+        same = [row for row in rows if (row["attack"], row["lie"], row["defence"]) == (attack, lie, defence)]
+        points = {row["share"]: row["accuracy"] if goal == "accuracy" else row["goal_value"] for row in same}
+        first = start if goal == "accuracy" else same[0]["goal_clean"]
+        if goal == "accuracy" and defence != NONE:
+            first = next((row["accuracy"] for row in rows if row["attack"] == NONE and row["defence"] == defence), None)
+        if first is not None:
+            points = {0.0: first, **points}
+        x, y = [at[share] for share in points], list(points.values())
+        (line,) = axis.plot(x, y, **_look(attack, lie, defence))
+        parts = (attack, lie and f"({lie})", "" if defence == NONE else f"+ {defence}")
+        name = " ".join(part for part in parts if part)
+        lines[name] = line
+    if goal == "inflate":
+        bounds = {row["share"]: row["goal_clean"] + row["bound"] for row in rows
+                  if row["bound"] is not None and row["lie"] == "response"}  # fmt: skip
+        if bounds:
+            bounds = {0.0: rows[0]["goal_clean"], **bounds}
+            (line,) = axis.plot([at[share] for share in bounds], list(bounds.values()), color="#444444", linestyle=":",
+                                linewidth=1.2)  # fmt: skip
+            lines["bound of the estimated share"] = line
+    axis.set_title(title, fontsize=9)
+    axis.set_xticks(list(at.values()), [f"{100 * share:g} %" for share in shares], fontsize=7)
+    _frame(axis, [value for line in axis.get_lines() for value in line.get_ydata()])
+    axis.grid(alpha=0.25)
+    return lines
+
+
+def _frame(axis: Any, values: Sequence[float]) -> None:
+    """Show the values and at least a fifth of the range from 0 to 1, so that noise does not look like damage."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    room = max(0.03, (0.2 - (high - low)) / 2)
+    low, high = max(-0.03, low - room), min(1.04, high + room)
+    step = 0.05 if high - low < 0.3 else 0.1 if high - low < 0.55 else 0.25
+    ticks = [step * k for k in range(21) if low <= step * k <= high]
+    axis.set_ylim(low, high)
+    axis.set_yticks(ticks, [f"{100 * tick:.0f} %" for tick in ticks], fontsize=7)
+
+
+def _look(attack: str, lie: str, defence: str) -> dict[str, Any]:
+    thin = {"linewidth": 0.8, "markersize": 3} if defence != NONE else {"linewidth": 1.5, "markersize": 4.5}
+    if attack == SILENT:
+        return {"color": "#8a8a8a", "marker": "", "linestyle": "-", **thin, "linewidth": 3, "alpha": 0.7, "zorder": 1}
+    colour, mark = _STYLE[attack]
+    return {"color": colour, "marker": mark, "linestyle": "--" if lie == "input" else "-", "markerfacecolor": "none",
+            "zorder": 3, **thin}  # fmt: skip

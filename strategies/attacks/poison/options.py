@@ -1,0 +1,195 @@
+"""Options of ``ldpsim poison``, and the cells that they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
+
+from curator.defences import ALL, DEFENCES
+from curator.methods import find
+from curator.names import nearest
+from curator.reports.question import Question
+from devices.facts import Split
+from strategies.attacks.liars.attacks import ATTACKS, SILENT, find_attack
+from strategies.attacks.liars.plan import GOALS, KNOWLEDGE, LIES, Attack
+from strategies.experiments.compare import cells_of
+from strategies.runs.set_up import run_of
+from strategies.setup.option_spec import declared
+from strategies.setup.options import RunOptions
+from strategies.setup.read_options import read_alone
+from strategies.setup.run_setup import RunSetup
+
+NONE = "none"
+SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
+OF_EDGES = ("connect", "influence", "hide")  # goals that only a reconstructed graph shows
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoisonOptions:
+    """Options of a measurement.
+
+    Args:
+        methods: Names, in the order of display.
+        run: Options of every run, as in ``compare``.
+        epsilons: Total budgets; empty: the one of ``run``.
+        attacks: Names; empty: all that fit a method's reports.
+        lies: Some of ``input`` and ``response``.
+        goal: One of :data:`strategies.attacks.liars.plan.GOALS`; None: each attack's own.
+        knowledge: One of :data:`strategies.attacks.liars.plan.KNOWLEDGE`.
+        targets: Number of chosen people, honest test people.
+        target_class: The chosen class.
+        fakes: Number of people that ``fakes`` adds to a row.
+        shares: Shares of all people who lie, 0 first.
+        defences: Names; ``none`` is always among them.
+        false_alarm: Share of honest people that a defence may flag.
+
+    Raises:
+        ValueError: one line, for options that do not fit.
+    """
+
+    methods: tuple[str, ...]
+    run: RunOptions
+    epsilons: tuple[float, ...] = ()
+    attacks: tuple[str, ...] = ()
+    lies: tuple[str, ...] = LIES
+    goal: str | None = None
+    knowledge: str = "all"
+    targets: int = 20
+    target_class: int = 0
+    fakes: int = 50
+    shares: tuple[float, ...] = SHARES
+    defences: tuple[str, ...] = (NONE,)
+    false_alarm: float = 1e-3
+    workers: int | None = None
+    runs: Mapping[str, RunOptions] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in self.attacks:
+            if name != SILENT:
+                find_attack(name)
+        for option, given, known in (
+            ("lie", self.lies, LIES), ("goal", (self.goal,) if self.goal else (), GOALS),
+            ("knowledge", (self.knowledge,), KNOWLEDGE), ("defence", self.defences, known_defences()),
+        ):  # fmt: skip
+            for name in given:
+                if name not in known:
+                    raise ValueError(f"--{option} {name}: must be one of {', '.join(known)}{nearest(name, known)}")
+        for share in self.shares:
+            if not 0 <= share < 1:
+                raise ValueError(f"--shares {share:g}: a share of all people, 0 or more and below 1")
+        if not any(self.shares):
+            raise ValueError("--shares 0: at least one share above 0 is needed; share 0 is always run")
+        for epsilon in self.epsilons:
+            declared(RunOptions)["epsilon"].check(epsilon)
+        for option, number, least in (("targets", self.targets, 1), ("fakes", self.fakes, 0),
+                                      ("target-class", self.target_class, 0)):  # fmt: skip
+            if number < least:
+                raise ValueError(f"--{option} {number}: must be {least} or more")
+        declared(RunOptions)["false_alarm"].check(self.false_alarm)
+        if self.run.engine == "flower":
+            raise ValueError("--engine flower: lying devices run on the engines local and ray")
+        if self.run.dropout:
+            raise ValueError(f"--dropout {self.run.dropout:g}: silent devices are the control of this command")
+        if self.run.state is not None or self.run.from_reports is not None:
+            raise ValueError("--state and --from-reports: each cell needs devices of its own")
+        object.__setattr__(self, "shares", tuple(sorted({0.0, *self.shares})))
+        object.__setattr__(self, "defences", tuple(dict.fromkeys((NONE, *self.defences))))
+        own = cells_of(self.methods, self.run, {})  # checks the names and --set
+        object.__setattr__(self, "runs", {cell.label: replace(cell.options, engine=self.run.engine) for cell in own})
+
+
+@dataclass(frozen=True)
+class PoisonCell:
+    """One training among lying devices.
+
+    Args:
+        options: The run, with its epsilon and defence, without a folder.
+        number: The repeat, from 0.
+        attack: Name of the attack; ``none`` at share 0.
+        lie: ``input`` or ``response``; empty for ``none`` and ``silent``.
+        goal: The goal.
+        share: Share of the people who lie.
+        defence: Name of the defence.
+        asked: The whole measurement.
+    """
+
+    options: RunOptions
+    number: int
+    attack: str
+    lie: str
+    goal: str
+    share: float
+    defence: str
+    asked: PoisonOptions = field(repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """Name of the cell in its folder."""
+        epsilon = NONE if self.options.epsilon is None else f"{self.options.epsilon:g}"
+        parts = (self.options.method, epsilon, self.attack, self.lie or NONE, self.goal, f"{self.share:g}",
+                 self.defence, str(self.number))  # fmt: skip
+        return "_".join(parts)
+
+
+def known_defences() -> tuple[str, ...]:
+    """Return the names of the defences."""
+    return (NONE, ALL, *DEFENCES)
+
+
+def fitting(setup: RunSetup, split: Split) -> list[Attack]:
+    """Return the attacks that are about a method's reports or updates."""
+    run, method = run_of(setup.method), setup.method
+    questions: Sequence[Question] = run.questions(setup, split, "fit")
+    asked = [mechanism for question in questions for stage in question.query.plan for ask in stage
+             for mechanism in ask.mechanisms]  # fmt: skip
+    return [attack for attack in ATTACKS.values()
+            if any(map(attack.fits, asked)) or (attack.trains and method.in_rounds)]  # fmt: skip
+
+
+def cells_for(asked: PoisonOptions, options: RunOptions, fits: Sequence[Attack]) -> Iterator[PoisonCell]:
+    """Yield the cells of a method at one budget, the smallest shares first.
+
+    Raises:
+        ValueError: where no attack that was asked for fits.
+    """
+    wanted = [attack for attack in fits if not asked.attacks or attack.name in asked.attacks]
+    if not wanted and set(asked.attacks) != {SILENT}:
+        names = ", ".join(attack.name for attack in fits) or NONE
+        raise ValueError(f"--attack {', '.join(asked.attacks) or 'all'}: fits no report of {options.method} "
+                         f"(these do: {names})")  # fmt: skip
+    method = find(options.method)
+    edges = not method.in_rounds and not method.public_graph
+    raw = method.trained_by in ("silos", "owner")  # a record in clear: an input lie is a response at once
+    for number, share, defence in product(range(options.repeats), asked.shares, asked.defences):
+        made = with_defence(options, defence, asked.false_alarm)
+        if not share:
+            first = replace(made, nulls=options.nulls and defence == NONE and not number)
+            yield PoisonCell(first, number, NONE, "", "untargeted", 0.0, defence, asked)
+            continue
+        lies = replace(made, nulls=False)
+        if defence == NONE:
+            yield PoisonCell(lies, number, SILENT, "", "untargeted", share, NONE, asked)
+        for attack in wanted:
+            goal = asked.goal or (attack.goal if edges or attack.goal not in OF_EDGES else "untargeted")
+            for lie in ("input",) if raw and "input" in attack.lies else attack.lies:
+                if lie in asked.lies:
+                    yield PoisonCell(lies, number, attack.name, lie, goal, share, defence, asked)
+
+
+def with_defence(options: RunOptions, defence: str, false_alarm: float) -> RunOptions:
+    """Return the options with a defence in force; without one there is no false alarm."""
+    return options if defence == NONE else replace(options, defence=defence, false_alarm=false_alarm)
+
+
+def budgets(asked: PoisonOptions, method: str) -> list[RunOptions]:
+    """Return the options of a method at each budget; a method whose answers have no budget runs once."""
+    options = replace(asked.runs[method], out=None)
+    several = [replace(options, epsilon=epsilon) for epsilon in asked.epsilons]
+    return several if several and "epsilon" not in read_alone(several[0])[1] else [options]
+
+
+def paths(out: Path) -> Path:
+    """Return the folder of the finished cells."""
+    return out / "cells"

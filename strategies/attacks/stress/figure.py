@@ -1,0 +1,135 @@
+"""Figure of a stress test: recovery by number of asks, beside theory.
+
+It has one panel for each attribute and one for the edges. A line is a protection, under the
+adversary that recovered most.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from curator.attacks.edges import expected_named
+from curator.attacks.recovery import bit_recovery, label_recovery
+from strategies.attacks.stress.options import StressResult
+
+TITLES = {"adjacency": "neighbour lists", "features": "features", "label": "labels"}
+# Dark to light, solid to dotted: the lines differ in grey too.
+STYLES: dict[str, dict[str, Any]] = {
+    "none": {"color": "#b3261e", "marker": "o", "linestyle": "-", "markersize": 7, "markerfacecolor": "none"},
+    "context-state": {"color": "#e08a00", "marker": "x", "linestyle": "--", "markersize": 6},
+    "refuse": {"color": "#0b5394", "marker": "s", "linestyle": "-", "markersize": 6, "markerfacecolor": "none"},
+    "replay": {"color": "#3fa34d", "marker": "+", "linestyle": "--", "markersize": 7},
+    "pinned": {"color": "#6a4c93", "marker": "^", "linestyle": ":", "markersize": 6, "markerfacecolor": "none"},
+}
+WORDS = {
+    "none": "no protection",
+    "context-state": "guard in Flower's Context.state",
+    "refuse": "this device, policy refuse",
+    "replay": "this device, policy replay",
+    "pinned": "this device, collector pinned",
+}
+
+
+def worst(rows: list[dict[str, Any]], protection: str, attribute: str) -> dict[int, dict[str, Any]]:
+    """Return, by number of asks, the row of the adversary that recovered most."""
+    found: dict[int, dict[str, Any]] = {}
+    for row in rows:
+        if (row["protection"], row["attribute"]) == (protection, attribute):
+            kept = found.get(row["asks"])
+            if kept is None or row["recovered"] > kept["recovered"]:
+                found[row["asks"]] = row
+    return dict(sorted(found.items()))
+
+
+def draw(result: StressResult, path: Path) -> None:
+    """Draw the figure as a small PNG with a palette of 64 colours."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from PIL import Image
+
+    attributes = [name for name in TITLES if any(row["attribute"] == name for row in result.rows)]
+    figure = Figure(figsize=(8.6, 6.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = list(figure.subplots(2, 2).flat)
+    for axis, attribute in zip(axes, attributes, strict=False):
+        _recovery(axis, result, attribute)
+    for axis in axes[len(attributes) : 3]:
+        axis.set_axis_off()
+    _edges(axes[3], result)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(3, len(labels)), frameon=False, fontsize=9)
+    settings = result.settings
+    figure.suptitle(
+        f"{settings['dataset']}, {settings['nodes']:,} people, epsilon {settings['epsilon_bit']:g} a value: "
+        "what a curator who asks again recovers", fontsize=11,
+    )  # fmt: skip
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=110)
+    Image.open(drawn).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def _asks(result: StressResult) -> list[int]:
+    most = max(result.settings["asks"])
+    asks = np.unique(np.round(np.geomspace(1, most, 60)).astype(int)) if most > 1 else np.array([1])
+    return list(map(int, asks + (1 - asks % 2)))  # odd: an even number is no better than the odd one before it
+
+
+def _theory(result: StressResult, attribute: str, rows: list[dict[str, Any]]) -> tuple[list[int], list[float]]:
+    asks = _asks(result)
+    if attribute == "label":
+        return asks, [label_recovery(rows[0]["one_query_bound"], result.settings["classes"], t) for t in asks]
+    right = 1 / (1 + math.exp(-result.settings["epsilon_bit"]))
+    if abs(rows[0]["one_query_bound"] - right) < 1e-6:
+        return asks, [float(bit_recovery(right, t)) for t in asks]
+    # features inside their range are recovered less well than those at its ends: take theory from the rows
+    known = {row["asks"]: row["theory"] for row in rows}
+    return sorted(known), [known[t] for t in sorted(known)]
+
+
+def _recovery(axis: Any, result: StressResult, attribute: str) -> None:
+    rows = [row for row in result.rows if row["attribute"] == attribute]
+    bound, curve = rows[0]["one_query_bound"], _theory(result, attribute, rows)
+    axis.plot(*curve, color="#999999", linewidth=5, alpha=0.5, label="theory, an answer every time", zorder=0)
+    axis.axhline(bound, color="#666666", linewidth=1, linestyle=":", label="theory, one answer")
+    for protection in result.settings["protections"]:
+        found = worst(result.rows, protection, attribute)
+        axis.plot(list(found), [row["recovered"] for row in found.values()], linewidth=1.2,
+                  label=WORDS[protection], **STYLES[protection])  # fmt: skip
+    axis.set_title(f"{TITLES[attribute]} recovered", fontsize=10)
+    _frame(axis, result)
+
+
+def _edges(axis: Any, result: StressResult) -> None:
+    density = next((row["prior_precision"] for row in result.rows if row["prior_precision"] is not None), None)
+    if density is None:
+        axis.set_axis_off()
+        return
+    flip = 1 / (1 + math.exp(result.settings["epsilon_bit"]))
+    asks = np.unique(np.round(np.geomspace(1, max(result.settings["asks"]), 60)).astype(int))
+    recall = [expected_named(flip, 2 * int(t), density)[0] for t in asks]
+    axis.plot(asks, recall, color="#999999", linewidth=5, alpha=0.5, zorder=0)
+    axis.axhline(recall[0], color="#666666", linewidth=1, linestyle=":")
+    for protection in result.settings["protections"]:
+        found = worst(result.rows, protection, "adjacency")
+        axis.plot(list(found), [row["edge_recall"] for row in found.values()], linewidth=1.2, **STYLES[protection])
+    axis.set_title("edges named by the best guess", fontsize=10)
+    _frame(axis, result)
+
+
+def _frame(axis: Any, result: StressResult) -> None:
+    axis.set_xscale("log")
+    axis.set_xlabel("times asked", fontsize=9)
+    axis.set_ylim(-0.03, 1.04)
+    axis.set_yticks([0, 0.25, 0.5, 0.75, 1.0], ["0 %", "25 %", "50 %", "75 %", "100 %"], fontsize=8)
+    marks = [result.settings["asks"][-1]]
+    for mark in reversed(result.settings["asks"]):
+        if mark * 2 <= marks[-1]:  # a nearer mark would overlap its neighbour
+            marks.append(mark)
+    axis.set_xticks(marks, [f"{mark:,}" for mark in marks], fontsize=8)
+    axis.minorticks_off()
+    axis.grid(alpha=0.25)

@@ -1,0 +1,83 @@
+"""Results of attacks: distinct answers, stages counted once, losses added. Covers staged_queries, varying."""
+
+from __future__ import annotations
+
+import pytest
+from flwr.app import ConfigRecord, Error, Message, RecordDict
+
+from devices.facts import PublicFacts
+from devices.mechanisms import BUILT_IN, GRR, OneBit, RandomizedResponse
+from devices.query import Ask, Query
+from strategies.attacks.adversaries import ADVERSARIES, AttackResult, Release, Target
+from strategies.attacks.adversaries.curator import rebudgeted, recollected
+from strategies.attacks.adversaries.staged_queries import two_stages
+from strategies.attacks.adversaries.varying import every_mechanism
+from strategies.engines.flower_internals import assume_identity
+
+N, D, C = 12, 10, 3
+BITS, TRUTH = OneBit.from_epsilon(1.0, d=D), GRR.from_epsilon(1.0, categories=C)
+QUERY = Query("c", ((Ask("features", (BITS,)), Ask("label", (TRUTH,))),))
+
+
+def test_distinct_answers_count_and_equal_ones_do_not() -> None:
+    outcome = AttackResult("somebody")
+    assert outcome.distinct_releases == 0
+    outcome.add([Release(3, QUERY, "label", (b"\0",)), Release(3, recollected(QUERY, "d"), "label", (b"\0",))])
+    assert outcome.distinct(3, "label") == 1 and outcome.loss(3, "label") == 1.0
+    outcome.add([Release(3, QUERY, "label", (b"\1",)), Release(4, QUERY, "label", (b"\0",))])
+    assert outcome.distinct(3, "label") == 2 and outcome.loss(3, "label") == 2.0
+    assert outcome.distinct_releases == 2 and outcome.distinct(4, "label") == 1 and outcome.distinct(5, "label") == 0
+    other = Query("c", ((Ask("label", (GRR.from_epsilon(0.5, categories=C),)),),))
+    outcome.add([Release(3, other, "label", (b"\1",))])
+    assert outcome.distinct(3, "label") == 3 and outcome.loss(3, "label") == 2.5
+    assert {device: len(found) for device, found in outcome.reports("label").items()} == {3: 3, 4: 1}
+    assert outcome.reports("features") == {}
+    pooled = AttackResult("pool")
+    pooled.merge(outcome)
+    pooled.merge(outcome)
+    assert pooled.distinct_releases == 3
+
+
+def test_a_staged_query_is_one_answer() -> None:
+    staged = two_stages(Query("c", ((Ask("adjacency", (RandomizedResponse.from_epsilon(1.0, n=N),)),),)), N)
+    outcome = AttackResult("somebody")
+    first, second = (tuple((j + s) % 3 for j in range(N)) for s in (0, 1))
+    outcome.add([Release(0, staged, "adjacency", (b"1",)), Release(0, staged.at_stage(1, first), "adjacency", (b"2",))])
+    assert outcome.distinct_releases == 1 and outcome.loss(0, "adjacency") == staged.loss("adjacency").vector
+    outcome.add([Release(0, staged.at_stage(1, second), "adjacency", (b"2",))])  # the same bytes to another question
+    assert outcome.distinct_releases == 2
+    assert two_stages(staged, N) == staged
+
+
+def test_budgets_are_changed_whatever_the_mechanism() -> None:
+    facts = PublicFacts(N, D, C)
+    found = [(name, m) for name in ("adjacency", "features", "label") for m in every_mechanism(name, facts)]
+    assert {m.name for _, m in found} == set(BUILT_IN)
+    for attribute, mechanism in found:
+        query = Query("c", ((Ask(attribute, (mechanism,)),),))
+        smaller, larger = (rebudgeted(query, factor, facts) for factor in (0.5, 2.0))
+        if mechanism.name.startswith("clear"):
+            assert smaller == larger == query
+        else:
+            assert smaller.loss(attribute).vector < query.loss(attribute).vector < larger.loss(attribute).vector
+        assert rebudgeted(query, 1, facts) is query
+
+
+def test_what_is_no_report_is_noted() -> None:
+    assume_identity(run_id=1)
+    target = Target(QUERY, None, 1, lambda: None)  # type: ignore[arg-type,return-value]
+    curator = ADVERSARIES["malformed"](target)
+    asked = Message(RecordDict(), 1, "query.report")
+    report = RecordDict({"report": ConfigRecord({"report": b"label 2", "device": 0, "replayed": False})})
+    for content in (report, RecordDict({"leak": ConfigRecord({"x": 1})})):
+        curator.hear(Message(content, reply_to=asked), 0, None)
+    curator.hear(Message(report, reply_to=asked), 0, QUERY)
+    assert curator.outcome.unasked == 3
+    curator.hear(Message(Error(0, "ValueError: label 2"), reply_to=asked), 0, QUERY)
+    assert curator.outcome.texts == {"ValueError: label 2"} and curator.outcome.answers["other"] == 2
+
+
+def test_an_attack_on_files_needs_the_files() -> None:
+    target = Target(QUERY, None, 1, lambda: None)  # type: ignore[arg-type,return-value]
+    with pytest.raises(ValueError, match="state folder"):
+        target.change_data()

@@ -1,0 +1,94 @@
+"""Votes under attack: repeated questions, hostile tables, and answers that are lies."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from curator.reports.question import Question
+from curator.reports.reports import Reports
+from devices.data.population import Population
+from devices.enrolment.state import State, enrol
+from devices.facts import PublicFacts
+from devices.mechanisms import NeighbourhoodVote
+from devices.policy.policy import policy_for
+from devices.query import Ask, Query
+from strategies.attacks.adversaries import ADVERSARIES, Target
+from strategies.attacks.adversaries.hostile_tables import about
+from strategies.results.lifetime import lifetime
+
+EPS = 4.0
+
+
+def vote(facts: PublicFacts, epsilon: float = EPS) -> NeighbourhoodVote:
+    q = np.random.default_rng(1).dirichlet(np.ones(facts.classes), facts.n)
+    return NeighbourhoodVote.from_probabilities(q, epsilon, homophily=0.8, candidates=facts.classes)
+
+
+def question(mechanism: NeighbourhoodVote, collection: str = "first") -> Query:
+    return Query(collection, ((Ask("adjacency", (mechanism,)),),))
+
+
+ASKING = sorted(set(ADVERSARIES) - {"parallel", "two-supernodes", "both-ends", "broken-plans"})
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_a_vote_is_answered_once_whoever_asks(tmp_path: Path, people: Population, name: str) -> None:
+    query = question(vote(people.facts))
+    policy = policy_for([query], people.facts, caps={"user": EPS})
+    enrol(tmp_path / "s", people, policy, seed=5).close()
+    target = Target.of(tmp_path / "s", query)
+    outcome = ADVERSARIES[name](target, asks=25).attack()
+    assert outcome.distinct_releases == 1 and outcome.unasked == 0
+    assert max(outcome.loss(device, "adjacency") for device in range(len(people))) <= EPS
+    known = lifetime(State(tmp_path / "s"))
+    assert known["user"]["max"] <= EPS and known["complete"]
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_tables_about_everybody_give_the_list_where_nothing_protects(
+    tmp_path: Path, people: Population, epsilon: float
+) -> None:
+    """The attack works: a fresh device for every table, so each answer is right as often as GRR's."""
+    right = trials = 0
+    for person in range(0, len(people), 2):
+        asked = question(about(person, epsilon, people.facts), f"table-{person}")
+        for seed in range(3):
+            folder = tmp_path / f"{person}-{seed}"
+            state = enrol(folder, people, policy_for([asked], people.facts), seed=seed)
+            for device in range(len(people)):
+                told = state.device(device).answer(asked)
+                if device != person:
+                    trials += 1
+                    yes = told.data[-1] == 1  # type: ignore[union-attr]
+                    right += yes == (person in people.record(device).neighbours)
+            state.close()
+    chance = math.exp(epsilon) / (1 + math.exp(epsilon))
+    assert abs(right - trials * chance) < 5 * math.sqrt(trials * chance * (1 - chance))
+
+
+def test_a_liar_sends_one_of_w_values_or_nothing_that_counts() -> None:
+    """Whatever bytes a device sends, it moves one count by one; a share of m liars moves any share by m."""
+    facts, n = PublicFacts(40, 1, 3), 40
+    asked = Question(question(vote(facts)))
+    honest = {device: {"adjacency": (bytes([device % 3]),)} for device in range(n)}
+    before = Reports.from_bytes(facts, [asked], honest).votes
+    assert before is not None
+    counts = np.bincount(before, minlength=3)
+    for liars in (1, 7):
+        for value in range(3):
+            lying = honest | {device: {"adjacency": (bytes([value]),)} for device in range(liars)}
+            after = Reports.from_bytes(facts, [asked], lying).votes
+            assert after is not None and np.abs(np.bincount(after, minlength=3) - counts).max() <= liars
+    for data in [bytes([value]) for value in range(3, 256)] + [b"", b"\x00\x00", b"\x01" * 9]:
+        with pytest.raises(ValueError, match="device 5"):
+            Reports.from_bytes(facts, [asked], honest | {5: {"adjacency": (data,)}})
+
+
+def test_a_table_needs_two_classes() -> None:
+    with pytest.raises(ValueError):
+        about(0, 1.0, PublicFacts(4, 1, 1))
+    assert about(2, 1.0, PublicFacts(4, 1, 2), reporting="one-end").reporting == "one-end"

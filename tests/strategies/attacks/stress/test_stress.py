@@ -1,0 +1,243 @@
+"""Curators who ask again: unprotected devices follow theory, real ones stay at one answer.
+
+A row that is right fails with a chance of 2e-9 (six standard deviations). The power is
+shown by the rows without protection, which must fail the test of a protected device.
+
+Covers all modules below ``strategies/attacks/stress``.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from devices.data.population import Population, build_population
+from devices.datasets.generated import generate
+from strategies.attacks.stress import running
+from strategies.attacks.stress.figure import STYLES, WORDS, draw, worst
+from strategies.attacks.stress.options import StressOptions, StressResult
+from strategies.attacks.stress.protections import PROTECTIONS
+from strategies.attacks.stress.registered import STRIKING
+from strategies.attacks.stress.running import agrees, question, stress
+from strategies.attacks.stress.tallies import Recovery, Tally, Truth, milestones
+from strategies.attacks.stress.writing import COLUMNS, record_of, table_csv, write_stress
+
+PEOPLE = 60
+
+
+def options(**changes: object) -> StressOptions:
+    given = {"clients": PEOPLE, "asks": (1, 9), "adversaries": ("new-run",), "out": None, **changes}
+    return StressOptions(**given)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def plain() -> StressResult:
+    """Every protection against every plain adversary."""
+    return stress(options(adversaries=("repeat", "new-run", "at-once"), asks=(1, 2, 9)))
+
+
+def test_each_is_what_theory_says(plain: StressResult) -> None:
+    assert plain.passed
+    assert len(plain.rows) == 4 * 3 * 3 * 3
+    for row in plain.rows:
+        assert set(row) >= {
+            "adversary", "fault", "protection", "covered", "attribute", "asks", "recovered", "one_query_bound",
+            "theory", "distinct_releases",
+        }  # fmt: skip
+        if row["covered"]:
+            assert row["distinct_releases"] == 1
+        else:
+            assert row["distinct_releases"] == row["asks"]
+
+
+def test_who_is_protected_from_what(plain: StressResult) -> None:
+    broken = {(row["protection"], row["adversary"]) for row in plain.rows if not row["covered"]}
+    assert broken == {
+        ("none", "repeat"), ("none", "new-run"), ("none", "at-once"),
+        ("context-state", "new-run"), ("context-state", "at-once"),
+    }  # fmt: skip
+    at_nine = {
+        (row["protection"], row["adversary"]): row["recovered"]
+        for row in plain.rows
+        if row["attribute"] == "features" and row["asks"] == 9
+    }
+    for pair, recovered in at_nine.items():
+        assert (recovered > 0.9) == (pair in broken) and (recovered < 0.75) == (pair not in broken)
+
+
+def test_a_stranger_takes_the_only_answer_unless_the_collector_is_pinned() -> None:
+    found = stress(options(protections=("refuse", "pinned"), adversaries=("ghost-first",), asks=(1,)))
+    assert found.passed and {row["distinct_releases"] for row in found.rows} == {1}
+    assert found.answers == {
+        "refuse ghost-first": {"reported": PEOPLE, "REPORT_COLLECTED": 2 * PEOPLE},
+        "pinned ghost-first": {"COLLECTOR_REFUSED": 2 * PEOPLE, "reported": PEOPLE},
+    }
+    # What the stranger's question was worth, and what the honest one is.
+    shares = {row["protection"]: row["recovered"] for row in found.rows if row["attribute"] == "features"}
+    assert shares["refuse"] < 0.55 < 0.7 < shares["pinned"]
+    with pytest.raises(ValueError, match="only the others attack pinned ones"):
+        stress(options(protections=("pinned",), adversaries=("new-run",)))
+
+
+def test_asking_again_gets_the_same_bytes_or_a_refusal(plain: StressResult) -> None:
+    assert plain.answers["refuse new-run"] == {"reported": PEOPLE, "REPORT_COLLECTED": 8 * PEOPLE}
+    assert plain.answers["replay new-run"] == {"reported": PEOPLE, "replayed": 8 * PEOPLE}
+    assert plain.answers["none repeat"] == {"reported": 9 * PEOPLE}
+    assert plain.answers["context-state repeat"] == {"reported": PEOPLE, "replayed": 8 * PEOPLE}
+
+
+def test_a_guard_in_flowers_state_is_lost_by_a_new_run_and_by_copies(plain: StressResult) -> None:
+    """Flower 1.41: state is kept by run; messages at once start from one copy each."""
+    assert plain.answers["context-state new-run"] == {"reported": 9 * PEOPLE}
+    assert plain.answers["context-state at-once"] == {"reported": (1 + 2 + 9) * PEOPLE}
+
+
+def test_an_unprotected_device_fails_the_test_of_a_protected_one(plain: StressResult) -> None:
+    row = next(r for r in plain.rows if (r["protection"], r["asks"], r["attribute"]) == ("none", 9, "features"))
+    found = Recovery(row["recovered"], row["one_query_bound"], row["theory"], row["values"], row["distinct_releases"])
+    assert agrees(found, covered=False, asks=9) and not agrees(found, covered=True, asks=9)
+    assert not agrees(replace(found, releases=1), covered=True, asks=9)
+    assert not agrees(replace(found, recovered=found.bound), covered=False, asks=9)
+    assert agrees(replace(found, recovered=0.5, releases=0), covered=True, asks=9, plain=False)
+    assert not agrees(replace(found, releases=0), covered=True, asks=9, plain=False)
+    assert agrees(found, covered=False, asks=9, plain=False)
+
+
+def test_edges_beside_the_prior(plain: StressResult) -> None:
+    rows = [row for row in plain.rows if row["attribute"] == "adjacency" and row["asks"] == 9]
+    for row in rows:
+        if row["covered"]:
+            assert row["edge_recall"] < 0.3
+        else:
+            assert row["edge_recall"] > 0.8 and row["edge_precision"] > 0.8 and row["edge_top"] > 0.8
+        assert 0 < row["prior_precision"] < 0.2
+    assert all(row["edge_recall"] is None for row in plain.rows if row["attribute"] == "label")
+
+
+def test_registered_adversaries_and_faults() -> None:
+    """A trick against real devices, a fault that is covered and one that is not."""
+    found = stress(options(protections=("refuse",), adversaries=("growing-budgets",), faults=("ledger-truncated",
+                           "older-backup"), asks=(3,)))  # fmt: skip
+    assert found.passed
+    releases = {(row["adversary"], row["fault"]): row["distinct_releases"] for row in found.rows}
+    assert releases["growing-budgets", "none"] <= 1 and releases["after-fault", "ledger-truncated"] <= 1
+    assert releases["after-fault", "older-backup"] == 3  # the real loss: 3x
+    assert not next(row for row in found.rows if row["fault"] == "older-backup")["covered"]
+    with pytest.raises(ValueError, match="only repeat"):
+        stress(options(protections=("none",), adversaries=("growing-budgets",)))
+    assert "power-loss" not in STRIKING
+
+
+def test_workers_give_the_same_rows() -> None:
+    one = stress(options(protections=("none", "refuse"), asks=(1, 3)))
+    two = stress(options(protections=("none", "refuse"), asks=(1, 3), workers=2))
+    assert one.rows == two.rows and one.settings == two.settings
+
+
+def test_a_result_on_disk(plain: StressResult, tmp_path: Path) -> None:
+    folder = write_stress(plain, tmp_path)
+    assert sorted(path.name for path in folder.iterdir()) == ["result.json", "stress.png", "table.csv"]
+    record = json.loads((folder / "result.json").read_text())
+    assert record["passed"] and record["rows"] == json.loads(json.dumps(plain.rows))
+    assert (folder / "stress.png").read_bytes()[:4] == b"\x89PNG" and (folder / "stress.png").stat().st_size < 100_000
+    assert len((folder / "table.csv").read_text().splitlines()) == 1 + len(plain.rows)
+    assert write_stress(plain, tmp_path).name == f"{folder.name}-2"
+    assert record_of(plain)["passed"] and table_csv([]).count("\n") == 1
+
+
+def test_a_figure_shows_the_worst_adversary(plain: StressResult, tmp_path: Path) -> None:
+    found = worst(plain.rows, "context-state", "features")
+    assert list(found) == [1, 2, 9] and found[9]["adversary"] in ("new-run", "at-once")
+    bare = replace(plain, rows=[row for row in plain.rows if row["attribute"] == "label"],
+                   settings={**plain.settings, "asks": [1]})  # fmt: skip
+    draw(bare, tmp_path / "bare.png")
+
+
+def test_a_figure_knows_every_protection() -> None:
+    assert set(STYLES) == set(WORDS) == set(PROTECTIONS)
+
+
+def test_people_without_features_labels_or_edges() -> None:
+    n = 6
+    people = build_population(
+        "bare", n=n, d=0, edges=np.zeros((2, 0), int), feature_indptr=np.zeros(n + 1, int),
+        feature_indices=np.zeros(0, int), feature_values=None, labels=np.full(n, -1), classes=0,
+    )  # fmt: skip
+    query = question(people, 1.0)
+    assert query.attributes == ("adjacency",)
+    tally = Tally(people, Truth.of(people), query)
+    found = tally.recoveries(1)["adjacency"]
+    assert found.recovered == 0.5 and found.releases == 0 and found.edges is None
+
+
+def test_features_inside_their_range_follow_their_own_theory(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    n, d = 40, 50
+    people = build_population(
+        "grades", n=n, d=d, edges=rng.integers(0, n, (2, 60)), feature_indptr=np.arange(0, n * d + 1, d),
+        feature_indices=np.tile(np.arange(d), n), feature_values=rng.random(n * d), labels=rng.integers(0, 3, n),
+        classes=3,
+    )  # fmt: skip
+    monkeypatch.setattr(running, "_load", lambda given: people)
+    found = stress(options(protections=("none", "refuse"), asks=(1, 7)))
+    assert found.passed
+    bound = next(row["one_query_bound"] for row in found.rows if row["attribute"] == "features")
+    assert 0.58 < bound < 0.65  # half way between a coin and 73 %
+
+
+def test_repeated_bytes_are_counted_once(population: Population) -> None:
+    from devices.device import Report, pack_parts, pack_report
+    from devices.noise import NoiseStream
+
+    query = question(population, 1.0)
+    tally = Tally(population, Truth.of(population), query)
+    parts = [
+        pack_parts(m.respond(population.record(3), NoiseStream(bytes(32)), device=3) for m in ask.mechanisms)
+        for ask in query.asks
+    ]
+    report = Report(pack_report(tuple(parts)), replayed=False)
+    for _ in range(5):
+        tally.add(3, query, report)
+    weight = tally.mechanisms["features"].weight
+    assert weight is not None
+    assert np.abs(tally.bits["features"].log_odds()[3]).max() == pytest.approx(weight)
+    assert all(found.releases == 1 for found in tally.recoveries(5).values())
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"protections": ("vault",)}, "--protection vault: must be one of none, context-state, refuse, replay, pinned"),
+        ({"adversaries": ("new-rum",)}, "did you mean"),
+        ({"faults": ("power-loss",)}, "--fault power-loss"),
+        ({"asks": ()}, "--asks"),
+        ({"asks": (0,)}, "--asks"),
+        ({"epsilon_bit": 0.0}, "--epsilon-bit 0"),
+        ({"clients": 2}, "--clients 2"),
+        ({"workers": 0}, "--workers 0"),
+    ],
+)
+def test_mistakes_are_one_line(changes: dict[str, object], line: str) -> None:
+    with pytest.raises(ValueError) as error:
+        options(**changes)
+    assert line in str(error.value) and "\n" not in str(error.value)
+
+
+def test_budgets_and_crowds_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="--epsilon-bit 50"):
+        stress(options(epsilon_bit=50.0))
+    monkeypatch.setattr("strategies.attacks.stress.tallies.LARGEST", 50)
+    with pytest.raises(ValueError, match="--clients 50"):
+        Truth.of(generate(60, seed=0))
+    assert milestones((25, 1, 25)) == (1, 25)
+
+
+def test_the_table_is_csv_with_a_line_for_each_row() -> None:
+    row = dict.fromkeys(COLUMNS) | {"adversary": "repeats", "asks": 3, "recovered": 1 / 3, "more": 1}
+    head, line, end = table_csv([row]).split("\n")
+    assert head == ",".join(COLUMNS) and end == ""
+    assert line == ",repeats,,,,3,0.333333" + "," * (len(COLUMNS) - 7)
