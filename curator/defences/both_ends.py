@@ -16,19 +16,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-from scipy.sparse import csr_array
-
 from curator.defences.base import Notes, silent_on
+from curator.reports.agreed_pairs import agreed_ones
 from curator.reports.reports import Reports
 from devices.facts import PublicKnowledge
-
-
-def agreed_ones(ones: csr_array) -> csr_array:
-    """bool CSR (n, n): ones that both ends report."""
-    confirmed = csr_array(ones.astype(np.int8).multiply(ones.astype(np.int8).T)).astype(np.bool_)
-    confirmed.sort_indices()
-    return confirmed
 
 
 def keep_agreed(reports: Reports, public: PublicKnowledge, level: float) -> tuple[Reports, Notes]:

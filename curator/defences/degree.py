@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curator.defences.base import Notes, nobody, silent_on, step_noise
-from curator.defences.both_ends import agreed_ones
 from curator.defences.tails import largest_noise, largest_sum
-from curator.defences.weight import degree_ranges, outside, row_weights
+from curator.defences.weight import degree_ranges, outside
+from curator.reports.agreed_pairs import agreed_ones
 from curator.reports.reports import Reports
 from curator.reports.rows import FlippedRows, flipped_rows
 from devices.array_types import BoolArray, FloatArray, IntArray
@@ -49,7 +49,7 @@ def implausible_degrees(reports: Reports, public: PublicKnowledge, level: float)
     ranges = degree_ranges(reports, targets, level / 2)
     rows = flipped_rows(reports)
     if ranges is not None and rows is not None:
-        count, size, chances = _counted(reports, rows)
+        count, size, chances = _counted(rows)
         # People who did not report are in a degree and in no count of both ends.
         within = np.clip(ranges[0] - (targets - size), 0, size), np.minimum(ranges[1], size)
         found |= outside(count, size, within, chances, level / 2)
@@ -92,7 +92,7 @@ def _joined_degrees(
     rows = flipped_rows(reports)
     if rows is None or rows.one_end or reports.source("degrees").reporting == "one-end" or not rows.flip:
         return clipped, changed
-    count, size, (hit, false_hit) = _counted(reports, rows)
+    count, size, (hit, false_hit) = _counted(rows)
     estimate = (count - false_hit * size) / (hit - false_hit)
     true = np.clip(estimate, 0, size)
     spread = (true * hit * (1 - hit) + (size - true) * false_hit * (1 - false_hit)) / (hit - false_hit) ** 2
@@ -103,12 +103,12 @@ def _joined_degrees(
     return np.where(heard, np.rint(mean).astype(np.int64), given), changed
 
 
-def _counted(reports: Reports, rows: FlippedRows) -> tuple[IntArray, IntArray, tuple[float, float]]:
+def _counted(rows: FlippedRows) -> tuple[IntArray, IntArray, tuple[float, float]]:
     """Return the ones that both ends report (or the row's), their possible number, and their two chances."""
     if rows.one_end:
-        return row_weights(reports), rows.lengths(reports.facts.n), (1 - rows.flip, rows.flip)
-    heard = reports.reported("adjacency")
-    both = np.asarray(agreed_ones(reports.needed("adjacency")).astype(np.int32) @ heard.astype(np.int32), np.int64)
+        return rows.weights, rows.lengths, (1 - rows.flip, rows.flip)
+    heard = rows.reported
+    both = np.asarray(agreed_ones(rows.ones).astype(np.int32) @ heard.astype(np.int32), np.int64)
     return both, np.int64(heard.sum()) - heard, ((1 - rows.flip) ** 2, rows.flip**2)
 
 

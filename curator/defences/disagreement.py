@@ -42,10 +42,9 @@ def disagreeing(reports: Reports, public: PublicKnowledge, level: float) -> tupl
         return nobody(reports), silent_on("row of bits under noise of a known law")
     if rows.one_end:
         return nobody(reports), {"not_used": "one end alone reports each pair"}
-    counter = RowPairs(reports.needed("adjacency"))
-    people = reports.reported("adjacency")
+    counter = RowPairs(rows.ones)
 
     def excess(left: BoolArray) -> FloatArray:
         return excess_disagreement(counter.among(left), rows.flip, level)
 
-    return drop_and_repeat(excess, people), {}
+    return drop_and_repeat(excess, rows.reported), {}

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator.defences.both_ends import agreed_ones
+from curator.reports.agreed_pairs import agreed_ones
 from devices.array_types import BoolArray, FloatArray, IntArray
 
 _NEAR_WORST = 0.9  # share of the worst excess from which people are dropped together

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.sparse import csr_array, triu
+from scipy.sparse import csr_array
 
 from curator.defences.base import Notes, silent_on, step_noise
 from curator.defences.tails import largest_noise
@@ -68,7 +68,4 @@ def contradicted(graph: csr_array, labels: IntArray, classes: int) -> BoolArray:
 def _graph(reports: Reports, public: PublicKnowledge) -> csr_array | None:
     if public.edges is not None:
         return adjacency_matrix(reports.facts.n, both_directions(public.edges))
-    if reports.adjacency is None:
-        return None
-    pairs = csr_array(triu(agreed_pairs(reports), k=1))
-    return csr_array(pairs + pairs.T)
+    return None if reports.adjacency is None else agreed_pairs(reports)

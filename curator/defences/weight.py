@@ -73,7 +73,7 @@ def overweight(reports: Reports, public: PublicKnowledge, level: float) -> tuple
     rows = flipped_rows(reports)
     if rows is None:
         return nobody(reports), silent_on("row of bits under noise of a known law")
-    people, targets, ones = reports.reported("adjacency"), rows.lengths(reports.facts.n), row_weights(reports)
+    people, targets, ones = rows.reported, rows.lengths, rows.weights
     chances = (1 - rows.flip, rows.flip)
     ranges = degree_ranges(reports, targets, level / 2)
     if ranges is not None:
@@ -81,11 +81,6 @@ def overweight(reports: Reports, public: PublicKnowledge, level: float) -> tuple
     found = people & outside(ones, targets, (np.zeros_like(targets), targets), chances, level / 2)
     if rows.one_end:
         return found, {"degree": "any"}
-    counter = RowPairs(reports.needed("adjacency"))
+    counter = RowPairs(rows.ones)
     found |= drop_and_repeat(lambda left: excess_claims(counter.among(left), level / 2), people & ~found)
     return found, {"degree": "as others say"}
-
-
-def row_weights(reports: Reports) -> IntArray:
-    """int64 (n,): number of ones in each row."""
-    return np.diff(reports.needed("adjacency").indptr).astype(np.int64)

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.sparse import triu
 
 from curator.learning.node_evidence import NodeEvidence, node_evidence, unit_rows
 from curator.links.evidence import LinkEvidence, public_links
 from curator.links.pair_scores import Scores, public_scores, reported_scores
-from curator.reports.agreed_pairs import agreed_pairs
+from curator.reports.agreed_pairs import agreed_edges
 from curator.reports.labels import LabelEvidence, label_evidence
 from curator.reports.reports import Reports
 from curator.reports.rows import noisy_rows_of_bits
@@ -86,10 +85,6 @@ def told(reports: Reports, public: PublicKnowledge) -> PosteriorEvidence:
 def _links(reports: Reports, public: PublicKnowledge) -> LinkEvidence:
     if public.edges is not None:
         return public_links(public.facts.n, public.edges)
-    bits = noisy_rows_of_bits(reports)
-    pairs = triu(agreed_pairs(reports), k=1).tocoo()
-    order = np.lexsort((pairs.col, pairs.row))
-    return LinkEvidence(
-        pairs.row[order].astype(np.int64), pairs.col[order].astype(np.int64), reports.reported("adjacency"),
-        one_end=bits.one_end, flip=bits.flip,
-    )  # fmt: skip
+    rows = noisy_rows_of_bits(reports)
+    left, right = agreed_edges(reports)
+    return LinkEvidence(left, right, rows.reported, rows.one_end, rows.flip)

@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
-from devices.array_types import BoolArray, DoubleArray, FloatArray, IntArray
+from curator.reports.rows import FlippedRows
+from devices.array_types import DoubleArray, FloatArray, IntArray
 
 _SLACK = 1 - 1e-12  # v_j >= bound / v_i and v_i v_j >= bound may round differently
 
@@ -51,18 +51,15 @@ class LinkPosterior:
 
     Args:
         strength: float64 (n,): s, above 0.
-        ones: bool CSR (n, n): row i the ones that i reported about others.
-        reported: bool (n,): the devices that reported; the other rows are empty.
-        flip_odds: rho, in (0, 1).
+        bits: The reported rows, with rho in (0, 1); those of silent people are empty.
     """
 
-    def __init__(self, strength: FloatArray, ones: csr_array, reported: BoolArray, flip_odds: float) -> None:
-        self.n = len(strength)
-        self.reported = reported
-        self.gain = flip_odds**-2
-        self.base = np.where(reported, strength * flip_odds, strength)
-        rows = np.repeat(np.arange(self.n), np.diff(ones.indptr))
-        columns = ones.indices.astype(np.int64)
+    def __init__(self, strength: FloatArray, bits: FlippedRows) -> None:
+        self.n, self.reported = bits.n, bits.reported
+        self.gain = bits.odds**-2
+        self.base = np.where(bits.reported, strength * bits.odds, strength)
+        rows = np.repeat(np.arange(self.n), bits.weights)
+        columns = bits.ones.indices.astype(np.int64)
         keys = np.minimum(rows, columns) * self.n + np.maximum(rows, columns)
         self._keys, self._times = np.unique(keys, return_counts=True)
 

@@ -22,19 +22,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from curator.reports.rows import PairReports
 from devices.array_types import BoolArray, FloatArray, IntArray
 
 PUBLIC_EDGE = 30.0  # log-odds of a public edge
 
 
 @dataclass(frozen=True, eq=False)
-class LinkEvidence:
+class LinkEvidence(PairReports):
     """Reports about pairs.
 
     Args:
         left, right: int64 (m,), the pairs S, left < right.
-        reported: bool (n,): the people who reported their list.
-        one_end: Person i reports about j < i only.
+        reported, one_end: As in :class:`PairReports`.
         flip: p, in [0, 1/2); 0 for a public graph.
 
     >>> everybody = np.ones(3, np.bool_)
@@ -48,11 +48,6 @@ class LinkEvidence:
     reported: BoolArray = field(repr=False)
     one_end: bool
     flip: float
-
-    @property
-    def n(self) -> int:
-        """Number of people."""
-        return len(self.reported)
 
     def __len__(self) -> int:
         return len(self.left)
@@ -77,11 +72,6 @@ class LinkEvidence:
         """ln((1 - p) / p), at most half of ``PUBLIC_EDGE``."""
         most = PUBLIC_EDGE / 2
         return most if self.flip <= np.exp(-most) else float(np.log((1 - self.flip) / self.flip))
-
-    def reports(self, left: IntArray, right: IntArray) -> NDArray[np.int8]:
-        """int8 (k,): number of reports about each pair, left < right."""
-        own = self.reported[right].astype(np.int8)
-        return own if self.one_end else own + self.reported[left]
 
     @cached_property
     def strength(self) -> FloatArray:

@@ -29,32 +29,11 @@ from scipy.sparse import csr_array
 from curator.linear.ones import as_numbers, transposed_parts
 from curator.links.near_duplicates import candidates
 from curator.links.similarity import Rows
+from curator.reports.rows import FlippedRows
 from devices.array_types import BoolArray, FloatArray, IntArray
 
 TILE = 1024
 _ROWS_AT_ONCE = 2048
-
-
-@dataclass(frozen=True, eq=False)
-class ReportedBits:
-    """Adjacency reports.
-
-    Args:
-        ones: bool CSR (n, n), row i the ones that i reported.
-        reported: bool (n,): the devices that reported.
-        one_end: Device i reports about j < i only.
-        ratio: p_1 / (1 - p_1) of the flip threshold.
-    """
-
-    ones: csr_array = field(repr=False)
-    reported: BoolArray = field(repr=False)
-    one_end: bool
-    ratio: float
-
-    def reports(self, left: IntArray, right: IntArray) -> NDArray[np.int8]:
-        """int8 (m,): number of reports about each pair, left < right."""
-        own = self.reported[right].astype(np.int8)
-        return own if self.one_end else own + self.reported[left]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +74,7 @@ def edge_posterior(cosine: FloatArray, exponent: NDArray[np.int8], ratio: float)
     return np.divide(cosine, total, out=np.zeros_like(total), where=total > 0)
 
 
-def likely_links(bits: ReportedBits, rows: Rows, least: float, *, path: str = "auto") -> WeightedLinks:
+def likely_links(bits: FlippedRows, rows: Rows, least: float, *, path: str = "auto") -> WeightedLinks:
     """Return every pair with P >= least.
 
     Args:
@@ -122,7 +101,7 @@ def likely_links(bits: ReportedBits, rows: Rows, least: float, *, path: str = "a
     looked_at = 0 if taken == "pairs" else int(everything)
     for left, right, exponent in parts:
         looked_at += len(left)
-        probability = edge_posterior(rows.cosine(left, right), exponent, bits.ratio)
+        probability = edge_posterior(rows.cosine(left, right), exponent, bits.odds)
         kept = probability >= least
         found.append((left[kept], right[kept], probability[kept]))
     left, right, probability = (np.concatenate(column) for column in zip(*found, strict=True))
@@ -130,11 +109,11 @@ def likely_links(bits: ReportedBits, rows: Rows, least: float, *, path: str = "a
     return WeightedLinks(left[first], right[first], probability[first], looked_at, taken)
 
 
-def pair_probability(bits: ReportedBits, rows: Rows, left: IntArray, right: IntArray) -> FloatArray:
+def pair_probability(bits: FlippedRows, rows: Rows, left: IntArray, right: IntArray) -> FloatArray:
     """float64 (m,): P of eq. 9 for each pair, left < right; the similarity alone for a pair without a report."""
     ones = _entries(bits.ones, left, right).astype(np.int8) + _entries(bits.ones, right, left)
     exponent = (2 * ones - bits.reports(left, right)).astype(np.int8)
-    return edge_posterior(rows.cosine(left, right), exponent, bits.ratio)
+    return edge_posterior(rows.cosine(left, right), exponent, bits.odds)
 
 
 _Part = tuple[IntArray, IntArray, NDArray[np.int8]]
@@ -146,7 +125,7 @@ def _chain(*parts: Iterator[_Part]) -> Iterator[_Part]:
         yield from part
 
 
-def _with_a_one(bits: ReportedBits) -> Iterator[_Part]:
+def _with_a_one(bits: FlippedRows) -> Iterator[_Part]:
     """Yield all pairs about which at least one end reported a one."""
     ones = as_numbers(bits.ones)
     for first, transposed in transposed_parts(ones, _ROWS_AT_ONCE):
@@ -160,20 +139,20 @@ def _with_a_one(bits: ReportedBits) -> Iterator[_Part]:
             yield left, right, (2 * both.data[upper] - bits.reports(left, right)).astype(np.int8)
 
 
-def _near_duplicates(bits: ReportedBits, rows: Rows, least: float, limit: float) -> Iterator[_Part] | None:
+def _near_duplicates(bits: FlippedRows, rows: Rows, least: float, limit: float) -> Iterator[_Part] | None:
     """Return the pairs with reports but without a one that may reach ``least``; None for too many."""
     similar = bits.reported[~rows.empty]
     if len(similar) < 2 or not similar.any():
         return iter(())
     exponent = -1 if bits.one_end or not similar.all() else -2
     # P >= least needs s >= s0; 1 - s0 without cancellation:
-    gap = (1 - least) / (1 - least + least * bits.ratio**exponent)
+    gap = (1 - least) / (1 - least + least * bits.odds**exponent)
     batches = candidates(rows, gap, limit)
     return None if batches is None else _unreported(bits, rows, 1 - gap, batches)
 
 
 def _unreported(
-    bits: ReportedBits, rows: Rows, bound: float, batches: Iterator[tuple[IntArray, IntArray]]
+    bits: FlippedRows, rows: Rows, bound: float, batches: Iterator[tuple[IntArray, IntArray]]
 ) -> Iterator[_Part]:
     for left, right in batches:
         close = rows.cosine(left, right) >= bound - 1e-9
@@ -190,7 +169,7 @@ def _entries(ones: csr_array, rows: IntArray, columns: IntArray) -> BoolArray:
     return np.asarray(ones[rows, columns], dtype=np.bool_).ravel() if len(rows) else np.zeros(0, np.bool_)
 
 
-def _tiles(bits: ReportedBits, rows: Rows, least: float) -> Iterator[_Part]:
+def _tiles(bits: FlippedRows, rows: Rows, least: float) -> Iterator[_Part]:
     """Yield the pairs that may reach ``least`` by the block product's similarity, tile by tile."""
     n = len(rows)
     packed = packed_ones(bits.ones)
@@ -205,7 +184,7 @@ def _tiles(bits: ReportedBits, rows: Rows, least: float) -> Iterator[_Part]:
                 reports = own + bits.reported[lines].astype(np.int8)[:, None]
             exponent = 2 * ones - reports
             cosine = np.minimum(rows.block(lines, columns) + rows.slack, 1)
-            likely = (edge_posterior(cosine, exponent, bits.ratio) >= least) & (reports > 0)
+            likely = (edge_posterior(cosine, exponent, bits.odds) >= least) & (reports > 0)
             if top == side:
                 likely = np.triu(likely, 1)
             left, right = np.nonzero(likely)

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, eye_array, triu
+from scipy.sparse import csr_array, eye_array
 
 from curator.linear.factored import Factored
 from curator.owned import OwnedGraph
-from curator.reports.agreed_pairs import agreed_pairs
+from curator.reports.agreed_pairs import agreed_edges
 from curator.reports.estimates import smoothed
 from curator.reports.frequency import estimate_features
 from curator.reports.labels import label_evidence
@@ -69,7 +69,7 @@ def known_from_reports(reports: Reports, public: PublicKnowledge) -> NullEvidenc
     """
     edges, features, reported = public.edges, public.features, set[str]()
     if edges is None and reports.adjacency is not None:
-        edges = _pairs(agreed_pairs(reports))
+        edges = agreed_edges(reports)
         reported.add("adjacency")
     if features is None and reports.features is not None:
         features = _estimated(reports)
@@ -101,11 +101,6 @@ def _labels_to_use(labels: IntArray, split: Split) -> IntArray:
     known = np.full(len(labels), -1, np.int64)
     known[split.labelled] = labels[split.labelled]
     return known
-
-
-def _pairs(symmetric: csr_array) -> IntArray:
-    upper = triu(symmetric, k=1).tocoo()
-    return np.stack([upper.row, upper.col]).astype(np.int64)
 
 
 def _estimated(reports: Reports) -> Any:

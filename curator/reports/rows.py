@@ -2,31 +2,64 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from curator.reports.reports import Reports
-from devices.array_types import IntArray
+from devices.array_types import BoolArray, IntArray
 
 
-@dataclass(frozen=True)
-class FlippedRows:
-    """Law of reported rows of bits.
+class PairReports:
+    """Knowledge of who reported which pairs; its dataclass has these fields.
 
     Args:
-        flip: Probability that a bit is flipped; 0 for a row in clear.
-        odds: flip / (1 - flip), exactly that of the threshold that the devices used.
+        reported: bool (n,): the people who reported their list.
         one_end: Person i reports about j < i only.
     """
 
-    flip: float
-    odds: float
+    reported: BoolArray
     one_end: bool
 
-    def lengths(self, n: int) -> IntArray:
-        """int64 (n,): number of bits in each row of n people."""
-        return np.arange(n) if self.one_end else np.full(n, n - 1)
+    @property
+    def n(self) -> int:
+        """Number of people."""
+        return len(self.reported)
+
+    def reports(self, left: IntArray, right: IntArray) -> NDArray[np.int8]:
+        """int8 (k,): number of reports about each pair, left < right."""
+        own = self.reported[right].astype(np.int8)
+        return own if self.one_end else own + self.reported[left]
+
+
+@dataclass(frozen=True, eq=False)
+class FlippedRows(PairReports):
+    """Reported rows of bits, and the law of their noise.
+
+    Args:
+        ones: bool CSR (n, n), row i the ones that i reported.
+        reported, one_end: As in :class:`PairReports`.
+        flip: Probability that a bit is flipped; 0 for a row in clear.
+        odds: flip / (1 - flip), exactly that of the threshold that the devices used.
+    """
+
+    ones: csr_array = field(repr=False)
+    reported: BoolArray = field(repr=False)
+    one_end: bool
+    flip: float
+    odds: float
+
+    @property
+    def lengths(self) -> IntArray:
+        """int64 (n,): number of bits in each row."""
+        return np.arange(self.n) if self.one_end else np.full(self.n, self.n - 1)
+
+    @property
+    def weights(self) -> IntArray:
+        """int64 (n,): number of ones in each row."""
+        return np.diff(self.ones.indptr).astype(np.int64)
 
 
 def flipped_rows(reports: Reports) -> FlippedRows | None:
@@ -37,7 +70,8 @@ def flipped_rows(reports: Reports) -> FlippedRows | None:
     flip, odds = mechanism.flip_probability, mechanism.flip_odds
     if flip is None or odds is None:
         return None
-    return FlippedRows(flip, odds, mechanism.reporting == "one-end")
+    reported, one_end = reports.reported("adjacency"), mechanism.reporting == "one-end"
+    return FlippedRows(reports.adjacency, reported, one_end, flip, odds)
 
 
 def noisy_rows_of_bits(reports: Reports) -> FlippedRows:

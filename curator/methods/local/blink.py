@@ -131,10 +131,9 @@ def row_and_degree(
 
 def link_posterior(reports: Reports) -> tuple[LinkPosterior, dict[str, Any]]:
     """Return P_ij of all pairs, and notes on the prior."""
-    ones, degrees = reports.needed("adjacency"), reports.needed("degrees")
-    reported = reports.reported("adjacency")
-    prior = fit_beta_model(usable_degrees(degrees, reported))
-    posterior = LinkPosterior(prior.strength, ones, reported, noisy_rows_of_bits(reports).odds)
+    bits = noisy_rows_of_bits(reports)
+    prior = fit_beta_model(usable_degrees(reports.needed("degrees"), bits.reported))
+    posterior = LinkPosterior(prior.strength, bits)
     expected = posterior.expected_edges()
     return posterior, {"expected_edges": expected, "beta_steps": prior.steps, "beta_converged": prior.converged}
 

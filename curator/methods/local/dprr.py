@@ -75,9 +75,8 @@ class DPRR(LinkMethod):
 
     def links(self, reports: Reports) -> ReconstructedLinks:
         """Keep each reported 1 with probability q_i."""
-        ones, degrees = reports.needed("adjacency"), reports.needed("degrees")
-        bits = noisy_rows_of_bits(reports)
-        keep = survival(degrees, bits.lengths(reports.facts.n), bits.flip)
+        bits, degrees = noisy_rows_of_bits(reports), reports.needed("degrees")
+        ones, keep = bits.ones, survival(degrees, bits.lengths, bits.flip)
         seed = hashlib.sha256(ones.indptr.tobytes() + ones.indices.tobytes() + degrees.tobytes()).digest()
         coins = np.random.default_rng(int.from_bytes(seed, "little")).random(ones.nnz)
         rows = np.repeat(np.arange(reports.facts.n), np.diff(ones.indptr))

@@ -43,7 +43,7 @@ from curator.linear.factored import product_of
 from curator.linear.packed import PackedBits
 from curator.linear.propagation import bit_strips, mean_matrix, propagate
 from curator.linear.scaling import PUBLIC_SCALINGS, scale_public, standardise
-from curator.links.hogs import ReportedBits, likely_links, pair_probability
+from curator.links.hogs import likely_links, pair_probability
 from curator.links.similarity import BitRows, Rows, public_rows
 from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
 from curator.methods.local.links import LocalMethod, both_ways, labelled_graph, with_labels
@@ -51,7 +51,7 @@ from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import parameter
 from curator.privacy.guarantee import Claim
 from curator.reports.reports import Reports
-from curator.reports.rows import noisy_rows_of_bits
+from curator.reports.rows import FlippedRows, noisy_rows_of_bits
 from devices.array_types import DoubleArray, FloatArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import Mechanism, OneBit, RandomizedResponse
@@ -162,14 +162,13 @@ class HoGS(LocalMethod):
         """P_ij of eq. 9."""
         return np.asarray(pair_probability(*self._evidence(reports, public), *pairs), np.float64)
 
-    def _evidence(self, reports: Reports, public: PublicKnowledge) -> tuple[ReportedBits, Rows]:
+    def _evidence(self, reports: Reports, public: PublicKnowledge) -> tuple[FlippedRows, Rows]:
         """Return the reported bits, and the rows whose cosines are s_ij."""
-        ones = reports.needed("adjacency")
         bits = noisy_rows_of_bits(reports)
         if reports.features is not None:
             bits_of_features(reports)
         rows: Rows = public_rows(public.features) if reports.features is None else BitRows(reports.features)
-        return ReportedBits(ones, reports.reported("adjacency"), bits.one_end, bits.odds), rows
+        return bits, rows
 
     def claim(self, budget: Budget) -> Claim:
         """Return Theorem 4, or Lemma 3 for public features."""

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.defences.both_ends import agreed_ones, keep_agreed
+from curator.defences.both_ends import keep_agreed
+from curator.reports.agreed_pairs import agreed_ones
 from curator.reports.question import Question
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts

@@ -5,8 +5,13 @@ import pytest
 from scipy.sparse import csr_array
 
 from curator.links.blink import LinkPosterior
+from curator.reports.rows import FlippedRows
 
 N = 40
+
+
+def _bits(ones: np.ndarray, reported: np.ndarray, odds: float) -> FlippedRows:
+    return FlippedRows(csr_array(ones), reported, False, odds / (1 + odds), odds)
 
 
 def _world(seed: int, silent: tuple[int, ...] = (), flip: float = 0.1) -> tuple[LinkPosterior, np.ndarray]:
@@ -26,7 +31,7 @@ def _world(seed: int, silent: tuple[int, ...] = (), flip: float = 0.1) -> tuple[
     dense = if_edge * prior / (if_edge * prior + if_none * (1 - prior))
     np.fill_diagonal(dense, 0)
     dense[~(reported[:, None] | reported[None, :])] = 0
-    return LinkPosterior(strength, csr_array(ones), reported, flip / (1 - flip)), dense
+    return LinkPosterior(strength, _bits(ones, reported, flip / (1 - flip))), dense
 
 
 @pytest.mark.parametrize("silent", [(), (3, 4, 9)])
@@ -61,11 +66,11 @@ def test_the_most_likely_pairs_come_in_order(silent: tuple[int, ...], count: int
 
 def test_by_hand() -> None:
     # s = 1: prior 1/2. rho = 1/3: two ones give odds 9, one and a zero give 1, two zeros 1/9
-    ones = csr_array(np.array([[0, 1, 1], [1, 0, 0], [0, 0, 0]], np.bool_))
-    pairs = LinkPosterior(np.ones(3), ones, np.ones(3, np.bool_), 1 / 3).above(0.0)
+    ones = np.array([[0, 1, 1], [1, 0, 0], [0, 0, 0]], np.bool_)
+    pairs = LinkPosterior(np.ones(3), _bits(ones, np.ones(3, np.bool_), 1 / 3)).above(0.0)
     np.testing.assert_allclose(pairs.odds, [9, 1, 1 / 9])
     heard = np.array([True, False, True])
-    silent = LinkPosterior(np.ones(3), csr_array(ones.toarray() & heard[:, None]), heard, 1 / 3)
+    silent = LinkPosterior(np.ones(3), _bits(ones & heard[:, None], heard, 1 / 3))
     np.testing.assert_allclose(silent.above(0.0).odds, [3, 1, 1 / 3])
 
 

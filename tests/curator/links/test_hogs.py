@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,11 +11,16 @@ from scipy.sparse import csr_array
 
 from curator.linear import ones as sparse_ones
 from curator.links import hogs as hogs_topology
-from curator.links.hogs import ReportedBits, edge_posterior, likely_links, pair_probability
+from curator.links.hogs import edge_posterior, likely_links, pair_probability
 from curator.links.similarity import BitRows, Rows, public_rows
+from curator.reports.rows import FlippedRows
 
 
-def _case(seed: int) -> tuple[ReportedBits, np.ndarray, np.ndarray, Rows]:
+def _bits(ones: Any, reported: np.ndarray, one_end: bool, odds: float) -> FlippedRows:
+    return FlippedRows(csr_array(ones), reported, one_end, odds / (1 + odds), odds)
+
+
+def _case(seed: int) -> tuple[FlippedRows, np.ndarray, np.ndarray, Rows]:
     """A random case: tiny to large budgets, duplicates, empty rows, silent devices, one end, public reals."""
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(1, 45)), int(rng.choice([1, 3, 8, 17, 70, 200]))
@@ -44,7 +50,7 @@ def _case(seed: int) -> tuple[ReportedBits, np.ndarray, np.ndarray, Rows]:
     if not public:
         values[~reported] = 0
     rows = public_rows(csr_array(values)) if public else BitRows(np.packbits(values > 0, axis=1))
-    return ReportedBits(csr_array(noisy), reported, one_end, ratio), noisy, values, rows
+    return _bits(noisy, reported, one_end, ratio), noisy, values, rows
 
 
 @pytest.mark.parametrize("block", [pytest.param(b, marks=pytest.mark.slow if b > 5 else ()) for b in range(18)])
@@ -56,7 +62,7 @@ def test_every_path_equals_the_dense_algorithm(
     unreported = taken = 0
     for seed in range(20 * block, 20 * (block + 1)):
         bits, noisy, values, rows = _case(seed)
-        expected = dense_hogs.link_probability(noisy, bits.reported, values, bits.ratio, bits.one_end)
+        expected = dense_hogs.link_probability(noisy, bits.reported, values, bits.odds, bits.one_end)
         for least in (0.05, 0.5, 0.7, 0.9, 0.99):
             wanted = dense_hogs.edges(expected, least)
             for path in ("auto", "pairs", "tiles"):
@@ -114,10 +120,10 @@ def test_posterior_of_identical_and_of_disjoint_rows() -> None:
 
 def test_a_pair_without_reports_is_never_an_edge() -> None:
     rows = BitRows(np.full((3, 2), 255, np.uint8))
-    bits = ReportedBits(csr_array((3, 3), dtype=np.bool_), np.array([False, False, True]), False, 0.1)
+    bits = _bits(np.zeros((3, 3), np.bool_), np.array([False, False, True]), False, 0.1)
     links = likely_links(bits, rows, 0.5)
     assert list(zip(links.left, links.right, strict=True)) == [(0, 2), (1, 2)]
-    links = likely_links(ReportedBits(bits.ones, np.array([True, True, False]), True, 0.1), rows, 0.5)
+    links = likely_links(_bits(bits.ones, np.array([True, True, False]), True, 0.1), rows, 0.5)
     assert list(zip(links.left, links.right, strict=True)) == [(0, 1)]
 
 
@@ -125,7 +131,7 @@ def test_near_duplicates_are_looked_for_without_looking_at_all_pairs() -> None:
     rng = np.random.default_rng(3)
     packed = rng.integers(0, 256, (2000, 40), dtype=np.uint8)
     packed[7] = packed[1900]
-    bits = ReportedBits(csr_array((2000, 2000), dtype=np.bool_), np.ones(2000, np.bool_), False, float(np.exp(-7.2)))
+    bits = _bits(np.zeros((2000, 2000), np.bool_), np.ones(2000, np.bool_), False, float(np.exp(-7.2)))
     links = likely_links(bits, BitRows(packed), 0.5)
     assert (links.path, links.looked_at) == ("pairs", 1)
     assert (links.left.tolist(), links.right.tolist(), links.probability.tolist()) == ([7], [1900], [1.0])

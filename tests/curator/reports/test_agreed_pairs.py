@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator.reports.agreed_pairs import agreed_pairs
+from curator.reports.agreed_pairs import agreed_edges, agreed_pairs
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts
 from devices.mechanisms import RandomizedResponse
@@ -26,7 +26,9 @@ def test_agreed_pairs_are_those_whose_every_report_is_a_one() -> None:
     expected = np.zeros((4, 4))
     expected[[0, 1, 2, 3], [1, 0, 3, 2]] = 1  # 0-1 agreed; 3 is silent, so 2's word stands; 0-2 denied by 2
     assert np.array_equal(agreed_pairs(reports).toarray(), expected)
+    assert agreed_edges(reports).tolist() == [[0, 2], [1, 3]]
     one_end = _reports([(1, 0), (3, 2)], n=4, silent=[], reporting="one-end")
     expected = np.zeros((4, 4))
     expected[[0, 1, 2, 3], [1, 0, 3, 2]] = 1
     assert np.array_equal(agreed_pairs(one_end).toarray(), expected)
+    assert agreed_edges(one_end).tolist() == [[0, 2], [1, 3]]
