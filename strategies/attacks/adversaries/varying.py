@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import fields, replace
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,8 +31,8 @@ from devices.mechanisms import (
     OneBit,
     OwnFeaturesVote,
     RandomizedResponse,
-    SubsetSelection,
     Window,
+    every,
 )
 from devices.mechanisms.exact_loss import ONE
 from devices.query import Ask, Query
@@ -172,7 +174,10 @@ class OtherMechanisms(AdversarialCurator):
 
 
 def every_mechanism(attribute: str, facts: PublicFacts) -> Iterator[Mechanism]:
-    """Yield each built-in mechanism of an attribute, at a small budget and with the right facts."""
+    """Yield each built-in mechanism of an attribute, at a small budget and with the right facts.
+
+    Mechanisms about labels of other packages are among them.
+    """
     n, d, classes, low, high = facts.n, facts.d, facts.classes, facts.feature_low, facts.feature_high
     makers: dict[str, tuple[Callable[[], Mechanism], ...]] = {
         "adjacency": (
@@ -196,12 +201,13 @@ def every_mechanism(attribute: str, facts: PublicFacts) -> Iterator[Mechanism]:
             lambda: AnalyticGaussian.from_epsilon(0.5, delta=1e-6, d=d, low=low, high=high),
             lambda: ClearFeatures(d),
         ),
+        # As `run` makes them, so that one of another package is tried too.
         "label": (
-            lambda: GRR.from_epsilon(0.5, categories=classes),
-            lambda: SubsetSelection.from_epsilon(0.5, categories=classes),
+            *(partial(cast(Any, kind).from_epsilon, 0.5, categories=classes) for kind in every().values()
+              if "label" in kind.attributes and not kind.in_clear),
             lambda: ClearLabel(classes),
         ),
-    }
+    }  # fmt: skip
     for make in makers[attribute]:
         with suppress(ValueError):  # a population without labels, or with other features than this one takes
             yield make()

@@ -1,8 +1,9 @@
 """Worst response for each mechanism: the bytes of an edited app that speak most strongly for a false record.
 
 :data:`RESPONSES` has one function for each mechanism. It returns a report that the mechanism's own
-``encode`` writes, and that the real decoder reads. A mechanism of another package has no entry: its worst
-response is its exact value, without noise.
+``encode`` writes, and that the real decoder reads. A mechanism without an entry needs none: of many reports about the
+claim, drawn by the mechanism itself, its worst response is the one that speaks most for the claim and against the
+truth.
 """
 
 from __future__ import annotations
@@ -36,8 +37,10 @@ from devices.mechanisms import (
     Window,
 )
 from devices.mechanisms.base import Grouping, Mechanism
+from devices.noise import NoiseStream, derive_key
 
 LARGEST = (1 << 31) - 1  # of the integers that the curator keeps; larger ones are refused
+DRAWS = 256  # reports that are drawn of a mechanism without an entry
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +149,14 @@ def _exact(mechanism: Mechanism, said: Said) -> Any:
     return said.value(mechanism)
 
 
+def _most_telling(mechanism: Mechanism, said: Said) -> Any:
+    """Return the report, of ``DRAWS`` about the claim, with the largest likelihood ratio of the claim and the truth."""
+    claim, truth = said.value(mechanism), said.value(mechanism, said.true)
+    noise = NoiseStream(derive_key(bytes(32), b"worst response", said.device.to_bytes(8, "little")))
+    drawn = [mechanism.perturb(claim, noise) for _ in range(DRAWS)]
+    return max(drawn, key=lambda r: mechanism.log_probability(r, claim) - mechanism.log_probability(r, truth))
+
+
 RESPONSES: Mapping[type[Mechanism], Callable[[Any, Said], Any]] = {
     RandomizedResponse: _row,
     ClearAdjacency: _row,
@@ -170,5 +181,5 @@ RESPONSES: Mapping[type[Mechanism], Callable[[Any, Said], Any]] = {
 
 def response(mechanism: Mechanism, said: Said) -> bytes:
     """Return the bytes of the worst response."""
-    worst: Callable[[Any, Said], Any] = RESPONSES.get(type(mechanism), _exact)
+    worst: Callable[[Any, Said], Any] = RESPONSES.get(type(mechanism), _most_telling)
     return mechanism.encode(worst(mechanism, said))

@@ -567,18 +567,11 @@ EXAMPLES = {
 }
 
 
-def test_an_audit_tries_small_and_large_budgets_of_every_kind() -> None:
-    """Loss of an entry and of the whole, rounded, of each example; all fit the people that they are about."""
-    found = {name: [(round(made.loss().bit, 3), round(made.loss().vector, 3)) for made, _ in examples]
-             for name, examples in EXAMPLES.items()}  # fmt: skip
-    assert found == {
-        "neighbourhood_vote": [(1.0, 1.0), (1.0, 1.0), (3.0, 3.0), (4.0, 4.0)],
-        "graded_vote": [(2.0, 2.0), (0.426, 2.0), (0.29, 1.0), (1.611, 4.0)],
-        "own_features_vote": [(1.0, 1.0), (3.0, 3.0), (1.0, 1.0), (4.0, 4.0)],
-        "window": [(1.0, 2.0), (1.0, 2.0), (3.0, 6.0)] * 2,
-        "subset_selection": [(0.5, 0.5), (0.5, 0.5), (1.0, 1.0)],
-    }
-    for examples in EXAMPLES.values():
+def test_an_audit_tries_several_budgets_of_every_kind() -> None:
+    """At least two losses of the whole, one of them small; all examples fit the people that they are about."""
+    for name, examples in EXAMPLES.items():
+        losses = {round(made.loss().vector, 3) for made, _ in examples}
+        assert len(losses) > 1 and min(losses) <= 2, name
         assert all(made.agrees_with(facts) and facts.n <= 5 and facts.classes <= 7 for made, facts in examples)
 
 

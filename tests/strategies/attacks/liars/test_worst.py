@@ -12,6 +12,7 @@ from devices.mechanisms import (
     ClearAdjacency,
     Degree,
     GroupDegrees,
+    Mechanism,
     MultiBit,
     NoisyRow,
     OneBit,
@@ -21,7 +22,8 @@ from devices.mechanisms import (
 )
 from devices.noise import NoiseStream, derive_key
 from strategies.attacks.adversaries.varying import every_mechanism
-from strategies.attacks.liars.worst import LARGEST, RESPONSES, Said, response
+from strategies.attacks.liars.worst import LARGEST, RESPONSES, Said, _most_telling, response
+from tests.curator.reports.kinds import Flags
 
 NOISE = derive_key(bytes(32), b"a test")
 
@@ -35,9 +37,28 @@ def record(neighbours: list[int], columns: list[int], label: int) -> Record:
     return Record(np.array(columns, np.int32), np.ones(len(columns), np.float32), np.array(neighbours, np.int32), label)
 
 
-def test_every_mechanism_declares_its_worst_response() -> None:
-    """A new mechanism without an entry would be attacked with its exact value alone."""
-    assert set(RESPONSES) == set(mechanisms.BUILT_IN.values())
+def test_a_mechanism_without_an_entry_says_what_speaks_most_for_the_claim() -> None:
+    """Flags of another package: the claimed flag up, the true one down. An exact value would be no report at all."""
+    true, false = record([], [], 1), record([], [], 2)
+    flags = Flags.from_epsilon(1.0, categories=4)
+    assert type(flags) not in RESPONSES
+    told = flags.decode(response(flags, said(flags, true, false)), device=3)
+    assert told[2] and not told[1]
+
+
+@pytest.mark.parametrize("kind", mechanisms.BUILT_IN.values(), ids=lambda kind: kind.name)
+def test_no_drawn_report_says_more_than_the_worst_response(kind: type[Mechanism], population: Population) -> None:
+    """By the likelihood ratio of the claim and the truth."""
+    true, false = record([1, 5], [0, 2], 1), record([0, 1, 2, 7], [1, 2, 3], 0)
+    made = [m for name in kind.attributes for m in every_mechanism(name, population.facts) if type(m) is kind]
+    for mechanism in made:
+        one = said(mechanism, true, false)
+        claim, truth = one.value(mechanism), one.value(mechanism, true)
+        ratio = [
+            mechanism.log_probability(report, claim) - mechanism.log_probability(report, truth)
+            for report in (mechanism.decode(response(mechanism, one), device=3), _most_telling(mechanism, one))
+        ]
+        assert ratio[0] >= ratio[1] - 1e-9
 
 
 @pytest.mark.parametrize("attribute", ["adjacency", "features", "label"])
