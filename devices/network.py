@@ -16,6 +16,10 @@ import numpy as np
 
 from devices.array_types import FloatArray as FloatArray
 
+# Numbers of a message are at most this large. A product of two weights, summed over the inputs and the hidden units, is
+# then far below float32's limit. The weights of a training that works are far below this limit.
+LARGEST = 2.0**30
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -60,6 +64,23 @@ class Shape:
             bound = math.sqrt(6 / sum(matrix.shape))
             matrix[...] = rng.uniform(-bound, bound, matrix.shape)
         return flat.astype(dtype)
+
+
+def are_usable(numbers: FloatArray) -> bool:
+    """Return whether all numbers of strangers are finite and at most :data:`LARGEST` in size; True for none.
+
+    >>> [are_usable(np.array(some)) for some in ([], [1.0, -LARGEST], [math.nan], [1.0, -math.inf], [1.1 * LARGEST])]
+    [True, True, False, False, False]
+    """
+    return not numbers.size or bool(numbers.min() >= -LARGEST and numbers.max() <= LARGEST)  # False for a nan
+
+
+def diverging() -> np.errstate:
+    """Return a context in which numpy gives no warning where local steps diverge, as any steps can that are too long.
+
+    The device may say nothing then: whether they do depends on its data.
+    """
+    return np.errstate(over="ignore", invalid="ignore")
 
 
 def softmax(scores: FloatArray) -> FloatArray:

@@ -22,7 +22,7 @@ from devices.facts import PublicFacts
 from devices.mechanisms import gaussian
 from devices.mechanisms.analytic_gaussian import UNIT
 from devices.mechanisms.exact_loss import Loss, check_delta
-from devices.network import Shape
+from devices.network import LARGEST, Shape
 from devices.noise import NoiseStream, derive_key
 from devices.query import COLLECTION_ID, InvalidQuery, canonical, malformed
 
@@ -63,8 +63,8 @@ class GaussianUpdate:
     delta: float
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.clip) and self.clip > 0):
-            raise ValueError(f"the clipping norm must be a finite number above 0, not {self.clip}")
+        if not 1 / LARGEST <= self.clip <= LARGEST:
+            raise ValueError(f"the clipping norm must be {1 / LARGEST:.1g} to {LARGEST:.1g}, not {self.clip}")
         if not UNIT <= self.deviation < 1 << 68:
             raise ValueError(f"the deviation must be 1 .. 2**36 grid steps, not {self.deviation / UNIT:g}")
         check_delta(self.delta)
@@ -143,7 +143,7 @@ class Task:
             raise InvalidQuery("the task is malformed")
         if not COLLECTION_ID.fullmatch(self.collection) or self.steps > 10_000:
             raise InvalidQuery("the task is malformed")
-        if not (type(self.lr) is float and math.isfinite(self.lr) and self.lr > 0):
+        if not (type(self.lr) is float and 0 < self.lr <= LARGEST):
             raise InvalidQuery("the learning rate is malformed")
         if self.noise is not None and self.sees != "own":
             raise InvalidQuery("only updates from a device's own features are sent under noise")

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from devices.array_types import FloatArray
 from devices.federated.local_steps import Inputs
-from devices.network import softmax
+from devices.network import diverging, softmax
 from devices.training_task import Task
 
 
@@ -88,6 +88,33 @@ class Stack:
                 own, and one row of inputs.
         """
         task, owner, n = self.task, self.owner, len(self)
+        b1, w2, b2, change = self._stepped(flat, mu, control)
+        base = flat
+        if control is not None:
+            base = flat.copy()
+            task.shape.parts(base)[0][...] -= task.steps * task.lr * task.shape.parts(control)[0]
+        buffer = flat.copy()
+        parts = task.shape.parts(buffer)
+        first = self.indptr[np.searchsorted(owner, np.arange(n + 1))]
+        # One copy of the weights at a time stays in the cache; all of them would be written to memory twice.
+        for device in range(n):
+            buffer[:] = base
+            for target, result in zip(parts[1:], (b1[device], w2[device], b2[device]), strict=True):
+                target[...] = result
+            moves = slice(first[device], first[device + 1])
+            if self.single:  # no column stands twice
+                parts[0][self.columns[moves]] += change[moves]
+            else:
+                with diverging():
+                    np.add.at(parts[0], self.columns[moves], change[moves])
+            yield buffer
+
+    @diverging()
+    def _stepped(
+        self, flat: FloatArray, mu: float, control: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return b1, W2 and b2 of every device after its steps, and the change of W1 by entry of the inputs."""
+        task, owner, n = self.task, self.owner, len(self)
         start = self.hidden(flat)
         _, b1_global, w2_global, b2_global = task.shape.parts(flat)
         b1, w2, b2 = (np.repeat(part[None], n, axis=0) for part in (b1_global, w2_global, b2_global))
@@ -110,27 +137,8 @@ class Stack:
                 steps = [step + more for step, more in zip(steps, shift, strict=True)]
             for weights, step in zip((w2, b2, b1, moved), steps, strict=True):
                 weights -= task.lr * step
-        base = flat
-        if control is not None:
-            base = flat.copy()
-            task.shape.parts(base)[0][...] -= task.steps * task.lr * task.shape.parts(control)[0]
-        buffer = flat.copy()
-        parts = task.shape.parts(buffer)
-        ends = np.searchsorted(owner, np.arange(n + 1))
         row = np.repeat(np.arange(len(owner)), np.diff(self.indptr))
-        change = self.values[:, None] * moved[row]
-        first = self.indptr[ends]
-        # One copy of the weights at a time stays in the cache; all of them would be written to memory twice.
-        for device in range(n):
-            buffer[:] = base
-            for target, result in zip(parts[1:], (b1[device], w2[device], b2[device]), strict=True):
-                target[...] = result
-            moves = slice(first[device], first[device + 1])
-            if self.single:  # no column stands twice
-                parts[0][self.columns[moves]] += change[moves]
-            else:
-                np.add.at(parts[0], self.columns[moves], change[moves])
-            yield buffer
+        return b1, w2, b2, self.values[:, None] * moved[row]
 
     def _controlled(self, control: FloatArray | None) -> tuple[FloatArray | None, list[FloatArray] | None]:
         """Return what c does to every row's products in a step, and c - c_i for W2, b2, b1 and the rows' own part."""

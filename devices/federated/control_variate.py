@@ -20,6 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from devices.array_types import FloatArray
+from devices.network import are_usable, diverging
 from devices.query import InvalidQuery
 from devices.training_task import Task
 
@@ -41,11 +42,12 @@ def read_variate(own: bytes | None, task: Task, dtype: np.dtype) -> FloatArray:
     if len(own) != size * dtype.itemsize:
         raise InvalidQuery("the control variate is malformed")
     found: FloatArray = np.frombuffer(own, dtype)
-    if not np.isfinite(found).all():
+    if not are_usable(found):
         raise InvalidQuery("the control variate is malformed")
     return found
 
 
+@diverging()
 def next_variate(own: FloatArray, control: FloatArray, before: FloatArray, after: FloatArray, task: Task) -> FloatArray:
     """Return the device's next control variate.
 

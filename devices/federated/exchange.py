@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from devices.array_types import FloatArray
 from devices.data.population import Record
 from devices.federated.local_steps import scaled_record
+from devices.network import are_usable
 from devices.query import InvalidQuery
 from devices.training_task import Task
 
@@ -52,8 +53,8 @@ def read_neighbours(data: bytes, hidden: int, dtype: np.dtype) -> tuple[FloatArr
     if len(data) % (2 * hidden * dtype.itemsize):
         raise InvalidQuery("the neighbours' representations are cut off")
     rows = np.frombuffer(data, dtype).reshape(-1, 2 * hidden)
-    if not np.isfinite(rows).all():
-        raise InvalidQuery("the neighbours' representations are not numbers")
+    if not are_usable(rows):
+        raise InvalidQuery("the neighbours' representations are too large, or no finite numbers")
     total = rows.sum(axis=0, dtype=dtype)
     return total[:hidden], total[hidden:]
 
@@ -115,6 +116,6 @@ class Sums:
         columns = np.frombuffer(data, "<i4", count, 8 + 8 * rows).astype(np.int64)
         values = np.frombuffer(data, "<f4", count, 8 + 8 * rows + 4 * count)
         ordered = bool(np.all(np.diff(indptr) >= 0)) and indptr[-1] == count and columns.min(initial=0) >= 0
-        if not (ordered and np.isfinite(values).all() and np.isfinite(weights).all()):
+        if not (ordered and are_usable(values) and are_usable(weights)):
             raise InvalidQuery("the sums are malformed")
         return Sums(indptr, columns, values, weights)

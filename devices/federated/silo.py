@@ -24,7 +24,7 @@ from devices.array_types import FloatArray
 from devices.atomic_files import write_atomically
 from devices.device import Refusal
 from devices.federated.wire import evaluation_reply, exchange_reply, read_mu, read_own, read_weights, update_reply
-from devices.network import Shape, softmax
+from devices.network import LARGEST, Shape, diverging, softmax
 from devices.query import InvalidQuery, canonical, malformed
 from devices.training_task import AnswerKind
 from devices.wire import reply
@@ -32,6 +32,7 @@ from devices.wire import reply
 FORMAT = 1
 MOST_COLUMNS = 1 << 22
 MOST_BYTES = 1 << 31  # of the sums that a silo keeps: one file, however often they are sent
+_SUMS = "sums.bin"
 _ARRAYS = ("members", "indptr", "columns", "values", "neighbour_indptr", "neighbours", "labels", "training")
 
 
@@ -61,7 +62,7 @@ class SiloTask:
             raise InvalidQuery("the task is malformed")
         if self.d > MOST_COLUMNS or max(self.hidden, self.classes) > 1 << 14 or self.steps > 10_000:
             raise InvalidQuery("the task is too large")  # the products take memory for every column
-        if not all(type(rate) is float and rate >= 0 for rate in rates) or not self.dropout < 1:
+        if not all(type(rate) is float and 0 <= rate <= LARGEST for rate in rates) or not self.dropout < 1:
             raise InvalidQuery("the task is malformed")
 
     @property
@@ -176,7 +177,7 @@ class Bound:
         if not sums:
             spread = silo.inside()
             return cls(spread @ silo.features(d), spread)
-        ids, rows, degrees = read_rows((folder / "sums.bin").read_bytes(), d)
+        ids, rows, degrees = read_rows((folder / _SUMS).read_bytes(), d)
         return cls(rows, silo.outside(ids, degrees))
 
     def scores(self, flat: FloatArray, shape: Shape) -> FloatArray:
@@ -185,6 +186,7 @@ class Bound:
         result: FloatArray = self.spread @ (np.maximum(self.inputs @ w1 + b1, 0) @ w2) + b2
         return result
 
+    @diverging()
     def train(self, silo: Silo, flat: FloatArray, task: SiloTask, *, mu: float, seed: list[int]) -> FloatArray:
         """The weights after the task's steps (FedProx's term where mu > 0), (size,)."""
         own = flat.copy()
@@ -211,6 +213,11 @@ class Bound:
         return own.astype(flat.dtype, copy=False)
 
 
+def has_sums(folder: Path) -> bool:
+    """Return whether a silo was sent the sums of its members' neighbours."""
+    return (folder / _SUMS).is_file()
+
+
 def _csr(entries: Any, shape: tuple[int, int]) -> Any:
     """Return a CSR matrix; scipy is no import of a device that never multiplies one."""
     from scipy.sparse import csr_array
@@ -229,7 +236,7 @@ def answer_as_silo(folder: Path, message: Message, kind: AnswerKind | None) -> M
             own = read_own(message) or b""
             if len(own) > MOST_BYTES:
                 raise InvalidQuery("the sums are larger than a silo keeps")
-            write_atomically(folder / "sums.bin", own, durable=False)
+            write_atomically(folder / _SUMS, own, durable=False)
             _bound.cache_clear()
             return exchange_reply(b"", message, device=number)
         if kind == "exchange":

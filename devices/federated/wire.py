@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import math
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -19,6 +18,7 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 
 from devices.array_types import FloatArray
+from devices.network import LARGEST, are_usable
 from devices.query import InvalidQuery
 from devices.training_task import Task
 
@@ -128,10 +128,10 @@ def read_mu(config: ConfigRecord) -> float:
     """Return the weight of FedProx's term, 0 where none is sent.
 
     Raises:
-        InvalidQuery: for anything but a finite float of 0 or more.
+        InvalidQuery: for anything but a float of 0 to :data:`devices.network.LARGEST`.
     """
     mu = config.get("proximal-mu", 0.0)
-    if not isinstance(mu, float) or not (math.isfinite(mu) and mu >= 0):
+    if not isinstance(mu, float) or not 0 <= mu <= LARGEST:
         raise InvalidQuery("the weight of the proximal term is malformed")
     return mu
 
@@ -157,20 +157,20 @@ def read_weights(record: object, size: int) -> FloatArray:
     """Return the flat weights of an ``ArrayRecord``.
 
     Raises:
-        InvalidQuery: for anything but one finite array of floats of this size.
+        InvalidQuery: for anything but one array of this size of floats that :func:`devices.network.are_usable` allows.
     """
     if not isinstance(record, ArrayRecord) or set(record) != {WEIGHTS}:
-        raise InvalidQuery("the weights are malformed")
+        raise InvalidQuery("there are no weights, or other arrays beside them")
     array = record[WEIGHTS]
     if array.dtype not in _DTYPES or tuple(array.shape) != (size,):
-        raise InvalidQuery("the weights are malformed")
+        raise InvalidQuery("the weights have another shape or type")
     # The bytes have a header of their own. numpy would take memory for the shape that it states.
     head, data = _header(size, array.dtype), array.data
     if len(data) != len(head) + size * np.dtype(array.dtype).itemsize or data[: len(head)] != head:
-        raise InvalidQuery("the weights are malformed")
+        raise InvalidQuery("the bytes of the weights cannot be read")
     weights: FloatArray = np.frombuffer(data, array.dtype, size, len(head))
-    if not np.isfinite(weights).all():
-        raise InvalidQuery("the weights are malformed")
+    if not are_usable(weights):
+        raise InvalidQuery("the weights are too large, or no finite numbers")
     return weights
 
 

@@ -1,0 +1,163 @@
+"""Numbers of a hostile server: a device refuses those that are not finite or too large, before it uses them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flwr.app import ConfigRecord, Message, MessageType
+
+from devices.client_app import release_states
+from devices.datasets.generated_v1 import generate
+from devices.device import Refusal
+from devices.enrolment.state import State, enrol
+from devices.federated import participation
+from devices.federated.control_variate import variate_size
+from devices.federated.exchange import Sums
+from devices.federated.silo import SiloTask
+from devices.federated.wire import EXCHANGE_TYPE, RECEIVE_TYPE, round_content, weights_record
+from devices.fleet import Fleet
+from devices.network import LARGEST, FloatArray
+from devices.policy.policy import policy_for_training
+from devices.query import InvalidQuery, canonical
+from devices.training_task import GaussianUpdate, Task
+
+PEOPLE = 6
+BEYOND = [math.nan, math.inf, -math.inf, 3e38, -2.0 * LARGEST]
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Callable[[Task], State]]:
+    people = generate(PEOPLE, d=20, classes=3, seed=2, mean_degree=2.0, words=6)
+    yield lambda task: enrol(tmp_path, people, policy_for_training(task, people.facts, answers=1000), seed=4)
+    release_states()
+
+
+def task_of(sees: str = "own", **more: object) -> Task:
+    return replace(Task("first", sees, 20, 3, 3, 0.3, 2), **more)  # type: ignore[arg-type]
+
+
+def some(size: int, value: float) -> FloatArray:
+    """Return numbers of which one is the value."""
+    return np.where(np.arange(size) == 3, np.float32(value), np.float32(0.1))
+
+
+def all_of(size: int, value: float) -> FloatArray:
+    """Return numbers of this size and of both signs."""
+    return (np.where(np.arange(size) % 3 == 1, -1, 1) * value).astype(np.float32)
+
+
+def answer(
+    state: State, task: Task, weights: FloatArray | None, own: bytes | None = None, *, mu: float = 0.0,
+    control: FloatArray | None = None, kind: str = MessageType.TRAIN, times: int = 1,
+) -> set[int]:  # fmt: skip
+    """Ask several devices at once, or one alone; return the refusals' codes, 0 for an answer."""
+    config = ConfigRecord({"task": task.to_bytes(), "proximal-mu": mu})
+    arrays = None if weights is None else weights_record(weights)
+    content = round_content(arrays, config, own, None if control is None else weights_record(control))
+    replies = list(Fleet(state.folder).answer([Message(content, node, kind) for node in range(1, times + 1)]))
+    assert len(replies) == times
+    return {reply.error.code if reply.has_error() else 0 for reply in replies}
+
+
+def refused(state: State, task: Task, weights: FloatArray | None, own: bytes | None = None, **more: object) -> bool:
+    """Return whether a message is refused as a malformed question, and no device enters it in its ledger."""
+    before = [state.ledger().answers(device) for device in range(PEOPLE)]
+    codes = {code for times in (1, PEOPLE) for code in answer(state, task, weights, own, times=times, **more)}  # type: ignore[arg-type]
+    assert [state.ledger().answers(device) for device in range(PEOPLE)] == before
+    return codes == {Refusal.UNKNOWN_QUERY.value}
+
+
+@pytest.mark.parametrize("value", BEYOND)
+def test_weights_are_refused_before_they_are_used(
+    value: float, make: Callable[[Task], State], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = task_of()
+    state = make(task)
+    good, bad = some(task.shape.size, LARGEST), some(task.shape.size, value)
+    assert answer(state, task, good) == {0}  # power: the same message with the largest number
+    monkeypatch.setattr(participation, "Stack", lambda *_: pytest.fail("a device used the weights"))
+    for kind in (MessageType.TRAIN, MessageType.EVALUATE):
+        assert refused(state, task, bad, kind=kind)
+    own = some(variate_size(task), 0.0).tobytes()
+    assert refused(state, task, good, own, control=bad)
+    assert refused(state, task, good, some(variate_size(task), value).tobytes(), control=good)
+
+
+@pytest.mark.parametrize("value", BEYOND)
+def test_so_are_the_neighbours_values(value: float, make: Callable[[Task], State]) -> None:
+    task = task_of("ego")
+    state = make(task)
+    weights, rows = some(task.shape.size, 1.0), 4 * 2 * task.hidden
+    assert answer(state, task, weights, some(rows, LARGEST).tobytes()) == {0}
+    for kind in (MessageType.TRAIN, EXCHANGE_TYPE):
+        assert refused(state, task, weights, some(rows, value).tobytes(), kind=kind)
+
+
+@pytest.mark.parametrize("value", BEYOND)
+def test_so_are_the_neighbours_sums(value: float, make: Callable[[Task], State]) -> None:
+    task = task_of("sums")
+    state = make(task)
+    for values, weights in ((some(5, value), some(1, 1.0)), (some(5, 1.0), np.float32([value]))):
+        bad = Sums(np.array([0, 5]), np.arange(5), values, weights).to_bytes()
+        assert refused(state, task, None, bad, kind=RECEIVE_TYPE)
+    good = Sums(np.array([0, 5]), np.arange(5), some(5, LARGEST), some(1, 1.0)).to_bytes()
+    assert answer(state, task, None, good, kind=RECEIVE_TYPE) == {0}
+
+
+@pytest.mark.parametrize("value", [*BEYOND, -1.0])
+def test_so_are_the_numbers_of_a_task(value: float, make: Callable[[Task], State]) -> None:
+    with pytest.raises(InvalidQuery):
+        task_of(lr=value)
+    with pytest.raises(ValueError, match="the clipping norm"):
+        GaussianUpdate(value, 1 << 32, 1e-3)
+    for name in ("lr", "weight_decay", "dropout"):
+        with pytest.raises(InvalidQuery):
+            replace(SiloTask("first", True, 20, 3, 3, 0.3, 2, 0.0, 0.0, 1), **{name: value})  # type: ignore[arg-type]
+    task = task_of()
+    state = make(task)
+    weights = some(task.shape.size, 1.0)
+    assert answer(state, task, weights, mu=LARGEST) == {0}
+    assert refused(state, task, weights, mu=value)
+
+
+@pytest.mark.parametrize("clip", [5e-324, 1e-300, 1e-12])
+def test_a_clipping_norm_whose_steps_overflow_is_refused(clip: float, make: Callable[[Task], State]) -> None:
+    task = task_of(noise=GaussianUpdate(1.0, 1 << 40, 1e-3))
+    state = make(task)
+    assert task.noise is not None
+    told = {"v": 1, **vars(task), "noise": {**vars(task.noise), "clip": clip}}
+    content = round_content(weights_record(some(task.shape.size, 1.0)), ConfigRecord({"task": canonical(told)}))
+    (reply,) = Fleet(state.folder).answer([Message(content, 1, MessageType.TRAIN)])
+    assert reply.error.code == Refusal.UNKNOWN_QUERY.value
+    assert not state.ledger().answers(0)
+
+
+@pytest.mark.parametrize("sees", ["own", "ego"])
+def test_whatever_a_device_accepts_gives_no_warning(sees: str, make: Callable[[Task], State]) -> None:
+    """Also where steps diverge: whether they do depends on the data, so the device says nothing then."""
+    state = make(task_of(sees))
+    reached = 0.0
+    for lr, mu, size, steps, control in itertools.product(
+        (1e-30, 0.3, LARGEST), (0.0, 1.0, LARGEST), (1.0, LARGEST), (1, 50), (None, 1.0, LARGEST)
+    ):
+        task = task_of(sees, lr=lr, steps=steps)
+        weights, told, own = all_of(task.shape.size, size), None, None
+        if control is not None:
+            told, own = all_of(task.shape.size, control), all_of(variate_size(task), control).tobytes()
+        if sees == "ego":
+            told, own = None, all_of(4 * 2 * task.hidden, size).tobytes()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert answer(state, task, weights, own, mu=mu, control=told) == {0}
+            if told is None:
+                assert answer(state, task, weights, own, kind=MessageType.EVALUATE) == {0}
+        reached = max(reached, lr * mu)
+    assert reached == LARGEST**2  # power: these steps diverge
