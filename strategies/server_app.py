@@ -25,6 +25,7 @@ from strategies.engines.flower_job import Job, save_collected, save_failure
 from strategies.flower_app.roster import introduce, ready_nodes, strategy_of_nodes
 from strategies.flower_app.training_job import is_training, run_training
 from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
+from strategies.rounds.replies import TooManyFailed
 
 app = ServerApp()
 
@@ -58,7 +59,7 @@ def run_job(grid: Grid, folder: Path) -> None:
             return
         job = Job.load(folder)
         save_collected(folder, collect_on_grid(grid, job))
-    except (ValueError, TimeoutError) as error:
+    except (ValueError, TimeoutError, TooManyFailed) as error:
         save_failure(folder, str(error))
         raise
 

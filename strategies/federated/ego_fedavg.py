@@ -117,10 +117,7 @@ class EgoFedAvg(FedAvg):
             sender = read_sender(reply)
             if sender is None or sender[1] is None:
                 continue
-            try:
-                neighbours, values = read_representation(sender[1], self.hidden, np.dtype(dtype))
-            except ValueError:
-                continue
+            neighbours, values = read_representation(sender[1], self.hidden, np.dtype(dtype))
             node = reply.metadata.src_node_id
             self.sent[node] = values
             if neighbours is not None:

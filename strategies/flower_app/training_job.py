@@ -23,6 +23,7 @@ from devices.training_task import Task
 from strategies.federated.fedavg import EVERYBODY
 from strategies.flower_app.roster import ready_nodes
 from strategies.rounds.flower_rounds import run_rounds
+from strategies.rounds.replies import Replies
 from strategies.rounds.training_grid import TrainingGrid
 
 
@@ -68,7 +69,8 @@ def run_training(grid: Grid, folder: Path) -> None:
     """Run a training job and write its result; TimeoutError if too few nodes connect."""
     job = TrainingJob.load(folder)
     nodes = ready_nodes(grid, job.nodes, timeout=job.timeout)
-    training = TrainingGrid(grid, train=lambda number: nodes)
+    replies = Replies(job.task, name=lambda node: f"node {node}")
+    training = TrainingGrid(grid, train=lambda number: nodes, replies=replies)
     ends: list[float] = []
     weights = run_rounds(
         FedAvg(**EVERYBODY), training, job.weights, job.task.to_bytes(), rounds=job.rounds,

@@ -3,11 +3,13 @@
 Flower's FedAvg samples from the nodes that its Grid names. This grid names only the devices
 of the next round. So the sample is seeded and known to the accountant, and Flower's
 strategies need no change. The grid counts encoded payload bytes by phase. It counts each
-device once, as answered, refused, silent or failed. It passes on valid replies only.
+device once, as answered, refused, silent or failed. It passes on valid replies only
+(:mod:`strategies.rounds.replies`).
 """
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,10 +22,14 @@ from flwr.supercore.run import Run
 
 from devices.array_types import FloatArray
 from devices.device import Refusal
-from devices.federated.wire import RECEIVE_TYPE, WEIGHTS, read_sender
+from devices.federated.wire import RECEIVE_TYPE, WEIGHTS
 from devices.wire import read_reply
+from strategies.progress import warn
 from strategies.rounds.collect_once import Collected
+from strategies.rounds.replies import Replies
 
+_WARNED = 10  # parties that failed, of which the standard error has a line; the log has all
+log = logging.getLogger("ldpsim")
 Sampler = Callable[[int], Sequence[int]]
 Defend = Callable[[FloatArray, Sequence[Message]], list[Message]]
 
@@ -58,7 +64,7 @@ class RoundTally:
         asked: Nodes that were sent a message.
         answered: Number of answers by node.
         refused: Code of the last refusal by node.
-        failed: Nodes that sent something else than an answer or a refusal.
+        failed: What was wrong, at first, with the reply of a node that sent something else than an answer or a refusal.
         phases: Costs by name of the phase.
         rounds_answered: Number of training rounds with at least one answer.
         heard: Number of answers that arrived and that have a row in a ledger.
@@ -67,7 +73,7 @@ class RoundTally:
     asked: set[int] = field(default_factory=set)
     answered: Counter[int] = field(default_factory=Counter)
     refused: dict[int, str] = field(default_factory=dict)
-    failed: set[int] = field(default_factory=set)
+    failed: dict[int, str] = field(default_factory=dict)
     phases: dict[str, Phase] = field(default_factory=dict)
     rounds_answered: int = 0
     heard: int = 0
@@ -76,7 +82,7 @@ class RoundTally:
         """Return JSON-ready values."""
         return {
             "asked": sorted(self.asked), "answered": sorted(self.answered.items()),
-            "refused": sorted(self.refused.items()), "failed": sorted(self.failed),
+            "refused": sorted(self.refused.items()), "failed": sorted(self.failed.items()),
             "phases": {name: phase.to_dict() for name, phase in self.phases.items()},
             "rounds_answered": self.rounds_answered, "heard": self.heard,
         }  # fmt: skip
@@ -86,14 +92,14 @@ class RoundTally:
         """Read :meth:`to_dict` back."""
         phases = {name: Phase(**phase) for name, phase in values["phases"].items()}
         return cls(
-            set(values["asked"]), Counter(dict(values["answered"])), dict(values["refused"]), set(values["failed"]),
+            set(values["asked"]), Counter(dict(values["answered"])), dict(values["refused"]), dict(values["failed"]),
             phases, values["rounds_answered"], values["heard"],
         )  # fmt: skip
 
     def collected(self, seconds: float) -> Collected:
         """Return the counts as a result lists them. A device that answered at least once has reported."""
         refused = Counter(code for node, code in self.refused.items() if node not in self.answered)
-        failed = len(self.failed - set(self.answered) - set(self.refused))
+        failed = len(set(self.failed) - set(self.answered) - set(self.refused))
         found = Collected(asked=len(self.asked), reported=len(self.answered), refused=refused, failed=failed,
                           seconds=seconds)  # fmt: skip
         found.silent = found.asked - found.reported - sum(refused.values()) - failed
@@ -114,15 +120,17 @@ class TrainingGrid(Grid):
         seed: Seed of these dropouts.
         silent: Nodes that never answer.
         defences: Steps that the replies of a training round go through, with the weights that were sent out.
+        replies: Judges every reply.
     """
 
     def __init__(
         self, inner: Grid, *, train: Sampler, evaluate: Sampler = lambda r: (), dropping: float = 0.0, seed: int = 0,
-        silent: frozenset[int] = frozenset(), defences: Sequence[Defend] = (),
+        silent: frozenset[int] = frozenset(), defences: Sequence[Defend] = (), replies: Replies | None = None,
     ) -> None:  # fmt: skip
         self.inner, self.tally = inner, RoundTally()
         self._samplers = {MessageType.TRAIN: train, MessageType.EVALUATE: evaluate}
         self._dropping, self._seed, self._silent, self._defences = dropping, seed, silent, defences
+        self._replies = replies or Replies()
         self._round, self._next = 1, MessageType.TRAIN
         self.accuracy: float | None = None
 
@@ -158,7 +166,13 @@ class TrainingGrid(Grid):
         return replies
 
     def exchange(self, messages: Sequence[Message], phase: str, number: int = 0) -> list[Message]:
-        """Deliver messages of any kind, count them under ``phase``, and return the valid replies by node."""
+        """Deliver messages of any kind, count them under ``phase``, and return the valid replies by node.
+
+        The bytes of other replies are not counted.
+
+        Raises:
+            TooManyFailed: where more of them failed than may.
+        """
         if not messages:
             return []
         tally, cost = self.tally, self.tally.phases.setdefault(phase, Phase())
@@ -170,25 +184,34 @@ class TrainingGrid(Grid):
         cost.messages += len(messages)
         heard = [message for message in messages if not self.drops(message.metadata.dst_node_id, number)]
         heard.sort(key=lambda message: message.metadata.dst_node_id)
-        valid = []
+        waiting = {message.metadata.dst_node_id: message for message in heard}
+        valid, failed = [], dict[int, str]()
         for reply in self.inner.send_and_receive(heard):
             cost.messages += 1
             node = reply.metadata.src_node_id
-            if reply.has_error():
-                code = read_reply(reply)
-                if isinstance(code, Refusal):
-                    tally.refused[node] = code.name
-                else:
-                    tally.failed.add(node)
-                continue
-            cost.uplink_bytes += _size(reply.content, {})
-            if not ("metrics" in reply.content or read_sender(reply)):
-                tally.failed.add(node)
-                continue
-            tally.answered[node] += 1
-            tally.heard += reply.metadata.message_type != RECEIVE_TYPE
-            valid.append(reply)
+            asked = waiting.pop(node, None)
+            if asked is None:
+                continue  # nobody asked, or a second reply
+            code = read_reply(reply) if reply.has_error() else None
+            if isinstance(code, Refusal):
+                tally.refused[node] = code.name
+            elif problem := "it sent an error" if reply.has_error() else self._replies.problem(asked, reply):
+                failed[node] = problem
+            else:
+                cost.uplink_bytes += _size(reply.content, {})
+                tally.answered[node] += 1
+                tally.heard += reply.metadata.message_type != RECEIVE_TYPE
+                valid.append(reply)
+        self._note(failed, messages, f"round {number}, {phase}" if number else phase)
         return sorted(valid, key=lambda reply: reply.metadata.src_node_id)
+
+    def _note(self, failed: Mapping[int, str], messages: Sequence[Message], when: str) -> None:
+        """Count the nodes that failed and name the new ones; TooManyFailed where there are too many."""
+        for node in sorted(failed.keys() - self.tally.failed.keys()):
+            self.tally.failed[node] = f"{when}: {failed[node]}"
+            line = f"{self._replies.name(node)} failed in {when}: {failed[node]}"
+            (warn if len(self.tally.failed) <= _WARNED else log.info)(line)
+        self._replies.check_failed(failed, messages, when)
 
     def set_run(self, run: Run) -> None:
         """Set the run."""

@@ -23,6 +23,7 @@ from curator.nulls.known import NullEvidence, known_from_graph
 from curator.observer import watched
 from curator.privacy.guarantee import Guarantee
 from curator.privacy.level import Level
+from devices.atomic_files import write_atomically
 from devices.facts import Split
 from devices.mechanisms.exact_loss import Loss
 from devices.policy.policy import Mode, Policy, policy_for_training
@@ -32,9 +33,11 @@ from strategies.people.owned_graph import own
 from strategies.results.lifetime import TrainingAnswers, read_ledgers
 from strategies.results.outcome import Outcome
 from strategies.rounds.checkpoint import CheckpointFile
+from strategies.rounds.replies import TooManyFailed
+from strategies.rounds.training_grid import RoundTally
 from strategies.runs.federated_network import TwoLayers, predict
 from strategies.runs.federated_training import Trained, Training
-from strategies.runs.run import Refused, RepeatContext, Run
+from strategies.runs.run import Refused, RepeatContext, Run, RunFailed
 from strategies.seeded import seeded
 from strategies.setup.checks import check_federated_run
 from strategies.setup.run_setup import RunSetup
@@ -81,6 +84,28 @@ class InRounds(Run):
         """Return the reference's own settings twice: a device's learning rate is that of another optimiser."""
         return setup.settings.reference, setup.settings.reference
 
+    def work(self, scene: RepeatContext) -> Outcome:
+        """Train, unless the training stopped for good before.
+
+        Raises:
+            RunFailed: where too many parties of a round failed, now or in an earlier run: then nobody is asked.
+            Refused, ValueError, OSError: as :meth:`train`.
+        """
+        # The id of a collection is a valid file name: the task checks its characters.
+        stopped = scene.home / f"stopped-{scene.collection}"
+        if stopped.is_file():
+            raise RunFailed(stopped.read_text())
+        try:
+            return self.train(scene)
+        except TooManyFailed as error:
+            line = f"{scene.setup.method.name}: {error}; a run with another --state, or another --out, enrols others"
+            write_atomically(stopped, line)
+            raise RunFailed(line) from None
+
+    def train(self, scene: RepeatContext) -> Outcome:
+        """Ask the parties, train, and return the outcome; raises as :meth:`strategies.runs.run.Run.work`."""
+        raise NotImplementedError
+
 
 class FederatedRun(InRounds):
     """Rounds in which the devices of the people train."""
@@ -91,7 +116,7 @@ class FederatedRun(InRounds):
         task = task_of(setup, "policy")
         return policy_for_training(task, setup.population.facts, answers=answers, caps=setup.options.caps)
 
-    def work(self, scene: RepeatContext) -> Outcome:
+    def train(self, scene: RepeatContext) -> Outcome:
         """Run the rounds.
 
         Raises:
@@ -131,6 +156,7 @@ class FederatedRun(InRounds):
             "answers_lost": max(answers.total - tally.heard, 0),
             "trained_on": len(scene.split.train),
             **training.notes,
+            **failed_parties(tally),
         }
         return Outcome(
             guarantee=self.guarantee_of(setup, [released]),
@@ -164,6 +190,11 @@ def checkpoint_of(scene: RepeatContext, *more: str) -> CheckpointFile:
     """Return the checkpoint of a repeat; its key is the set-up, the collection and ``more``."""
     folder = scene.folder if scene.setup.options.out is not None else None
     return CheckpointFile(folder, scene.number, (scene.setup.digest, scene.collection, *more))
+
+
+def failed_parties(tally: RoundTally) -> dict[str, dict[str, str]]:
+    """Return what was wrong with the reply of each device or silo that failed, by its number; nothing without any."""
+    return {"failed": {str(node - 1): tally.failed[node] for node in sorted(tally.failed)}} if tally.failed else {}
 
 
 def phase_seconds(collect: float, train: float) -> dict[str, float]:

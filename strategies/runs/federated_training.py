@@ -22,6 +22,7 @@ from strategies.federated.making import TrainingPlan, strategy_for
 from strategies.results.lifetime import TrainingAnswers
 from strategies.rounds.checkpoint import CheckpointFile, Standing, run_kept_rounds
 from strategies.rounds.feature_sums import exchange_sums
+from strategies.rounds.replies import Replies
 from strategies.rounds.training_grid import TrainingGrid, draw_nodes
 from strategies.runs.run import Refused, RepeatContext, RunFailed
 from strategies.setup.round_defences import round_defences
@@ -74,7 +75,8 @@ class Training:
         silent = frozenset(device + 1 for device in scene.silent)
         self.defences = round_defences(setup, task.noise)
         self.grid = TrainingGrid(inner, train=self.sample, evaluate=self._judges, dropping=method.dropping,
-                                 seed=scene.seeds.split, silent=silent, defences=self.defences.steps)  # fmt: skip
+                                 seed=scene.seeds.split, silent=silent, defences=self.defences.steps,
+                                 replies=Replies(task, len(self.nodes)))  # fmt: skip
 
     def _start(self, found: Standing | None) -> Standing:
         """Return the state of the checkpoint, or a new one."""

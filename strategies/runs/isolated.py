@@ -27,7 +27,7 @@ class IsolatedRun(InRounds):
         """Nobody is asked."""
         return None
 
-    def work(self, scene: RepeatContext) -> Outcome:
+    def train(self, scene: RepeatContext) -> Outcome:
         """Train every device's network and score it."""
         setup, split, population = scene.setup, scene.split, scene.setup.population
         task = task_of(setup, "isolate")

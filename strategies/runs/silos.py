@@ -19,7 +19,7 @@ from curator.methods.federated.silos import Silos
 from curator.observer import watched
 from curator.reports.decoding import AnswersByDevice
 from devices.facts import IntArray, Split
-from devices.federated.silo import Bound, Silo, SiloTask
+from devices.federated.silo import Bound, Silo, SiloTask, has_sums
 from devices.network import FloatArray
 from devices.policy.policy import Mode
 from devices.raw_record import hand_over, read_record
@@ -31,9 +31,10 @@ from strategies.people.silos import divide_into_silos
 from strategies.results.outcome import Outcome
 from strategies.rounds.checkpoint import Standing, run_kept_rounds
 from strategies.rounds.feature_sums import exchange_silo_sums
+from strategies.rounds.replies import Replies
 from strategies.rounds.training_grid import Phase, TrainingGrid, draw_nodes
 from strategies.runs.asking import ask_devices
-from strategies.runs.federated import InRounds, checkpoint_of, label_counts, phase_seconds
+from strategies.runs.federated import InRounds, checkpoint_of, failed_parties, label_counts, phase_seconds
 from strategies.runs.federated_network import TwoLayers
 from strategies.runs.run import RepeatContext, RunFailed
 from strategies.seeded import seeded
@@ -50,7 +51,7 @@ class SiloRun(InRounds):
         """Return the request for the raw record, to everybody."""
         return (Question(hand_over(collection)),)
 
-    def work(self, scene: RepeatContext) -> Outcome:
+    def train(self, scene: RepeatContext) -> Outcome:
         """Collect the records, store them in silos and run the rounds."""
         setup, split, tell, seeds = scene.setup, scene.split, scene.tell, scene.seeds
         population, method, training = setup.population, cast(Silos, setup.method), setup.settings.training
@@ -82,7 +83,7 @@ class SiloRun(InRounds):
             defences = round_defences(setup)
             inner = engines.wrapped(SiloGrid(rooms, method.silos), rooms, scene.around)
             grid = TrainingGrid(inner, train=sample, dropping=method.dropping, seed=seeds.split,
-                                defences=defences.steps)  # fmt: skip
+                                defences=defences.steps, replies=Replies(task, len(population)))  # fmt: skip
             exchanged = 0.0
             if found is None and method.sums:
                 tell("exchange", None)
@@ -110,6 +111,7 @@ class SiloRun(InRounds):
             **_shape(method, silos, member_of, population.edges),
             "bytes_between_silos_and_server": sum(p.downlink_bytes + p.uplink_bytes for p in between.values()),
             "per_silo": {name: _per_silo(phase, method.silos) for name, phase in between.items()},
+            **failed_parties(grid.tally),
         }
         return Outcome(
             guarantee=self.guarantee_of(setup, [None]),
@@ -163,10 +165,14 @@ def _size(values: np.ndarray, scaling: str) -> float:
 
 
 def _predict(silos: Sequence[Silo], rooms: Path, task: SiloTask, weights: FloatArray, people: int) -> np.ndarray:
-    """Every member's class by its own silo with the final weights; -1 for people who handed nothing over."""
+    """Every member's class by its own silo with the final weights.
+
+    -1 for people who handed nothing over, and for those of a silo that has no sums because it failed in the exchange.
+    """
     predictions = np.full(people, -1, np.int64)
     for number, silo in enumerate(silos):
-        if len(silo.members):
-            bound = Bound.of(silo, rooms / f"silo-{number}", task.d, sums=task.sums)
+        room = rooms / f"silo-{number}"
+        if len(silo.members) and (not task.sums or has_sums(room)):
+            bound = Bound.of(silo, room, task.d, sums=task.sums)
             predictions[silo.members] = bound.scores(weights, task.shape).argmax(axis=1)
     return predictions

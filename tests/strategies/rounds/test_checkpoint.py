@@ -35,7 +35,7 @@ def standing() -> Standing:
     tally.asked |= {1, 2, 3}
     tally.answered.update([1, 1, 2])
     tally.refused[3] = "POLICY_REFUSED"
-    tally.failed.add(2)
+    tally.failed[2] = "round 1, training: it sent an error"
     tally.phases["training"] = Phase(2, 12, 100, 200)
     weights = np.arange(4, dtype=np.float32)
     server = {"m_t.weights": np.ones(4), "clipping_norm": np.array(0.25)}

@@ -15,6 +15,7 @@ from devices.federated.wire import EXCHANGE_TYPE, exchange_reply, read_own
 from devices.training_task import Task
 from strategies.engines.grids import DirectGrid
 from strategies.rounds.feature_sums import exchange_sums
+from strategies.rounds.replies import Replies
 from strategies.rounds.training_grid import TrainingGrid
 
 PEOPLE = 40
@@ -48,7 +49,8 @@ def sums(
     records = [(changed or {}).get(person, population.record(person)) for person in range(PEOPLE)]
     inner = Told(records, claims or {})
     nodes = list(range(1, PEOPLE + 1))
-    exchange_sums(TrainingGrid(inner, train=lambda r: []), TASK, nodes, np.array(nodes))
+    grid = TrainingGrid(inner, train=lambda r: [], replies=Replies(TASK, PEOPLE))
+    exchange_sums(grid, TASK, nodes, np.array(nodes))
     return inner.got
 
 

@@ -151,7 +151,11 @@ def test_every_reply_of_a_round_is_counted_for_what_it_is() -> None:
     assert weights.tolist() == [1.0, 1.0]
     tally = grid.tally
     assert (tally.asked, tally.answered, tally.heard) == ({1, 2, 3, 4}, {4: 2}, 2)
-    assert (tally.refused, tally.failed, tally.rounds_answered) == ({1: "REPORT_COLLECTED"}, {2, 3}, 2)
+    assert (tally.refused, tally.rounds_answered) == ({1: "REPORT_COLLECTED"}, 2)
+    assert tally.failed == {
+        2: "round 1, training: it sent an error",
+        3: "round 1, training: the reply is no answer to the question",
+    }
     phase = tally.phases["training"]
     assert (phase.rounds, phase.messages) == (2, 16)  # four there and four back
     assert phase.downlink_bytes > 0 < phase.uplink_bytes
@@ -235,7 +239,8 @@ def test_dropouts_follow_from_the_seed_the_round_and_the_node() -> None:
 
 def tally() -> RoundTally:
     return RoundTally(
-        {1, 2, 3, 4, 5, 6, 7}, Counter({1: 2, 2: 1}), {2: "A", 3: "B", 4: "B", 5: "A"}, {1, 3, 6},
+        {1, 2, 3, 4, 5, 6, 7}, Counter({1: 2, 2: 1}), {2: "A", 3: "B", 4: "B", 5: "A"},
+        {1: "no", 3: "number", 6: "at all"},
         {"sums": Phase(1, 2, 30, 40), "training": Phase(5, 6, 70, 80)}, 4, 9,
     )  # fmt: skip
 
@@ -244,7 +249,7 @@ def test_a_tally_as_json_and_as_counts_of_devices() -> None:
     plain = {
         "asked": [1, 2, 3, 4, 5, 6, 7], "answered": [(1, 2), (2, 1)],
         "refused": [(2, "A"), (3, "B"), (4, "B"), (5, "A")],
-        "failed": [1, 3, 6], "rounds_answered": 4, "heard": 9,
+        "failed": [(1, "no"), (3, "number"), (6, "at all")], "rounds_answered": 4, "heard": 9,
         "phases": {"sums": {"rounds": 1, "messages": 2, "downlink_bytes": 30, "uplink_bytes": 40},
                    "training": {"rounds": 5, "messages": 6, "downlink_bytes": 70, "uplink_bytes": 80}},
     }  # fmt: skip

@@ -1,0 +1,153 @@
+"""Replies of a training, compared with the questions that they answer before anything reads them.
+
+A party may send anything. One update of another shape, or with a number that is not finite, would end or spoil the
+training of everybody. So such a reply is no answer: its party counts as failed, and the round goes on with the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from flwr.app import Message, MessageType, MetricRecord
+
+from devices.federated.control_variate import read_variate
+from devices.federated.exchange import read_contribution, read_representation
+from devices.federated.silo import SiloTask, read_rows
+from devices.federated.wire import EXCHANGE_TYPE, WEIGHTS, read_sender, read_weights
+from devices.network import are_usable
+from devices.training_task import Task
+
+MOST_FAILED = 0.5  # share of the parties of a round that may fail; one party may always
+NAMED = 3  # parties in the line about a training that stops
+_RECORDS = {MessageType.TRAIN: {"arrays", "metrics"}, MessageType.EVALUATE: {"metrics"}}  # beside values for others
+
+
+class TooManyFailed(RuntimeError):
+    """End of a training in which more parties of a round failed than may; one line."""
+
+
+class Replies:
+    """Judge of the replies of a training.
+
+    Args:
+        task: The task of the devices or silos; None: the values for others, and the numbers of people, are not judged.
+        people: Number of people.
+        name: Returns the name of a node's party; None: the node is a device's or silo's number plus 1.
+    """
+
+    def __init__(
+        self, task: Task | SiloTask | None = None, people: int = 0, name: Callable[[int], str] | None = None
+    ) -> None:
+        self._task, self._people, self._name = task, people, name
+
+    def name(self, node: int) -> str:
+        """Return the name of a node's party."""
+        if self._name is not None:
+            return self._name(node)
+        return f"{'silo' if isinstance(self._task, SiloTask) else 'device'} {node - 1}"
+
+    def problem(self, asked: Message, reply: Message) -> str:
+        """Return what is wrong with a reply that is no error, in a few words; empty if nothing is."""
+        try:
+            self._check(asked, reply)
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    def check_failed(self, failed: Mapping[int, str], messages: Sequence[Message], when: str) -> None:
+        """Stop a training in which too many parties of a round failed.
+
+        Args:
+            failed: What was wrong with the reply of each of them, by node.
+            messages: What all parties were asked; those that train, and those that do not, are counted apart.
+            when: The round, in words.
+
+        Raises:
+            TooManyFailed: for more than :data:`MOST_FAILED` of them, and more than one.
+        """
+        kinds: dict[str, list[int]] = {}
+        for message in messages if failed else ():
+            kinds.setdefault(message.metadata.message_type, []).append(message.metadata.dst_node_id)
+        for nodes in kinds.values():
+            wrong = sorted(failed.keys() & nodes)
+            if len(wrong) <= max(1, MOST_FAILED * len(nodes)):
+                continue
+            named = [f"{self.name(node)}: {failed[node]}" for node in wrong[:NAMED]]
+            others = [f"and {len(wrong) - NAMED:,} more"] if len(wrong) > NAMED else []
+            raise TooManyFailed(
+                f"{len(wrong):,} of {len(nodes):,} failed in {when} ({'; '.join(named + others)}), so the training "
+                "stopped for good and asks nobody again"
+            )
+
+    def _check(self, asked: Message, reply: Message) -> None:
+        kind = asked.metadata.message_type
+        content, records = dict(reply.content), _RECORDS.get(kind, set())
+        if content.keys() - {"who"} != records or not (records or read_sender(reply)):
+            raise ValueError("the reply is no answer to the question")
+        if "metrics" in records:
+            self._check_numbers(content["metrics"], accuracy=kind == MessageType.EVALUATE)
+        if "arrays" in records:
+            sent: Any = asked.content["arrays"]
+            if read_weights(content["arrays"], sent[WEIGHTS].shape[0]).dtype != sent[WEIGHTS].dtype:
+                raise ValueError("the weights have another shape or type")
+        read = self._reader(asked)
+        if read is not None:
+            sender = read_sender(reply)
+            if sender is None or sender[1] is None:
+                raise ValueError("the values for others are missing")
+            read(sender[1])
+
+    def _check_numbers(self, metrics: object, *, accuracy: bool) -> None:
+        wanted = {"num-examples", "accuracy"} if accuracy else {"num-examples"}
+        figures = dict(metrics) if isinstance(metrics, MetricRecord) else {}
+        if figures.keys() != wanted:
+            raise ValueError("its figures are others than those that were asked")
+        people, right = figures["num-examples"], figures.get("accuracy", 0.0)
+        most = 1 if isinstance(self._task, Task) else self._people
+        if type(people) is not int or people < 1 or (self._task is not None and people > most):
+            raise ValueError("the number of people is impossible")
+        if type(right) is not float or not 0 <= right <= 1:
+            raise ValueError("the accuracy is impossible")
+
+    def _reader(self, asked: Message) -> Callable[[bytes], None] | None:
+        """Return the check of the values for others that the answer to a question has; None where it has none."""
+        task, kind = self._task, asked.metadata.message_type
+        exchanged = kind == EXCHANGE_TYPE
+        if isinstance(task, SiloTask):
+            return (lambda data: self._check_rows(task, data)) if exchanged else None
+        if task is None or not (exchanged or kind == MessageType.TRAIN):
+            return None
+        if exchanged and task.sees == "sums":
+            return lambda data: self._check_contribution(task, data)
+        if task.sees != "ego" and "control" not in asked.content:
+            return None
+        dtype = np.dtype(asked.content.array_records["arrays"][WEIGHTS].dtype)
+        if task.sees == "ego":
+            return lambda data: _check_usable(read_representation(data, task.hidden, dtype)[1])
+        return lambda data: _check_usable(read_variate(data, task, dtype))
+
+    def _check_contribution(self, task: Task, data: bytes) -> None:
+        neighbours, columns, values = read_contribution(data)
+        _check_below((neighbours, self._people), (columns, task.d))
+        _check_usable(values)
+
+    def _check_rows(self, task: SiloTask, data: bytes) -> None:
+        ids, rows, known = read_rows(data, task.d)
+        rows.check_format()
+        # The first half are the global ids of the members, the second half their degrees.
+        members, degrees = np.split(known, 2)
+        _check_below((ids, self._people), (members, self._people), (degrees, self._people))
+        _check_usable(rows.data)
+
+
+def _check_below(*numbers: tuple[np.ndarray, int]) -> None:
+    for some, bound in numbers:
+        if not np.all((some >= 0) & (some < bound)):
+            raise ValueError("the values for others name people or features that are not there")
+
+
+def _check_usable(values: np.ndarray) -> None:
+    if not are_usable(values):
+        raise ValueError("the values for others are too large, or no finite numbers")

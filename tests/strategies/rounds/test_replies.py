@@ -1,0 +1,231 @@
+"""Replies of a training: what an honest party sends is an answer, and every change of its form is named."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
+
+from devices.client_app import release_states
+from devices.datasets.generated_v1 import generate
+from devices.enrolment.state import enrol
+from devices.federated.silo import SiloTask, pack_silo_rows
+from devices.federated.wire import (
+    EXCHANGE_TYPE,
+    RECEIVE_TYPE,
+    WEIGHTS,
+    evaluation_reply,
+    exchange_reply,
+    round_content,
+    update_reply,
+    weights_record,
+)
+from devices.network import LARGEST
+from devices.policy.policy import policy_for_training
+from devices.training_task import Task
+from strategies.engines.grids import LocalGrid
+from strategies.rounds.replies import Replies, TooManyFailed
+
+PEOPLE = 12
+OWN = Task("first", "own", 20, 3, 3, 0.3, 2)
+SILOS = SiloTask("first", True, 20, 3, 3, 0.3, 2, 0.0, 0.0, 1)
+START = OWN.shape.initial(3)
+Change = Callable[[RecordDict], Any]
+
+
+def question(kind: str = MessageType.TRAIN, *, arrays: bool = True, control: bool = False) -> Message:
+    content = round_content(
+        weights_record(START) if arrays else None,
+        ConfigRecord({"task": OWN.to_bytes()}),
+        None,
+        weights_record(START) if control else None,
+    )
+    return Message(content, 1, kind)
+
+
+def weights(change: Callable[[np.ndarray], np.ndarray]) -> Change:
+    return lambda content: content.update({"arrays": weights_record(change(START))})
+
+
+def array(data: bytes, dtype: str = "float32") -> Change:
+    return lambda content: content.update({"arrays": ArrayRecord({WEIGHTS: Array(dtype, (len(START),), "numpy.ndarray",
+                                                                                 data)})})  # fmt: skip
+
+
+def one(value: float) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda weights: np.where(np.arange(len(weights)) == 7, np.float32(value), weights)
+
+
+def figures(**values: Any) -> Change:
+    metrics = {name.replace("_", "-"): value for name, value in values.items()}
+    return lambda content: content.update({"metrics": MetricRecord(metrics)})
+
+
+LIES: list[tuple[Change, str]] = [
+    (weights(lambda new: new[:-1].copy()), "the weights have another shape or type"),
+    (weights(lambda new: np.append(new, new[:1])), "the weights have another shape or type"),
+    (weights(lambda new: new.astype(np.float64)), "the weights have another shape or type"),
+    (array(b"", "int8"), "the weights have another shape or type"),
+    (array(b"", "no type"), "the weights have another shape or type"),
+    *((weights(one(value)), "the weights are too large, or no finite numbers")
+      for value in (np.nan, np.inf, -np.inf, 3e38, -1.01 * LARGEST)),
+    (array(b""), "the bytes of the weights cannot be read"),
+    (array(b"\x93NUMPY and so on"), "the bytes of the weights cannot be read"),
+    (array(weights_record(START)[WEIGHTS].data + b"x"), "the bytes of the weights cannot be read"),
+    (lambda content: content.update({"arrays": ArrayRecord()}), "there are no weights, or other arrays beside them"),
+    (lambda content: content.update({"arrays": MetricRecord()}), "there are no weights, or other arrays beside them"),
+    (figures(num_examples=[1]), "the number of people is impossible"),
+    (figures(num_examples=0), "the number of people is impossible"),
+    (figures(num_examples=-3), "the number of people is impossible"),
+    (figures(num_examples=2), "the number of people is impossible"),
+    (figures(num_examples=1.0), "the number of people is impossible"),
+    (figures(examples=1), "its figures are others than those that were asked"),
+    (figures(num_examples=1, loss=0.1), "its figures are others than those that were asked"),
+    (lambda content: content.update({"metrics": ConfigRecord()}), "its figures are others than those that were asked"),
+    (lambda content: content.pop("metrics"), "the reply is no answer to the question"),
+    (lambda content: content.pop("arrays"), "the reply is no answer to the question"),
+    (lambda content: content.update({"more": ConfigRecord({"x": []})}), "the reply is no answer to the question"),
+]  # fmt: skip
+
+
+def test_an_honest_update_is_an_answer() -> None:
+    asked = question()
+    assert Replies(OWN, PEOPLE).problem(asked, update_reply(START + 1, asked, device=0)) == ""
+    assert Replies(OWN, PEOPLE).problem(asked, update_reply(one(LARGEST)(START), asked, device=0)) == ""
+
+
+@pytest.mark.parametrize("place", range(len(LIES)))
+def test_every_change_of_its_form_is_named(place: int) -> None:
+    change, problem = LIES[place]
+    asked = question()
+    reply = update_reply(START + 1, asked, device=0)
+    change(reply.content)
+    assert Replies(OWN, PEOPLE).problem(asked, reply) == problem
+
+
+@pytest.mark.parametrize(("metrics", "problem"), [
+    ({"num-examples": 1, "accuracy": 0.0}, ""), ({"num-examples": 1, "accuracy": 1.0}, ""),
+    ({"num-examples": 1, "accuracy": 1.01}, "the accuracy is impossible"),
+    ({"num-examples": 1, "accuracy": -0.01}, "the accuracy is impossible"),
+    ({"num-examples": 1, "accuracy": float("nan")}, "the accuracy is impossible"),
+    ({"num-examples": 1, "accuracy": [1.0]}, "the accuracy is impossible"),
+    ({"num-examples": 2, "accuracy": 1.0}, "the number of people is impossible"),
+    ({"num-examples": 1}, "its figures are others than those that were asked"),
+])  # fmt: skip
+def test_an_accuracy_is_a_share_of_the_people_of_a_party(metrics: dict[str, Any], problem: str) -> None:
+    asked = question(MessageType.EVALUATE)
+    reply = evaluation_reply(1, asked)
+    reply.content["metrics"] = MetricRecord(metrics)
+    assert Replies(OWN, PEOPLE).problem(asked, reply) == problem
+
+
+def test_a_silo_has_at_most_as_many_people_as_there_are() -> None:
+    asked, judge = question(), Replies(SILOS, PEOPLE)
+    for members, problem in ((PEOPLE, ""), (1, ""), (0, "the number of people is impossible"),
+                             (PEOPLE + 1, "the number of people is impossible")):  # fmt: skip
+        assert judge.problem(asked, update_reply(START, asked, device=0, examples=members)) == problem
+
+
+def silo_rows(ids: list[int], columns: list[int], members: list[int], degrees: list[int], value: float = 1.0) -> bytes:
+    from scipy.sparse import csr_array
+
+    size = (len(ids), 1 + max(columns, default=0))
+    rows = csr_array((np.full(len(columns), value, np.float32), columns, np.arange(len(ids) + 1)), shape=size)
+    return pack_silo_rows(np.array(ids), rows, degrees=np.array([*members, *degrees]))
+
+
+@pytest.mark.parametrize(("data", "problem"), [
+    (silo_rows([0, 11], [3, 19], [0, 11], [2, 1]), ""),
+    (silo_rows([0, 12], [3, 19], [0], [2]), "the values for others name people or features that are not there"),
+    (silo_rows([0, 11], [3, 19], [12], [2]), "the values for others name people or features that are not there"),
+    (silo_rows([0, 11], [3, 19], [0], [12]), "the values for others name people or features that are not there"),
+    (silo_rows([0], [3], [0], [1], np.inf), "the values for others are too large, or no finite numbers"),
+    (b"", "the rows are cut off"), (silo_rows([0], [3], [0], [1])[:-1], "the rows are cut off"),
+])  # fmt: skip
+def test_a_silos_sums_name_people_that_are_there(data: bytes, problem: str) -> None:
+    asked = question(EXCHANGE_TYPE, arrays=False)
+    assert Replies(SILOS, PEOPLE).problem(asked, exchange_reply(data or b"x", asked, device=0)) == problem
+
+
+@pytest.mark.parametrize("data", [silo_rows([0], [20], [0], [1]), silo_rows([0], [3], [0], [])])
+def test_a_silos_sums_that_make_no_matrix_are_no_answer(data: bytes) -> None:
+    asked = question(EXCHANGE_TYPE, arrays=False)
+    assert Replies(SILOS, PEOPLE).problem(asked, exchange_reply(data, asked, device=0))
+
+
+def test_values_for_others_belong_to_the_answers_that_have_them() -> None:
+    ego, plain = Replies(Task("first", "ego", 20, 3, 3, 0.3, 2), PEOPLE), Replies(OWN, PEOPLE)
+    asked = question()
+    update = update_reply(START, asked, device=0)
+    assert plain.problem(asked, update) == "" and ego.problem(asked, update) == "the values for others are missing"
+    corrected = question(control=True)
+    assert plain.problem(corrected, update_reply(START, corrected, device=0)) == "the values for others are missing"
+    sums = question(RECEIVE_TYPE, arrays=False)
+    assert plain.problem(sums, exchange_reply(b"", sums, device=0)) == ""
+    assert plain.problem(sums, Message(RecordDict(), reply_to=sums)) == "the reply is no answer to the question"
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[tuple[Message, Message]]]]:
+    """Questions and real answers of devices, by what they see."""
+    people, found = generate(PEOPLE, d=20, classes=3, seed=2, mean_degree=2.0, words=6), {}
+    for sees, kinds in (("own", ["train", "evaluate"]), ("ego", ["train", EXCHANGE_TYPE, "evaluate"]),
+                        ("sums", [EXCHANGE_TYPE])):  # fmt: skip
+        task, folder = Task("first", sees, 20, 3, 3, 0.3, 2), tmp_path_factory.mktemp(sees)
+        enrol(folder, people, policy_for_training(task, people.facts, answers=9), seed=4).close()
+        config, pairs = ConfigRecord({"task": task.to_bytes()}), []
+        for kind in kinds:
+            arrays = None if sees == "sums" else weights_record(START)
+            messages = [Message(round_content(arrays, config), node, kind) for node in range(1, PEOPLE + 1)]
+            replies = {reply.metadata.src_node_id: reply for reply in
+                       LocalGrid(folder, PEOPLE).send_and_receive(messages)}  # fmt: skip
+            pairs += [(message, replies[message.metadata.dst_node_id]) for message in messages]
+        found[sees] = pairs
+    yield found
+    release_states()
+
+
+@pytest.mark.parametrize("sees", ["own", "ego", "sums"])
+def test_real_devices_send_answers(sees: str, honest: dict[str, list[tuple[Message, Message]]]) -> None:
+    judge = Replies(Task("first", sees, 20, 3, 3, 0.3, 2), PEOPLE)
+    assert {judge.problem(*pair) for pair in honest[sees]} == {""}
+    assert len(honest[sees]) >= PEOPLE
+
+
+def stop(judge: Replies, failed: dict[int, str], *kinds: str) -> str:
+    messages = [Message(RecordDict(), node, kind) for node, kind in enumerate(kinds, 1)]
+    with pytest.raises(TooManyFailed) as found:
+        judge.check_failed(failed, messages, "round 4")
+    return str(found.value)
+
+
+def test_more_than_half_of_those_with_one_question_stop_a_training() -> None:
+    judge, train = Replies(OWN, PEOPLE), ["train"] * 4
+    assert stop(judge, {1: "a", 3: "b", 4: "c"}, *train) == (
+        "3 of 4 failed in round 4 (device 0: a; device 2: b; device 3: c), so the training stopped for good and asks "
+        "nobody again"
+    )
+    assert "3 of 3 failed" in stop(judge, dict.fromkeys([1, 2, 3], "a"), *train[:3], *[EXCHANGE_TYPE] * 9)
+    assert "and 2 more)" in stop(judge, dict.fromkeys(range(1, 6), "a"), *["train"] * 6)
+    messages = [Message(RecordDict(), node, "train") for node in range(1, 5)]
+    judge.check_failed({1: "a", 2: "b"}, messages, "round 4")
+    judge.check_failed({1: "a"}, messages[:1], "round 4")  # one liar never stops the others
+    judge.check_failed({}, [], "round 4")
+    assert stop(judge, {1: "a", 2: "b"}, "train", "train").startswith("2 of 2")
+
+
+def test_a_party_is_named_as_the_caller_knows_it() -> None:
+    assert Replies(OWN, 3).name(4) == "device 3" and Replies(SILOS, 3).name(4) == "silo 3"
+    assert Replies(OWN, name="node {}".format).name(77) == "node 77"
+
+
+def test_no_reply_is_changed() -> None:
+    asked = question()
+    reply = update_reply(START, asked, device=0)
+    before = copy.deepcopy(reply.content)
+    Replies(OWN, PEOPLE).problem(asked, reply)
+    assert reply.content == before

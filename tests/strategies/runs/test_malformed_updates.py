@@ -1,0 +1,219 @@
+"""Parties of a training that send anything: they count as failed and are named, and the others train on.
+
+The methods come from the registry. It covers the stop in ``strategies/runs/federated.py``.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from flwr.app import Array, ArrayRecord, Message, MessageType, MetricRecord
+
+from curator.methods import table
+from devices.client_app import release_states
+from devices.enrolment.state import State
+from devices.federated.wire import EXCHANGE_TYPE, WEIGHTS, weights_record
+from devices.ledger.rows import TrainingAnswer
+from strategies import RunFailed, RunOptions, simulate
+from strategies.engines.grids import DirectGrid, LocalGrid, SiloGrid
+
+PEOPLE, ROUNDS = 60, 3
+METHODS = {name: method for name, method in table().items() if method.trained_by in ("devices", "silos")}
+Lie = Callable[[Message], None]
+
+
+def sent(message: Message) -> np.ndarray:
+    return message.content.array_records["arrays"][WEIGHTS].numpy()
+
+
+def _bytes(message: Message) -> None:
+    array = Array("float32", sent(message).shape, "numpy.ndarray", b"\x93NUMPY and so on")
+    message.content["arrays"] = ArrayRecord({WEIGHTS: array})
+
+
+def _of(change: Callable[[np.ndarray], np.ndarray]) -> Lie:
+    def lie(message: Message) -> None:
+        message.content["arrays"] = weights_record(change(sent(message)))
+
+    return lie
+
+
+def _metrics(**values: Any) -> Lie:
+    def lie(message: Message) -> None:
+        message.content["metrics"] = MetricRecord({name.replace("_", "-"): value for name, value in values.items()})
+
+    return lie
+
+
+# tests/strategies/rounds/test_replies.py has every other lie
+LIES: dict[str, tuple[str, Lie]] = {
+    "shape": ("the weights have another shape or type", _of(lambda weights: weights[:-1].copy())),
+    "nan": (
+        "the weights are too large, or no finite numbers",
+        _of(lambda weights: np.where(np.arange(len(weights)) == 7, np.float32(np.nan), weights)),
+    ),
+    "bytes": ("the bytes of the weights cannot be read", _bytes),
+}
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    release_states()
+
+
+@pytest.fixture
+def lying(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Let some nodes change their answers to messages of a type."""
+
+    def begin(nodes: Iterable[int], lie: Lie, kind: str = MessageType.TRAIN) -> None:
+        for grid in (LocalGrid, SiloGrid):
+            monkeypatch.setattr(grid, "deliver", _delivering(grid.deliver, set(nodes), lie, kind))
+
+    return begin
+
+
+def _delivering(inner: Callable[..., Iterator[Message]], nodes: set[int], lie: Lie, kind: str) -> Callable[..., Any]:
+    def deliver(self: DirectGrid, messages: Iterable[Message]) -> Iterator[Message]:
+        messages = list(messages)
+        kinds = {message.metadata.message_id: message.metadata.message_type for message in messages}
+        for reply in inner(self, messages):
+            if reply.metadata.src_node_id in nodes and reply.has_content():
+                if kinds[reply.metadata.reply_to_message_id] == kind:
+                    lie(reply)
+            yield reply
+
+    return deliver
+
+
+def run(out: Path, method: str, **settings: str) -> dict[str, Any]:
+    settings = {"rounds": str(ROUNDS), **settings}
+    options = RunOptions(method=method, out=out, settings=settings, clients=PEOPLE, reference=False, nulls=False)
+    return simulate(options).record
+
+
+def answers(out: Path) -> dict[int, int]:
+    """Return the number of answers of each device in all trainings, by its ledger."""
+    state = State(next(out.rglob("enrolment.json")).parent)
+    try:
+        return {
+            device: sum(isinstance(row, TrainingAnswer) for row in rows) for device, rows in state.ledger(0).devices()
+        }
+    finally:
+        state.close()
+
+
+@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("method", METHODS)
+def test_one_liar_is_named_and_the_others_train_on(
+    method: str, lie: str, tmp_path: Path, lying: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    why, change = LIES[lie]
+    silos = METHODS[method].trained_by == "silos"
+    liars = {1} if silos else {node for node in range(1, PEOPLE + 1) if node % 10 == 3}
+    lying(liars, change)
+    record = run(tmp_path, method)
+    assert record["federated"]["rounds_answered"] == ROUNDS
+    failed = record["federated"]["failed"]
+    assert failed and {int(number) + 1 for number in failed} <= liars
+    assert all(found.startswith("round ") and found.endswith(why) for found in failed.values())
+    first = min(failed, key=int)
+    party = "silo" if silos else "device"
+    assert f"{party} {first} failed in {failed[first]}\n" in capsys.readouterr().err
+    if not silos:
+        devices = record["devices"]
+        assert devices["failed"] == len(failed) or METHODS[method].sees != "own"  # they answered another message
+        assert devices["refused"] == devices["silent"] == 0
+        given = answers(tmp_path)
+        most = METHODS[method]().answers if METHODS[method].sees == "own" else 2 * ROUNDS + 1
+        assert given and max(given.values()) <= most
+    assert np.isfinite(record["accuracy"]["test"])
+
+
+@pytest.mark.parametrize(("method", "kind", "lie", "why"), [
+    ("fedavg-gnn", EXCHANGE_TYPE, b"short", "a representation is cut off"),
+    ("fedavg-gnn", MessageType.TRAIN, b"nan", "the values for others are too large, or no finite numbers"),
+    ("fedgcn", EXCHANGE_TYPE, b"short", "a contribution is cut off"),
+    ("fedgcn", EXCHANGE_TYPE, b"nan", "the values for others are too large, or no finite numbers"),
+    ("fedgcn", EXCHANGE_TYPE, struct.pack("<IiI", 1, PEOPLE, 0), "the values for others name people or features that "
+     "are not there"),
+    ("scaffold", MessageType.TRAIN, b"short", "the control variate is malformed"),
+    ("scaffold", MessageType.TRAIN, b"nan", "the control variate is malformed"),
+    ("silo-fedgcn", EXCHANGE_TYPE, b"short", "the rows are cut off"),
+    ("silo-fedgcn", EXCHANGE_TYPE, b"nan", "the values for others are too large, or no finite numbers"),
+])  # fmt: skip
+def test_false_values_for_others_reach_nobody(
+    method: str, kind: str, lie: bytes, why: str, tmp_path: Path, lying: Callable[..., None]
+) -> None:
+    """No honest device is made to refuse by what a liar lets the server forward."""
+
+    def change(message: Message) -> None:
+        told = message.content.config_records["who"]
+        own = told["sent"]
+        assert isinstance(own, bytes)
+        told["sent"] = {b"short": own[:-1], b"nan": own[:-4] + np.float32(np.nan).tobytes()}.get(lie, lie)
+
+    liars = {3} if METHODS[method].trained_by == "silos" else set(range(3, PEOPLE, 10))
+    lying(liars, change, kind)
+    record = run(tmp_path, method)
+    failed = record["federated"]["failed"]
+    assert failed and {int(number) + 1 for number in failed} <= liars
+    assert all(found.endswith(why) for found in failed.values())
+    assert record["federated"]["rounds_answered"] == ROUNDS and record["devices"]["refused"] == 0
+
+
+def test_a_false_accuracy_chooses_no_model(tmp_path: Path, lying: Callable[..., None]) -> None:
+    lying(range(1, PEOPLE + 1, 5), _metrics(num_examples=1, accuracy=1e9), MessageType.EVALUATE)
+    record = run(tmp_path, "fedavg-mlp", evaluate_every="1")
+    assert set(record["federated"]["failed"].values()) == {"round 1, evaluation: the accuracy is impossible"}
+    assert 0 <= record["accuracy"]["val"] <= 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_training_with_too_many_failures_stops_for_good(
+    method: str, tmp_path: Path, lying: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same command says the same line, and asks nobody: the ledgers stay as they are."""
+    silos = METHODS[method].trained_by == "silos"
+    rounds = 0
+
+    def later(message: Message) -> None:
+        nonlocal rounds
+        rounds += 1
+        if rounds > (3 if silos else 40):  # the first rounds are honest
+            LIES["nan"][1](message)
+
+    lying(range(1, PEOPLE + 1), later)
+    with pytest.raises(RunFailed) as first:
+        run(tmp_path, method, rounds="30")
+    line = str(first.value)
+    assert "\n" not in line and line.startswith(f"{method}: ")
+    assert "so the training stopped for good and asks nobody again; a run with another --state" in line
+    before = {} if silos else answers(tmp_path)
+    asked: list[Message] = []
+    for grid in (LocalGrid, SiloGrid):
+        monkeypatch.setattr(grid, "deliver", lambda self, messages: asked.extend(messages) or iter(()))
+    for _ in range(3):
+        with pytest.raises(RunFailed) as again:
+            run(tmp_path, method, rounds="30")
+        assert str(again.value) == line
+    assert not asked and (silos or answers(tmp_path) == before)
+
+
+def test_a_liar_that_is_asked_alone_costs_its_round_and_not_the_training(
+    tmp_path: Path, lying: Callable[..., None]
+) -> None:
+    """Else one liar of a small sample could end it."""
+    lying(range(1, PEOPLE + 1, 2), LIES["nan"][1])
+    record = run(tmp_path, "fedavg-mlp", rounds="12", fraction="0.03")  # one device a round
+    assert 0 < record["federated"]["rounds_answered"] < 12
+    assert record["federated"]["failed"]
+
+
+def test_a_run_without_liars_has_no_such_part(tmp_path: Path) -> None:
+    assert "failed" not in run(tmp_path, "fedavg-mlp")["federated"]
