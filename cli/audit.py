@@ -131,9 +131,10 @@ def audit(
         else:
             from strategies.attacks.audit.audit import AuditOptions
             from strategies.attacks.audit.audit import audit as run
+            from strategies.engines.pool import available_cores
 
             asked = AuditOptions(names=tuple(dict.fromkeys(names or ())), trials=trials, confidence=confidence,
-                                 seed=seed, workers=workers or cores())  # fmt: skip
+                                 seed=seed, workers=workers or available_cores())  # fmt: skip
             rows = run(asked, progress=progress)
     wrong = [row for row in rows if row.passed is False]
     if as_json:
@@ -175,13 +176,6 @@ def attacks(rows: Any, confidence: float) -> Any:
         "bounds a better one.[/dim]"
     )
     return Group(shown, "", *wrong, said)
-
-
-def cores() -> int:
-    """Return the number of processors that this process may use."""
-    import os
-
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def view(rows: Any, *, trials: int, confidence: float, theirs: bool = False) -> Any:

@@ -57,13 +57,13 @@ def _levels() -> Iterable[str]:
 
 
 def _adversaries() -> Iterable[str]:
-    from strategies.attacks.stress.options import adversaries
+    from strategies.attacks.stress.known import EVERY
 
-    return (*adversaries(), "help")
+    return (*EVERY, "help")
 
 
 def _faults() -> Iterable[str]:
-    from strategies.attacks.stress.registered import STRIKING
+    from strategies.attacks.stress.known import STRIKING
 
     return (*STRIKING, "help")
 

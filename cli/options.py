@@ -218,6 +218,16 @@ def pairs(option: str, given: Sequence[str] | None) -> dict[str, str]:
     return found
 
 
+def numbers(option: str, text: str, *, whole: bool = False) -> tuple[Any, ...]:
+    """Read numbers joined by commas; ValueError that names the option for anything else."""
+    try:
+        return tuple(int(part) if whole else float(part) for part in text.split(","))
+    except ValueError:
+        said = "whole numbers joined by commas are needed, for example 1,25,1000" if whole else (
+            "numbers joined by commas are needed, for example 0,0.05,0.2")  # fmt: skip
+        raise ValueError(f"{option} {text}: {said}") from None
+
+
 def read_table(spec: OptionSpec, given: Sequence[str] | None) -> dict[str, Any]:
     """Read ``KEY=VALUE`` texts as values of the option's type.
 

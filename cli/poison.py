@@ -17,7 +17,7 @@ from strategies.setup.option_spec import RUNNING
 from strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
-    from strategies.attacks.poison.running import PoisonResult
+    from strategies.attacks.campaign import CampaignResult
 
 LYING = "Lying devices"
 _ATTACK = o.in_panel(LYING, "--attack", "Attack; repeatable, `help` lists them.", "NAME", show_default="all that fit",
@@ -79,23 +79,25 @@ def poison(
     asked = PoisonOptions(
         methods=tuple(methods),
         run=replace(options, reference=False, engine=engine),
-        epsilons=numbers("--epsilon", epsilon) if epsilon is not None else (),
+        epsilons=o.numbers("--epsilon", epsilon) if epsilon is not None else (),
         attacks=tuple(dict.fromkeys(attack or ())), lies=tuple(dict.fromkeys(lie or LIES)), goal=goal,
         knowledge=knowledge, targets=targets, target_class=target_class, fakes=fakes,
-        shares=numbers("--shares", shares), defences=tuple(defence or ()), false_alarm=options.false_alarm,
+        shares=o.numbers("--shares", shares), defences=tuple(defence or ()), false_alarm=options.false_alarm,
         workers=options.workers,
     )  # fmt: skip
     if options.out is None:
         raise ValueError("poison needs a folder to write to")
     with working(silent=quiet or as_json) as progress:
-        from strategies.attacks.poison.writing import run_and_write
-
-        result, folder = run_and_write(asked, options.out, progress=progress)
         from cli.poison_page import write_page
+        from strategies.attacks.poison.campaign import PoisonCampaign
+
+        progress("population", None)
+        campaign = PoisonCampaign(asked)
+        result, folder = campaign.run_and_write(options.out, progress=progress)
 
         write_page(result, folder / "poison.png", folder / "poison.html")
     if as_json:
-        print_json({**result.record()["poison"], "folder": str(folder.absolute())})
+        print_json({**campaign.record(result)["poison"], "folder": str(folder.absolute())})
     elif quiet:
         typer.echo(str(folder / "result.json"))
     else:
@@ -109,15 +111,7 @@ def poison(
         )  # fmt: skip
 
 
-def numbers(option: str, text: str) -> tuple[float, ...]:
-    """Read ``0,0.01,0.2``; ValueError that names the option for anything else."""
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise ValueError(f"{option} {text}: numbers joined by commas are needed, for example 0,0.05,0.2") from None
-
-
-def show(result: PoisonResult, folder: Path) -> None:
+def show(result: CampaignResult, folder: Path) -> None:
     """Print the table: all columns at 80, share and accuracy alone on a narrow terminal."""
     from rich.markup import escape
 
@@ -142,7 +136,7 @@ def show(result: PoisonResult, folder: Path) -> None:
         "[dim]acc: honest test people. vs silent: points more or less than with silent liars. The file has more."
         "[/dim]"
     )  # fmt: skip
-    for line in breakdown_lines(result):
+    for line in breakdown_lines(result.rows):
         screen.print(escape(line))
     show_failures(screen, result.failures)
     screen.print(

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from cli.poison_words import COLUMNS, breakdown_lines, by_method, named_lie, null_model_words
 from devices.atomic_files import write_atomically
-from strategies.attacks.poison.running import PoisonResult
+from strategies.attacks.campaign import CampaignResult
 
 
-def write_page(result: PoisonResult, picture: Path, path: Path) -> None:
+def write_page(result: CampaignResult, picture: Path, path: Path) -> None:
     """Write the page of a result.
 
     Args:
@@ -21,7 +21,7 @@ def write_page(result: PoisonResult, picture: Path, path: Path) -> None:
     from cli.report.page import environment
 
     text = environment().get_template("poison.html").render(
-        dataset=str(result.settings["dataset"]), lines=breakdown_lines(result), passed=result.passed,
+        dataset=str(result.settings["dataset"]), lines=breakdown_lines(result.rows), passed=result.passed,
         headings=["lie", *(column.heading for column in COLUMNS)],
         picture=base64.b64encode(picture.read_bytes()).decode("ascii"),
         methods=[

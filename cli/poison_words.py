@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cli.words import NONE, points
-
-if TYPE_CHECKING:
-    from strategies.attacks.poison.running import PoisonResult
 
 DIFFERS = "differs"
 _ORDER = {"none": 0, "silent": 1}  # of the rows of a table
@@ -126,10 +123,12 @@ COLUMNS = (  # after the name of the row; a narrow terminal has the first two sh
 )
 
 
-def breakdown_lines(result: PoisonResult) -> list[str]:
+def breakdown_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a line for each kind of lie that cost 5 points more than silence, with the smallest such share."""
+    from strategies.attacks.poison.rows import breakdown
+
     return [
         f"{name}: costs at least 5 points more than silence if {100 * share:g} % of the people lie."
-        for name, share in result.record()["poison"]["breakdown"].items()
+        for name, share in breakdown(rows).items()
         if share is not None
     ]

@@ -9,8 +9,7 @@ import typer
 
 from cli import completion
 from cli import options as o
-from cli.audit import cores
-from cli.errors import FAILED, Failure
+from cli.errors import FAILED, Failure, end_if_any_failed
 from cli.output import console, print_json, text_table, working
 from cli.words import percent, points
 
@@ -54,12 +53,14 @@ def stress(
 
     ldpsim stress --dataset cora --clients 200 --asks 1,25 --protection refuse
     """
-    from strategies.attacks.stress.options import StressOptions, adversaries
+    from strategies.attacks.stress.known import EVERY
+    from strategies.attacks.stress.options import StressOptions
     from strategies.attacks.stress.protections import PROTECTIONS
+    from strategies.engines.pool import available_cores
 
     if adversary and "help" in adversary:
-        for name, words in adversaries().items():
-            typer.echo(f"{name:<16} {words}")
+        for name, curator in EVERY.items():
+            typer.echo(f"{name:<16} {curator.description}")
         return
     if fault and "help" in fault:
         from strategies.attacks.adversaries.faults import FAULTS
@@ -69,37 +70,30 @@ def stress(
         return
     asked = StressOptions(
         dataset=dataset, clients=clients, data_dir=data_dir, seed=seed, epsilon_bit=epsilon_bit,
-        workers=workers or cores(),
+        workers=workers or available_cores(),
         protections=tuple(dict.fromkeys(protection or PROTECTIONS)), adversaries=tuple(dict.fromkeys(adversary or ())),
         faults=tuple(dict.fromkeys(fault or ())),
-        asks=numbers("--asks", asks), out=out,
+        asks=o.numbers("--asks", asks, whole=True),
     )  # fmt: skip
     with working(silent=quiet or as_json) as progress:
-        from strategies.attacks.stress.running import stress as run
-        from strategies.attacks.stress.writing import record_of, write_stress
+        from strategies.attacks.stress.campaign import StressCampaign
 
-        result = run(asked, progress=progress)
-        folder = write_stress(result, out)
+        progress("population", None)
+        campaign = StressCampaign(asked)
+        result, folder = campaign.run_and_write(out, progress=progress)
     if as_json:
-        print_json(record_of(result))
+        print_json(campaign.record(result))
     elif quiet:
         typer.echo(str(folder / "result.json"))
     else:
         console().print(view(result, folder))
+    end_if_any_failed(result.failures, "cells", debug=debug)
     if not result.passed:
         wrong = next(row for row in result.rows if not row["passed"])
         raise Failure(
             f"{wrong['protection']} under {wrong['adversary']}: {wrong['recovered']:.1%} of {wrong['attribute']} after "
             f"{wrong['asks']} asks is not what theory says", FAILED,
         )  # fmt: skip
-
-
-def numbers(option: str, text: str) -> tuple[int, ...]:
-    """Read ``1,25,1000``; ValueError that names the option for anything else."""
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise ValueError(f"{option} {text}: whole numbers joined by commas are needed, for example 1,25,1000") from None
 
 
 def view(result: Any, folder: Path | None) -> Any:

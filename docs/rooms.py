@@ -51,9 +51,10 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("attacks.adversaries", "attacks.liars", "setup"),
         ("attacks.adversaries.__init__", "results"),
         ("estimate", "outputs", "tracking"),
-        ("attacks.stress", "runs"),
+        ("runs",),
         ("__init__", "experiments", "flower_app"),
-        ("attacks.audit", "attacks.poison", "planning", "server_app"),
+        ("attacks", "planning", "server_app"),
+        ("attacks.audit", "attacks.poison", "attacks.stress"),
     ),
     "benchmarks": (
         ("__init__", "markdown"),

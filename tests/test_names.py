@@ -24,7 +24,6 @@ PARTS = {
     "make": "of a federated method, and of what its module names",
     "names": "of data sets, and of methods",
     "sample": "of the distribution that is the module",
-    "table_csv": "the table of a command",
     "train": "a handler on the device, and the network's training",
     "variance": "of the distribution that is the module",
 }

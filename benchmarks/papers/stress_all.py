@@ -19,11 +19,12 @@ from benchmarks.markdown import table
 from benchmarks.papers import NOTES
 from benchmarks.papers.index import write_index
 from benchmarks.study import Found, Measured, Row, Study, main
-from strategies.attacks.stress.options import StressOptions, adversaries
-from strategies.attacks.stress.registered import STRIKING, covered
-from strategies.attacks.stress.repeating import PLAIN
-from strategies.attacks.stress.running import AFTER, stress
+from strategies.attacks.adversaries.faults import AfterFault
+from strategies.attacks.stress.campaign import StressCampaign
+from strategies.attacks.stress.known import EVERY, STRIKING
+from strategies.attacks.stress.options import StressOptions
 
+AFTER = AfterFault.name
 COVERED, UNCOVERED = (1, 1000), (1, 25)
 SAMPLE = 400  # people, where not all of Cora are asked
 COLUMNS = ("protection", "people", "adversary", "fault", "covered", "attribute", "asks", "recovered", "one_query_bound",
@@ -56,23 +57,22 @@ class StressCell:
 def cells() -> Iterator[StressCell]:
     """Yield every cell, the plain adversaries first."""
     for protection, everybody in (("refuse", None), ("replay", SAMPLE)):
-        for name in adversaries():
-            if name in PLAIN or covered(name, "none"):
+        for name, curator in EVERY.items():
+            if curator.covered:
                 yield StressCell(protection, name, "none", True, everybody)
-        for name in STRIKING:
-            is_covered = covered("", name)
-            yield StressCell(protection, AFTER, name, is_covered, everybody if is_covered else SAMPLE)
+        for name, fault in STRIKING.items():
+            yield StressCell(protection, AFTER, name, fault.covered, everybody if fault.covered else SAMPLE)
 
 
 def run(cell: StressCell) -> dict[str, Any]:
     """Run a cell and return its rows, the number of people and the words of the devices."""
-    result = stress(StressOptions(
+    result = StressCampaign(StressOptions(
         dataset="cora", clients=cell.clients, protections=(cell.protection,),
         adversaries=() if cell.adversary == AFTER else (cell.adversary,),
-        faults=(cell.fault,) if cell.adversary == AFTER else (), asks=COVERED if cell.covered else UNCOVERED, out=None,
-    ))  # fmt: skip
-    (said,) = result.answers.values()
-    return {"people": result.settings["nodes"], "rows": result.rows, "said": said}
+        faults=(cell.fault,) if cell.adversary == AFTER else (), asks=COVERED if cell.covered else UNCOVERED,
+    )).run()  # fmt: skip
+    (found,) = result.results.values()
+    return {"people": result.settings["nodes"], "rows": result.rows, "said": found["answers"]}
 
 
 def rows_of(cell: StressCell, result: Mapping[str, Any] | None) -> list[Row]:

@@ -15,19 +15,20 @@ from typing import Any
 
 from benchmarks import RESULTS, study
 from benchmarks.poison.sets import DEFENDED, MORE, SETS
+from strategies.attacks.campaign import AttackRow
+from strategies.attacks.poison.campaign import PoisonCampaign, all_cells
 from strategies.attacks.poison.figure import draw
 from strategies.attacks.poison.laws import SIGMAS
 from strategies.attacks.poison.options import NONE, PoisonCell
 from strategies.attacks.poison.rows import BREAKDOWN, budget_in_words, poison_rows
-from strategies.attacks.poison.running import all_cells
-from strategies.attacks.poison.writing import COLUMNS, table_csv
 
 NAME, TABLE, PICTURE = "poison.md", "poison.csv", "figures/poison.png"
 NOTES = Path(__file__).parent / "notes"
+COLUMNS = PoisonCampaign.columns
 _NUMBERS = set(COLUMNS) - {"method", "attack", "lie", "goal", "knowledge", "defence", "law", "passed"}
 _NULLS = ("chance", "graph_alone", "features_alone")
 _SILENT = "silent"
-Table = Sequence[Mapping[str, Any]]
+Table = Sequence[AttackRow]
 
 
 def measured(folder: Path) -> list[dict[str, Any]]:
@@ -43,7 +44,7 @@ def measured(folder: Path) -> list[dict[str, Any]]:
 
 def write_rows(rows: Table, path: Path) -> None:
     """Write the rows and, in three more columns, the null models."""
-    lines = table_csv(rows).splitlines()
+    lines = PoisonCampaign.table_csv(rows).splitlines()
     more = [",".join(_NULLS), *(",".join(f"{row['nulls'][name]:.6f}" if name in row["nulls"] else "" for name in _NULLS)
                                 for row in rows)]  # fmt: skip
     path.write_text("".join(f"{line},{nulls}\n" for line, nulls in zip(lines, more, strict=True)))

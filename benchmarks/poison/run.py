@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from benchmarks.poison.sets import passes
-from strategies.attacks.poison.running import poison
+from strategies.attacks.poison.campaign import PoisonCampaign
 
 FOLDER = Path("runs") / "poison-page"
 
@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=FOLDER)
     folder = parser.parse_args().folder
     for entry, repeats, shares in passes():
-        result = poison(entry.options(repeats, shares), folder)
+        result = PoisonCampaign(entry.options(repeats, shares)).run(folder)
         print(f"{entry.method} {entry.epsilon} {','.join(entry.attacks)} x{repeats}: {result.seconds:.0f} s",
               *(f"{name}: {failed.line}" for name, failed in result.failures), sep="\n", flush=True)  # fmt: skip
 

@@ -7,4 +7,7 @@ curator    ``adversaries``  ``stress``: recovered private values    ``ldpsim str
 device     ``liars``        ``poison``: accuracy of honest people   ``ldpsim poison``
 anybody    a stated loss    ``audit``: lower bounds from trials     ``ldpsim audit``
 =========  ===============  ======================================  ==========================
+
+:mod:`campaign` runs the attacks of ``stress`` and ``poison`` as cells and writes their rows; :mod:`cells` runs the
+things that ``audit`` audits, too.
 """

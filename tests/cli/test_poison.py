@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 
 from cli import poison as command
 from cli.main import app
-from cli.poison import numbers, show
-from strategies.attacks.poison.running import PoisonResult
+from cli.options import numbers
+from cli.poison import show
+from strategies.attacks.campaign import CampaignResult
 
 SMALL = ["poison", "hogs", "--clients", "60", "--shares", "0,0.2", "--workers", "1", "--no-nulls", "--set", "epochs=3",
          "--attack", "fakes", "--lie", "response"]  # fmt: skip
@@ -25,8 +26,8 @@ def row(attack: str, **given: object) -> dict:
             "nulls": {}, **given}  # fmt: skip
 
 
-def result(*rows: dict) -> PoisonResult:
-    return PoisonResult(list(rows), {"dataset": "cora"}, [], 12.0)
+def result(*rows: dict) -> CampaignResult:
+    return CampaignResult(list(rows), {"dataset": "cora"}, [], 12.0)
 
 
 def test_a_small_measurement(tmp_path: Path) -> None:
@@ -67,10 +68,10 @@ def test_the_table_at_40_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 
 def test_a_row_against_theory_is_exit_1(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     wrong = row("fakes", lie="input", passed=False, failed_laws=["grr shift"])
-    from strategies.attacks.poison import writing
+    from strategies.attacks.poison.campaign import PoisonCampaign
 
     (tmp_path / "poison.png").write_bytes(b"a picture")
-    monkeypatch.setattr(writing, "run_and_write", lambda *_, **__: (result(wrong), tmp_path))
+    monkeypatch.setattr(PoisonCampaign, "run_and_write", lambda *_, **__: (result(wrong), tmp_path))
     found = CliRunner().invoke(app, [*SMALL, "--out", str(tmp_path)])
     assert found.exit_code == 1
     assert "hogs under fakes at 0.2: grr shift is not what theory says" in found.stderr.replace("\n", " ")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cli.poison_page import write_page
 from cli.poison_words import COLUMNS
-from strategies.attacks.poison.running import PoisonResult
+from strategies.attacks.campaign import CampaignResult
 from tests.cli.test_poison import row
 
 
@@ -16,7 +16,7 @@ def test_the_page(tmp_path: Path) -> None:
         row("fakes", lie="response", vs_silent=-0.2, measured=12.0, theory=11.5, bound=0.25, passed=True),
     ]  # fmt: skip
     (tmp_path / "a.png").write_bytes(b"picture")
-    write_page(PoisonResult(rows, {"dataset": "<b>cora"}, [], 1.0), tmp_path / "a.png", tmp_path / "a.html")
+    write_page(CampaignResult(rows, {"dataset": "<b>cora"}, [], 1.0), tmp_path / "a.png", tmp_path / "a.html")
     text = (tmp_path / "a.html").read_text()
     assert "&lt;b&gt;cora" in text and "<b>cora" not in text
     assert "default-src 'none'" in text and "cGljdHVyZQ==" in text and "<script" not in text
@@ -28,7 +28,7 @@ def test_the_page(tmp_path: Path) -> None:
 
 def test_a_row_against_theory_is_marked(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"picture")
-    write_page(PoisonResult([row("fakes", passed=False)], {"dataset": "cora"}, [], 1.0), tmp_path / "a.png",
+    write_page(CampaignResult([row("fakes", passed=False)], {"dataset": "cora"}, [], 1.0), tmp_path / "a.png",
                tmp_path / "a.html")  # fmt: skip
     text = (tmp_path / "a.html").read_text()
     assert "A row is not as theory says" in text and "<td>differs</td>" in text

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from typer.testing import CliRunner
 
 from cli.main import app
-from cli.stress import numbers, view
+from cli.options import numbers
+from cli.stress import view
+from strategies.attacks.stress.campaign import StressCampaign
 from strategies.attacks.stress.options import StressOptions
-from strategies.attacks.stress.running import stress
 
 runner = CliRunner()
 SMALL = ["stress", "--clients", "40", "--asks", "1,5", "--adversary", "new-run", "--workers", "1"]
@@ -54,15 +56,15 @@ def test_mistakes_are_one_line_and_write_nothing(tmp_path: Path) -> None:
         assert found.exit_code == 2, found.output
         assert wrong[0] in found.stderr and len(found.stderr.strip().splitlines()) == 1
     assert not list(tmp_path.iterdir())
-    assert numbers("--asks", "1,25") == (1, 25)
+    assert numbers("--asks", "1,25", whole=True) == (1, 25)
 
 
 def test_a_row_that_is_wrong_is_marked_and_fails(tmp_path: Path, monkeypatch: object) -> None:
     from cli.output import console
 
-    asked = StressOptions(clients=40, asks=(1,), adversaries=("repeat",), protections=("refuse",), out=None)
-    result = stress(asked)
-    result.rows[0]["passed"] = False
+    asked = StressOptions(clients=40, asks=(1,), adversaries=("repeat",), protections=("refuse",))
+    found = StressCampaign(asked).run()
+    result = replace(found, rows=[{**found.rows[0], "passed": False}, *found.rows[1:]])
     assert not result.passed
     screen = console()
     with screen.capture() as printed:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from strategies.attacks.audit.audit import AuditOptions, audit
+from strategies.attacks.campaign import Campaign
+from strategies.attacks.stress.campaign import StressCampaign
 from strategies.attacks.stress.options import StressOptions
-from strategies.attacks.stress.running import stress
 from strategies.experiments.compare import compare
 from strategies.experiments.sweep import run_sweep
 from strategies.experiments.tune import search
@@ -19,7 +20,7 @@ from strategies.setup.options import RunOptions
 
 
 def test_long_work_tells_nobody_by_default(capsys: pytest.CaptureFixture[str]) -> None:
-    for work in (audit, compare, run_sweep, search, stress):
+    for work in (audit, compare, run_sweep, search, Campaign.run, Campaign.run_and_write):
         assert inspect.signature(work).parameters["progress"].default is quiet
     quiet("cells", 0.5)
     assert capsys.readouterr() == ("", "")
@@ -43,7 +44,7 @@ def interrupted(*_: object) -> None:
     "work",
     [
         lambda tmp_path: search(RunOptions(clients=60, out=None), [{"tau": ("0.5",)}], progress=interrupted),
-        lambda tmp_path: stress(StressOptions(clients=60, out=tmp_path), progress=interrupted),
+        lambda tmp_path: StressCampaign(StressOptions(clients=60)).run(progress=interrupted),
         lambda tmp_path: audit(AuditOptions(names=("noise",), workers=1), progress=interrupted),
     ],
 )

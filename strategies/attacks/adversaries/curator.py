@@ -13,7 +13,7 @@ from typing import ClassVar
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 from flwr.serverapp import Grid
 
-from devices.device import Refusal, unpack_report
+from devices.device import Refusal, Report, unpack_report
 from devices.facts import PublicFacts
 from devices.mechanisms.base import Mechanism
 from devices.query import Ask, Query
@@ -32,6 +32,7 @@ class Shot:
         content: Content of the message; None makes it from the query.
         kind: Type of the message.
         devices: Devices that get it; None for all.
+        times: Number of copies that a device gets, one after another.
         signed: Whether the collector of the devices signs it, where they pin one.
     """
 
@@ -39,6 +40,7 @@ class Shot:
     content: RecordDict | None = None
     kind: str = QUERY_TYPE
     devices: range | None = None
+    times: int = 1
     signed: bool = True
 
 
@@ -98,8 +100,9 @@ class AdversarialCurator(ReportStrategy):
                 key = self.target.collector if shot.signed else None
                 content = query_content(shot.query, key) if shot.query is not None else RecordDict()
             for device in shot.devices or range(self.target.devices):
-                message = Message(content, device + 1, shot.kind, group_id=str(server_round))
-                self._sent.append((message, shot.query))
+                for _ in range(shot.times):
+                    message = Message(content, device + 1, shot.kind, group_id=str(server_round))
+                    self._sent.append((message, shot.query))
         self.outcome.messages += len(self._sent)
         return [message for message, _ in self._sent]
 
@@ -129,11 +132,14 @@ class AdversarialCurator(ReportStrategy):
             try:
                 if query is None:
                     raise ValueError("a report came back for no question")
-                parts = unpack_report(report.data, query)
+                self.keep(device, query, report)
             except ValueError:
                 self.outcome.unasked += 1
-                return
-            self.outcome.add(Release(device, query, name, part, self.epoch) for name, part in parts.items())
+
+    def keep(self, device: int, query: Query, report: Report) -> None:
+        """Keep the answer of a device; ValueError for bytes that do not answer the question."""
+        parts = unpack_report(report.data, query)
+        self.outcome.add(Release(device, query, name, part, self.epoch) for name, part in parts.items())
 
 
 def recollected(query: Query, collection: str) -> Query:

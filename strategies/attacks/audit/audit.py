@@ -6,7 +6,6 @@ whole device, ``noise`` the stream of random numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -19,7 +18,8 @@ from curator.names import nearest
 from devices.mechanisms import every as mechanisms
 from devices.noise import NoiseStream
 from strategies.attacks.audit.device import audit_device
-from strategies.engines.pool import processes
+from strategies.attacks.cells import run_cells
+from strategies.experiments.failures import Failed
 from strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
 
 DEVICE, NOISE = "device", "noise"
@@ -67,21 +67,15 @@ def everything() -> list[str]:
 
 @noted_if_interrupted(lambda: NOTHING_KEPT)
 def audit(options: AuditOptions, *, progress: Progress = quiet) -> list[AuditRow]:
-    """Return the rows of an audit, in the order of the names."""
+    """Return the rows of an audit, in the order of the names; what cannot be audited has a row that fails."""
     names = options.names or tuple(everything())
     effort = Effort(options.trials, options.confidence, _BOUNDS * len(names), options.seed)
-    found: list[AuditRow] = []
-    workers = min(options.workers, len(names))
-    if workers == 1:
-        for number, name in enumerate(names):
-            progress("audit", number / len(names))
-            found += audit_one(name, effort)
-        return found
-    with processes(workers, prepare=None) as pool:
-        for number, rows in enumerate(pool.in_order(partial(audit_one, effort=effort), names)):
-            progress("audit", (number + 1) / len(names))
-            found += rows
-    return found
+    found: dict[str, list[AuditRow]] = {}
+    progress("audit", 0.0)
+    for name, rows in run_cells(names, partial(audit_one, effort=effort), workers=options.workers, trains=False):
+        found[name] = [effort.not_audited(name, "audit", rows.line)] if isinstance(rows, Failed) else rows
+        progress("audit", len(found) / len(names))
+    return [row for name in names for row in found[name]]
 
 
 def audit_one(name: str, effort: Effort) -> list[AuditRow]:
@@ -96,8 +90,3 @@ def audit_one(name: str, effort: Effort) -> list[AuditRow]:
     if name in methods():
         rows += audit_method(methods()[name], effort, stream=NoiseStream)
     return rows
-
-
-def failed(rows: Sequence[AuditRow]) -> list[AuditRow]:
-    """Return the rows that did not pass."""
-    return [row for row in rows if row.passed is False]

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from curator.names import nearest
 from devices.array_types import IntArray
 from devices.data.population import Record
 from devices.mechanisms.base import Grouping, Mechanism
@@ -140,10 +139,3 @@ DESCRIPTIONS: Mapping[str, str] = {
     **{name: attack.description for name, attack in ATTACKS.items()},
     SILENT: "the liars do not answer (the control, always run)",
 }
-
-
-def find_attack(name: str) -> Attack:
-    """Return an attack; ValueError with the nearest names."""
-    if name not in ATTACKS:
-        raise ValueError(f"--attack {name}: must be one of {', '.join(DESCRIPTIONS)}{nearest(name, DESCRIPTIONS)}")
-    return ATTACKS[name]

@@ -16,7 +16,7 @@ import numpy as np
 from curator.methods.federated.silos import Silos
 from curator.reports.question import Question
 from curator.reports.reports import Reports
-from devices.array_types import BoolArray, IntArray
+from devices.array_types import IntArray
 from devices.client_app import release_states
 from devices.data.population import Population
 from strategies.attacks.liars.attacks import ATTACKS
@@ -197,9 +197,3 @@ def packed_classes(predictions: IntArray) -> str:
 def unpacked_classes(text: str) -> IntArray:
     """Read :func:`packed_classes` back."""
     return np.frombuffer(base64.b64decode(text), "<i2").astype(np.int64)
-
-
-def right(predictions: IntArray, labels: IntArray) -> BoolArray:
-    """bool (n,): people whose class is right."""
-    found: BoolArray = predictions == labels
-    return found

@@ -6,16 +6,16 @@ panels shows the measure of the goal, where an attack has another goal than accu
 
 from __future__ import annotations
 
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from strategies.attacks.campaign import AttackRow
 from strategies.attacks.liars.attacks import ATTACKS, SILENT
+from strategies.attacks.picture import small_picture
 from strategies.attacks.poison.options import NONE
 from strategies.attacks.poison.rows import budget_in_words
 
-LieRow = Mapping[str, Any]
 _COLOURS = ("#0b5394", "#b3261e", "#3a7d2c", "#a05a00", "#6a3d9a", "#00747a", "#8c2d62", "#4d4d4d", "#7a6a00",
             "#1f4e3d", "#c2410c")  # fmt: skip
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "*")
@@ -25,34 +25,26 @@ _TITLES = {"misclassify": "chosen people in the class", "connect": "chosen pairs
            "inflate": "people predicted as the class", "hide": "own edges gone"}  # fmt: skip
 
 
-def draw(rows: Sequence[LieRow], path: Path, *, about: str) -> None:
-    """Draw the figure as a small PNG with a palette of 64 colours."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from PIL import Image
-
+def draw(rows: Sequence[AttackRow], path: Path, *, about: str) -> None:
+    """Draw the figure as a small PNG."""
     panels = _panels(rows)
     across = min(_ACROSS, max(1, len(panels)))
     down = -(-len(panels) // across) or 1
-    figure = Figure(figsize=(max(3.4 * across + 0.4, 7.2), 2.6 * down + 1.1), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = list(figure.subplots(down, across, squeeze=False).flat)
-    found: dict[str, Any] = {}
-    for axis, (title, goal, group) in zip(axes, panels, strict=False):
-        found |= _panel(axis, title, goal, group)
-    for axis in axes[len(panels) :]:
-        axis.set_axis_off()
-    figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=min(3, len(found) or 1),
-                  frameon=False, fontsize=8)  # fmt: skip
-    figure.suptitle(f"{about}: accuracy of honest people by the share of people who lie", fontsize=11)
-    drawn = io.BytesIO()
-    figure.savefig(drawn, dpi=120)
-    Image.open(drawn).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
+    with small_picture(path, inches=(max(3.4 * across + 0.4, 7.2), 2.6 * down + 1.1), dpi=120) as figure:
+        axes = list(figure.subplots(down, across, squeeze=False).flat)
+        found: dict[str, Any] = {}
+        for axis, (title, goal, group) in zip(axes, panels, strict=False):
+            found |= _panel(axis, title, goal, group)
+        for axis in axes[len(panels) :]:
+            axis.set_axis_off()
+        figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=min(3, len(found) or 1),
+                      frameon=False, fontsize=8)  # fmt: skip
+        figure.suptitle(f"{about}: accuracy of honest people by the share of people who lie", fontsize=11)
 
 
-def _panels(rows: Sequence[LieRow]) -> list[tuple[str, str, list[LieRow]]]:
+def _panels(rows: Sequence[AttackRow]) -> list[tuple[str, str, list[AttackRow]]]:
     """Return (title, goal, rows) of each panel: the accuracy of each method and budget, then the other goals."""
-    together: dict[tuple[str, float | None], list[LieRow]] = {}
+    together: dict[tuple[str, float | None], list[AttackRow]] = {}
     for row in rows:
         together.setdefault((row["method"], row["epsilon"]), []).append(row)
     first, second = [], []
@@ -67,7 +59,7 @@ def _panels(rows: Sequence[LieRow]) -> list[tuple[str, str, list[LieRow]]]:
     return first + second
 
 
-def _panel(axis: Any, title: str, goal: str, rows: Sequence[LieRow]) -> dict[str, Any]:
+def _panel(axis: Any, title: str, goal: str, rows: Sequence[AttackRow]) -> dict[str, Any]:
     """Draw one panel and return its lines by name."""
     lines: dict[str, Any] = {}
     shares = sorted({row["share"] for row in rows} | {0.0})

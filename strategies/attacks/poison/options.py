@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from pathlib import Path
 
 from curator.defences import ALL, DEFENCES
 from curator.methods import find
-from curator.names import nearest
+from curator.names import check_known
 from curator.reports.question import Question
 from devices.facts import Split
-from strategies.attacks.liars.attacks import ATTACKS, SILENT, find_attack
+from strategies.attacks.liars.attacks import ATTACKS, DESCRIPTIONS, SILENT
 from strategies.attacks.liars.plan import GOALS, KNOWLEDGE, LIES, Attack
 from strategies.experiments.compare import cells_of
 from strategies.runs.set_up import run_of
@@ -66,16 +65,13 @@ class PoisonOptions:
     runs: Mapping[str, RunOptions] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in self.attacks:
-            if name != SILENT:
-                find_attack(name)
         for option, given, known in (
-            ("lie", self.lies, LIES), ("goal", (self.goal,) if self.goal else (), GOALS),
-            ("knowledge", (self.knowledge,), KNOWLEDGE), ("defence", self.defences, known_defences()),
+            ("attack", self.attacks, DESCRIPTIONS), ("lie", self.lies, LIES),
+            ("goal", (self.goal,) if self.goal else (), GOALS), ("knowledge", (self.knowledge,), KNOWLEDGE),
+            ("defence", self.defences, (NONE, ALL, *DEFENCES)),
         ):  # fmt: skip
             for name in given:
-                if name not in known:
-                    raise ValueError(f"--{option} {name}: must be one of {', '.join(known)}{nearest(name, known)}")
+                check_known(option, name, known)
         for share in self.shares:
             if not 0 <= share < 1:
                 raise ValueError(f"--shares {share:g}: a share of all people, 0 or more and below 1")
@@ -133,11 +129,6 @@ class PoisonCell:
         return "_".join(parts)
 
 
-def known_defences() -> tuple[str, ...]:
-    """Return the names of the defences."""
-    return (NONE, ALL, *DEFENCES)
-
-
 def fitting(setup: RunSetup, split: Split) -> list[Attack]:
     """Return the attacks that are about a method's reports or updates."""
     run, method = run_of(setup.method), setup.method
@@ -188,8 +179,3 @@ def budgets(asked: PoisonOptions, method: str) -> list[RunOptions]:
     options = replace(asked.runs[method], out=None)
     several = [replace(options, epsilon=epsilon) for epsilon in asked.epsilons]
     return several if several and "epsilon" not in read_alone(several[0])[1] else [options]
-
-
-def paths(out: Path) -> Path:
-    """Return the folder of the finished cells."""
-    return out / "cells"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from devices.array_types import IntArray
+from strategies.attacks.campaign import AttackRow
 from strategies.attacks.liars.attacks import SILENT
 from strategies.attacks.poison.cell import liars_of, set_up_cell, targets_of, unpacked_classes
 from strategies.attacks.poison.laws import laws_of, rare_events
@@ -155,7 +156,7 @@ def _std(values: Sequence[float]) -> float | None:
     return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
-def breakdown(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+def breakdown(rows: Sequence[AttackRow]) -> dict[str, float | None]:
     """Return, for each kind of lie, the smallest share that costs 5 points more than silence; None: no such share."""
     found: dict[str, float | None] = {}
     for row in rows:
@@ -168,7 +169,7 @@ def breakdown(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     return found
 
 
-def kind_of(row: Mapping[str, Any]) -> str:
+def kind_of(row: AttackRow) -> str:
     """Return a row's method, budget, attack, lie and defence in one line."""
     defence = "" if row["defence"] == NONE else row["defence"]
     parts = (row["method"], budget_in_words(row["epsilon"]), row["attack"], row["lie"], defence)

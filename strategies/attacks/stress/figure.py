@@ -6,8 +6,8 @@ adversary that recovered most.
 
 from __future__ import annotations
 
-import io
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,8 @@ import numpy as np
 
 from curator.attacks.edges import expected_named
 from curator.attacks.recovery import bit_recovery, label_recovery
-from strategies.attacks.stress.options import StressResult
+from strategies.attacks.campaign import AttackRow, CampaignResult
+from strategies.attacks.picture import small_picture
 
 TITLES = {"adjacency": "neighbour lists", "features": "features", "label": "labels"}
 # Dark to light, solid to dotted: the lines differ in grey too.
@@ -35,9 +36,9 @@ WORDS = {
 }
 
 
-def worst(rows: list[dict[str, Any]], protection: str, attribute: str) -> dict[int, dict[str, Any]]:
+def worst(rows: Sequence[AttackRow], protection: str, attribute: str) -> dict[int, AttackRow]:
     """Return, by number of asks, the row of the adversary that recovered most."""
-    found: dict[int, dict[str, Any]] = {}
+    found: dict[int, AttackRow] = {}
     for row in rows:
         if (row["protection"], row["attribute"]) == (protection, attribute):
             kept = found.get(row["asks"])
@@ -46,40 +47,32 @@ def worst(rows: list[dict[str, Any]], protection: str, attribute: str) -> dict[i
     return dict(sorted(found.items()))
 
 
-def draw(result: StressResult, path: Path) -> None:
-    """Draw the figure as a small PNG with a palette of 64 colours."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from PIL import Image
-
+def draw(result: CampaignResult, path: Path) -> None:
+    """Draw the figure as a small PNG."""
     attributes = [name for name in TITLES if any(row["attribute"] == name for row in result.rows)]
-    figure = Figure(figsize=(8.6, 6.4), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = list(figure.subplots(2, 2).flat)
-    for axis, attribute in zip(axes, attributes, strict=False):
-        _recovery(axis, result, attribute)
-    for axis in axes[len(attributes) : 3]:
-        axis.set_axis_off()
-    _edges(axes[3], result)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(3, len(labels)), frameon=False, fontsize=9)
-    settings = result.settings
-    figure.suptitle(
-        f"{settings['dataset']}, {settings['nodes']:,} people, epsilon {settings['epsilon_bit']:g} a value: "
-        "what a curator who asks again recovers", fontsize=11,
-    )  # fmt: skip
-    drawn = io.BytesIO()
-    figure.savefig(drawn, dpi=110)
-    Image.open(drawn).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
+    with small_picture(path, inches=(8.6, 6.4), dpi=110) as figure:
+        axes = list(figure.subplots(2, 2).flat)
+        for axis, attribute in zip(axes, attributes, strict=False):
+            _recovery(axis, result, attribute)
+        for axis in axes[len(attributes) : 3]:
+            axis.set_axis_off()
+        _edges(axes[3], result)
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=min(3, len(labels)), frameon=False, fontsize=9)
+        settings = result.settings
+        figure.suptitle(
+            f"{settings['dataset']}, {settings['nodes']:,} people, epsilon {settings['epsilon_bit']:g} a value: "
+            "what a curator who asks again recovers", fontsize=11,
+        )  # fmt: skip
 
 
-def _asks(result: StressResult) -> list[int]:
+def _asks(result: CampaignResult) -> list[int]:
     most = max(result.settings["asks"])
     asks = np.unique(np.round(np.geomspace(1, most, 60)).astype(int)) if most > 1 else np.array([1])
     return list(map(int, asks + (1 - asks % 2)))  # odd: an even number is no better than the odd one before it
 
 
-def _theory(result: StressResult, attribute: str, rows: list[dict[str, Any]]) -> tuple[list[int], list[float]]:
+def _theory(result: CampaignResult, attribute: str, rows: Sequence[AttackRow]) -> tuple[list[int], list[float]]:
     asks = _asks(result)
     if attribute == "label":
         return asks, [label_recovery(rows[0]["one_query_bound"], result.settings["classes"], t) for t in asks]
@@ -91,7 +84,7 @@ def _theory(result: StressResult, attribute: str, rows: list[dict[str, Any]]) ->
     return sorted(known), [known[t] for t in sorted(known)]
 
 
-def _recovery(axis: Any, result: StressResult, attribute: str) -> None:
+def _recovery(axis: Any, result: CampaignResult, attribute: str) -> None:
     rows = [row for row in result.rows if row["attribute"] == attribute]
     bound, curve = rows[0]["one_query_bound"], _theory(result, attribute, rows)
     axis.plot(*curve, color="#999999", linewidth=5, alpha=0.5, label="theory, an answer every time", zorder=0)
@@ -104,7 +97,7 @@ def _recovery(axis: Any, result: StressResult, attribute: str) -> None:
     _frame(axis, result)
 
 
-def _edges(axis: Any, result: StressResult) -> None:
+def _edges(axis: Any, result: CampaignResult) -> None:
     density = next((row["prior_precision"] for row in result.rows if row["prior_precision"] is not None), None)
     if density is None:
         axis.set_axis_off()
@@ -121,7 +114,7 @@ def _edges(axis: Any, result: StressResult) -> None:
     _frame(axis, result)
 
 
-def _frame(axis: Any, result: StressResult) -> None:
+def _frame(axis: Any, result: CampaignResult) -> None:
     axis.set_xscale("log")
     axis.set_xlabel("times asked", fontsize=9)
     axis.set_ylim(-0.03, 1.04)

@@ -27,7 +27,7 @@ Order = Literal["serial", "copy-then-write"]
 
 
 class UnguardedGrid(LocalGrid):
-    """A grid whose nodes run an :class:`UnguardedApp` under Flower's rules for ``Context.state``.
+    """Grid of one run whose nodes run an :class:`UnguardedApp` under Flower's rules for ``Context.state``.
 
     Args:
         app: The client app.
@@ -40,10 +40,6 @@ class UnguardedGrid(LocalGrid):
         self._app = app
         self._order = order
         self._states: dict[int, RecordDict] = {}
-
-    def new_run(self) -> None:
-        """Start another run on the same nodes: every state is empty."""
-        self._states.clear()
 
     def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
         """Let the app answer, message by message."""

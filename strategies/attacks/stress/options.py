@@ -1,20 +1,19 @@
-"""Options and result of a stress test."""
+"""Options of a stress test."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from curator.names import nearest
-from strategies.attacks.adversaries import ADVERSARIES
+from curator.names import check_known
+from devices import datasets
+from devices.data.population import Population
+from strategies.attacks.stress.known import EVERY, STRIKING
 from strategies.attacks.stress.protections import PROTECTIONS
-from strategies.attacks.stress.registered import STRIKING
-from strategies.attacks.stress.repeating import PLAIN
 from strategies.attacks.stress.tallies import milestones
 from strategies.setup.option_spec import declared
-from strategies.setup.options import RunOptions
+from strategies.setup.options import RunOptions, Seeds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +29,6 @@ class StressOptions:
         asks: Numbers of asks after which recovery is measured.
         epsilon_bit: Loss of one bit of a list, of one feature, and of the label.
         workers: Number of comparisons that run at a time, each in a process.
-        out: Parent of the result's folder; None writes nothing.
 
     Raises:
         ValueError: one line, for options that do not fit.
@@ -46,46 +44,25 @@ class StressOptions:
     asks: tuple[int, ...] = (1, 25)
     epsilon_bit: float = 1.0
     workers: int = 1
-    out: Path | None = Path("runs")
 
     def __post_init__(self) -> None:
         for option, given, known in (
-            ("protection", self.protections, PROTECTIONS),
-            ("adversary", self.adversaries, adversaries()),
+            ("protection", self.protections, PROTECTIONS), ("adversary", self.adversaries, EVERY),
             ("fault", self.faults, STRIKING),
-        ):
+        ):  # fmt: skip
             for name in given:
-                if name not in known:
-                    raise ValueError(f"--{option} {name}: must be one of {', '.join(known)}{nearest(name, known)}")
+                check_known(option, name, known)
         milestones(self.asks)
         if not (math.isfinite(self.epsilon_bit) and self.epsilon_bit > 0):
             raise ValueError(f"--epsilon-bit {self.epsilon_bit:g}: a budget must be a finite number above 0")
         for name in ("clients", "seed", "workers"):
             declared(RunOptions)[name].check(getattr(self, name))
 
+    def load(self) -> Population:
+        """Return the people.
 
-@dataclass(frozen=True)
-class StressResult:
-    """Result of a stress test.
-
-    Args:
-        rows: One for each protection, adversary, attribute and number of asks.
-        settings: Settings in force.
-        seconds: Duration.
-        answers: Numbers of answers of the devices by kind, for each comparison.
-    """
-
-    rows: list[dict[str, Any]]
-    settings: dict[str, Any]
-    seconds: float
-    answers: dict[str, dict[str, int]] = field(default_factory=dict)
-
-    @property
-    def passed(self) -> bool:
-        """Whether every row agrees with theory."""
-        return all(row["passed"] for row in self.rows)
-
-
-def adversaries() -> dict[str, str]:
-    """Return the description of each adversary by name."""
-    return PLAIN | {name: curator.description for name, curator in ADVERSARIES.items()}
+        Raises:
+            ValueError: one line, for data that are missing or do not fit.
+        """
+        seed = Seeds.derive(self.seed).population
+        return datasets.load(self.dataset, data_dir=self.data_dir, clients=self.clients, seed=seed)

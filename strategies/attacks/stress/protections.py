@@ -21,8 +21,8 @@ from devices.noise import NoiseStream, derive_key
 from devices.query import InvalidQuery, Query
 from devices.wire import read_query, reply
 
-PINNED = "pinned"
-PROTECTIONS = ("none", "context-state", "refuse", "replay", PINNED)
+GUARDED, PINNED = "context-state", "pinned"
+PROTECTIONS = ("none", GUARDED, "refuse", "replay", PINNED)
 REAL = ("refuse", "replay", PINNED)
 _GUARD = "answered"
 

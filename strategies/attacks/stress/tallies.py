@@ -22,6 +22,7 @@ from devices.data.population import Population
 from devices.device import Report, unpack_report
 from devices.mechanisms import Mechanism
 from devices.query import Ask, Query
+from strategies.attacks.adversaries.attack_result import AttackResult
 
 LARGEST = 10_000  # people; the sums of all pairs are in memory
 
@@ -120,16 +121,20 @@ class Tally:
             release = same if ask.attribute == "label" else hash(payloads)
             if ask.attribute in self._seen:
                 self._seen[ask.attribute][device].append(release)
-            self.learn(device, ask, payloads)
+            self._learn(device, ask, payloads)
 
-    def learn(self, device: int, ask: Ask, parts: tuple[bytes, ...]) -> None:
-        """Take a new answer about one attribute, without counting it; see :meth:`count`."""
+    def add_releases(self, outcome: AttackResult) -> None:
+        """Take all distinct answers that an adversary kept."""
+        given = outcome.answers_given()
+        for attribute in self.mechanisms:
+            for device, answers in outcome.reports(attribute).items():
+                for ask, parts in answers:
+                    self._learn(device, ask, parts)
+                self._counted[attribute] = max(self._counted[attribute], given[device, attribute])
+
+    def _learn(self, device: int, ask: Ask, parts: tuple[bytes, ...]) -> None:
         for mechanism, payload in zip(ask.mechanisms, parts, strict=True):
             self._read(ask.attribute, mechanism, device, mechanism.decode(payload, device=device))
-
-    def count(self, device: int, attribute: str, releases: int) -> None:
-        """Note the number of different answers of a device about an attribute."""
-        self._counted[attribute] = max(self._counted[attribute], releases)
 
     def _read(self, attribute: str, mechanism: Mechanism, device: int, report: Any) -> None:
         """Add one mechanism's report; one without evidence about single values adds nothing."""

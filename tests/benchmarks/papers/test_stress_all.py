@@ -8,8 +8,8 @@ from benchmarks.papers import stress_all
 from benchmarks.papers.stress_all import AFTER, StressCell, cells
 from benchmarks.study import Measured
 from strategies.attacks.adversaries import ADVERSARIES
-from strategies.attacks.stress.registered import STRIKING
-from strategies.attacks.stress.repeating import PLAIN
+from strategies.attacks.stress.known import STRIKING
+from strategies.attacks.stress.plain import PLAIN
 
 
 def test_every_adversary_and_fault_is_a_cell_of_both_protections() -> None:

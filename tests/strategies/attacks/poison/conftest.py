@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from strategies.attacks.poison.campaign import all_cells
 from strategies.attacks.poison.options import PoisonCell, PoisonOptions
-from strategies.attacks.poison.running import all_cells
 from strategies.setup.options import RunOptions
 
 SMALL = 60

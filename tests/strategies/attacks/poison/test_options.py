@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from strategies.attacks.poison.campaign import all_cells
 from strategies.attacks.poison.options import PoisonOptions, budgets
-from strategies.attacks.poison.running import all_cells
 
 Asked = Callable[..., PoisonOptions]
 
@@ -16,7 +16,7 @@ Asked = Callable[..., PoisonOptions]
 @pytest.mark.parametrize(
     ("given", "line"),
     [
-        ({"attacks": ("fake",)}, "--attack fake: must be one of .*; did you mean fakes"),
+        ({"attacks": ("fake",)}, "--attack fake: must be one of .*, silent; did you mean fakes"),
         ({"shares": (0.0, 1.0)}, "--shares 1: a share of all people, 0 or more and below 1"),
         ({"shares": (-0.1,)}, "--shares -0.1: a share"),
         ({"shares": (0.0,)}, "--shares 0: at least one share above 0"),

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from strategies.attacks.poison.campaign import all_cells
 from strategies.attacks.poison.cell import liars_of, packed_classes, set_up_cell
 from strategies.attacks.poison.options import PoisonCell, PoisonOptions
 from strategies.attacks.poison.rows import breakdown, kind_of, poison_rows
-from strategies.attacks.poison.running import all_cells
 
 
 def result(cell: PoisonCell, predictions: np.ndarray, **more: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from devices.facts import PublicFacts
-from strategies.attacks.stress import running
+from strategies.attacks.stress.campaign import StressCampaign
 from strategies.attacks.stress.cost import ERROR, expected_cost, tell_cost
 from strategies.attacks.stress.options import StressOptions
 
@@ -38,9 +38,9 @@ def test_a_long_or_large_one_is_told_and_a_short_one_is_not(caplog: pytest.LogCa
 def test_it_is_told_before_anything_runs(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     def measure(*_: object) -> None:
         assert caplog.messages and caplog.messages[-1].startswith("expected: 1 comparison")
-        raise InterruptedError
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(running, "_measure", measure)
-    options = StressOptions(clients=60, asks=(60_000,), protections=("refuse",), adversaries=("repeat",), out=None)
-    with caplog.at_level(logging.INFO, logger="ldpsim.expected"), pytest.raises(InterruptedError):
-        running.stress(options)
+    monkeypatch.setattr(StressCampaign, "measure", measure)
+    options = StressOptions(clients=60, asks=(60_000,), protections=("refuse",), adversaries=("repeat",))
+    with caplog.at_level(logging.INFO, logger="ldpsim.expected"), pytest.raises(KeyboardInterrupt):
+        StressCampaign(options).run()

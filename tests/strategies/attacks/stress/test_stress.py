@@ -17,30 +17,40 @@ import pytest
 
 from devices.data.population import Population, build_population
 from devices.datasets.generated import generate
-from strategies.attacks.stress import running
+from strategies.attacks.campaign import CampaignResult
+from strategies.attacks.stress.campaign import StressCampaign, StressCase, agrees, measure_case
 from strategies.attacks.stress.figure import STYLES, WORDS, draw, worst
-from strategies.attacks.stress.options import StressOptions, StressResult
+from strategies.attacks.stress.known import STRIKING
+from strategies.attacks.stress.options import StressOptions
 from strategies.attacks.stress.protections import PROTECTIONS
-from strategies.attacks.stress.registered import STRIKING
-from strategies.attacks.stress.running import agrees, question, stress
 from strategies.attacks.stress.tallies import Recovery, Tally, Truth, milestones
-from strategies.attacks.stress.writing import COLUMNS, record_of, table_csv, write_stress
+from strategies.attacks.stress.targets import question
 
 PEOPLE = 60
 
 
 def options(**changes: object) -> StressOptions:
-    given = {"clients": PEOPLE, "asks": (1, 9), "adversaries": ("new-run",), "out": None, **changes}
+    given = {"clients": PEOPLE, "asks": (1, 9), "adversaries": ("new-run",), **changes}
     return StressOptions(**given)  # type: ignore[arg-type]
 
 
+def stress(asked: StressOptions) -> CampaignResult:
+    return StressCampaign(asked).run()
+
+
+def answers(result: CampaignResult, case: str) -> dict[str, int]:
+    """Return the numbers of answers by kind in a case."""
+    found: dict[str, int] = result.results[case]["answers"]
+    return found
+
+
 @pytest.fixture(scope="module")
-def plain() -> StressResult:
+def plain() -> CampaignResult:
     """Every protection against every plain adversary."""
     return stress(options(adversaries=("repeat", "new-run", "at-once"), asks=(1, 2, 9)))
 
 
-def test_each_is_what_theory_says(plain: StressResult) -> None:
+def test_each_is_what_theory_says(plain: CampaignResult) -> None:
     assert plain.passed
     assert len(plain.rows) == 4 * 3 * 3 * 3
     for row in plain.rows:
@@ -54,7 +64,7 @@ def test_each_is_what_theory_says(plain: StressResult) -> None:
             assert row["distinct_releases"] == row["asks"]
 
 
-def test_who_is_protected_from_what(plain: StressResult) -> None:
+def test_who_is_protected_from_what(plain: CampaignResult) -> None:
     broken = {(row["protection"], row["adversary"]) for row in plain.rows if not row["covered"]}
     assert broken == {
         ("none", "repeat"), ("none", "new-run"), ("none", "at-once"),
@@ -72,7 +82,7 @@ def test_who_is_protected_from_what(plain: StressResult) -> None:
 def test_a_stranger_takes_the_only_answer_unless_the_collector_is_pinned() -> None:
     found = stress(options(protections=("refuse", "pinned"), adversaries=("ghost-first",), asks=(1,)))
     assert found.passed and {row["distinct_releases"] for row in found.rows} == {1}
-    assert found.answers == {
+    assert {name: case["answers"] for name, case in found.results.items()} == {
         "refuse ghost-first": {"reported": PEOPLE, "REPORT_COLLECTED": 2 * PEOPLE},
         "pinned ghost-first": {"COLLECTOR_REFUSED": 2 * PEOPLE, "reported": PEOPLE},
     }
@@ -83,20 +93,20 @@ def test_a_stranger_takes_the_only_answer_unless_the_collector_is_pinned() -> No
         stress(options(protections=("pinned",), adversaries=("new-run",)))
 
 
-def test_asking_again_gets_the_same_bytes_or_a_refusal(plain: StressResult) -> None:
-    assert plain.answers["refuse new-run"] == {"reported": PEOPLE, "REPORT_COLLECTED": 8 * PEOPLE}
-    assert plain.answers["replay new-run"] == {"reported": PEOPLE, "replayed": 8 * PEOPLE}
-    assert plain.answers["none repeat"] == {"reported": 9 * PEOPLE}
-    assert plain.answers["context-state repeat"] == {"reported": PEOPLE, "replayed": 8 * PEOPLE}
+def test_asking_again_gets_the_same_bytes_or_a_refusal(plain: CampaignResult) -> None:
+    assert answers(plain, "refuse new-run") == {"reported": PEOPLE, "REPORT_COLLECTED": 8 * PEOPLE}
+    assert answers(plain, "replay new-run") == {"reported": PEOPLE, "replayed": 8 * PEOPLE}
+    assert answers(plain, "none repeat") == {"reported": 9 * PEOPLE}
+    assert answers(plain, "context-state repeat") == {"reported": PEOPLE, "replayed": 8 * PEOPLE}
 
 
-def test_a_guard_in_flowers_state_is_lost_by_a_new_run_and_by_copies(plain: StressResult) -> None:
+def test_a_guard_in_flowers_state_is_lost_by_a_new_run_and_by_copies(plain: CampaignResult) -> None:
     """Flower 1.41: state is kept by run; messages at once start from one copy each."""
-    assert plain.answers["context-state new-run"] == {"reported": 9 * PEOPLE}
-    assert plain.answers["context-state at-once"] == {"reported": (1 + 2 + 9) * PEOPLE}
+    assert answers(plain, "context-state new-run") == {"reported": 9 * PEOPLE}
+    assert answers(plain, "context-state at-once") == {"reported": (1 + 2 + 9) * PEOPLE}
 
 
-def test_an_unprotected_device_fails_the_test_of_a_protected_one(plain: StressResult) -> None:
+def test_an_unprotected_device_fails_the_test_of_a_protected_one(plain: CampaignResult) -> None:
     row = next(r for r in plain.rows if (r["protection"], r["asks"], r["attribute"]) == ("none", 9, "features"))
     found = Recovery(row["recovered"], row["one_query_bound"], row["theory"], row["values"], row["distinct_releases"])
     assert agrees(found, covered=False, asks=9) and not agrees(found, covered=True, asks=9)
@@ -107,7 +117,7 @@ def test_an_unprotected_device_fails_the_test_of_a_protected_one(plain: StressRe
     assert agrees(found, covered=False, asks=9, plain=False)
 
 
-def test_edges_beside_the_prior(plain: StressResult) -> None:
+def test_edges_beside_the_prior(plain: CampaignResult) -> None:
     rows = [row for row in plain.rows if row["attribute"] == "adjacency" and row["asks"] == 9]
     for row in rows:
         if row["covered"]:
@@ -138,18 +148,37 @@ def test_workers_give_the_same_rows() -> None:
     assert one.rows == two.rows and one.settings == two.settings
 
 
-def test_a_result_on_disk(plain: StressResult, tmp_path: Path) -> None:
-    folder = write_stress(plain, tmp_path)
-    assert sorted(path.name for path in folder.iterdir()) == ["result.json", "stress.png", "table.csv"]
+def test_a_result_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stopped test goes on with the cases that are finished."""
+    asked = options(protections=("none", "refuse"), asks=(1,))
+    done: list[str] = []
+
+    def stopped(case: StressCase, tell: object) -> dict:
+        if done:
+            raise KeyboardInterrupt
+        done.append(case.name)
+        return measure_case(case)
+
+    monkeypatch.setattr(StressCampaign, "measure", stopped)
+    with pytest.raises(KeyboardInterrupt) as stop:
+        StressCampaign(asked).run_and_write(tmp_path)
+    (folder,) = tmp_path.iterdir()
+    assert stop.value.__notes__ == [f"1 of 2 cells are finished and kept in {folder}; the same command goes on"]
+    assert [path.name for path in (folder / "cells").iterdir()] == ["none_new-run.json"]
+    monkeypatch.setattr(StressCampaign, "measure", measure_case)
+    campaign = StressCampaign(asked)
+    result, same = campaign.run_and_write(tmp_path)
+    assert same == folder and result.found == 1 and result.rows == stress(asked).rows
+    assert sorted(path.name for path in folder.iterdir()) == ["cells", "result.json", "stress.png", "table.csv"]
     record = json.loads((folder / "result.json").read_text())
-    assert record["passed"] and record["rows"] == json.loads(json.dumps(plain.rows))
+    assert record["passed"] and record["rows"] == result.rows and record == campaign.record(result)
+    assert list(record["answers"]) == ["none new-run", "refuse new-run"]
     assert (folder / "stress.png").read_bytes()[:4] == b"\x89PNG" and (folder / "stress.png").stat().st_size < 100_000
-    assert len((folder / "table.csv").read_text().splitlines()) == 1 + len(plain.rows)
-    assert write_stress(plain, tmp_path).name == f"{folder.name}-2"
-    assert record_of(plain)["passed"] and table_csv([]).count("\n") == 1
+    assert len((folder / "table.csv").read_text().splitlines()) == 1 + len(result.rows)
+    assert StressCampaign(asked).run_and_write(tmp_path)[1].name == f"{folder.name}-2"
 
 
-def test_a_figure_shows_the_worst_adversary(plain: StressResult, tmp_path: Path) -> None:
+def test_a_figure_shows_the_worst_adversary(plain: CampaignResult, tmp_path: Path) -> None:
     found = worst(plain.rows, "context-state", "features")
     assert list(found) == [1, 2, 9] and found[9]["adversary"] in ("new-run", "at-once")
     bare = replace(plain, rows=[row for row in plain.rows if row["attribute"] == "label"],
@@ -182,7 +211,7 @@ def test_features_inside_their_range_follow_their_own_theory(monkeypatch: pytest
         feature_indices=np.tile(np.arange(d), n), feature_values=rng.random(n * d), labels=rng.integers(0, 3, n),
         classes=3,
     )  # fmt: skip
-    monkeypatch.setattr(running, "_load", lambda given: people)
+    monkeypatch.setattr(StressOptions, "load", lambda given: people)
     found = stress(options(protections=("none", "refuse"), asks=(1, 7)))
     assert found.passed
     bound = next(row["one_query_bound"] for row in found.rows if row["attribute"] == "features")
@@ -234,10 +263,3 @@ def test_budgets_and_crowds_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(ValueError, match="--clients 50"):
         Truth.of(generate(60, seed=0))
     assert milestones((25, 1, 25)) == (1, 25)
-
-
-def test_the_table_is_csv_with_a_line_for_each_row() -> None:
-    row = dict.fromkeys(COLUMNS) | {"adversary": "repeats", "asks": 3, "recovered": 1 / 3, "more": 1}
-    head, line, end = table_csv([row]).split("\n")
-    assert head == ",".join(COLUMNS) and end == ""
-    assert line == ",repeats,,,,3,0.333333" + "," * (len(COLUMNS) - 7)

@@ -1,0 +1,42 @@
+"""Cells of a set of attacks, measured in this process or in several; one that fails does not end the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from strategies.engines.pool import one_torch_thread, processes
+from strategies.experiments.failures import failure, outcomes_of
+
+CellT = TypeVar("CellT")
+Tell = Callable[[float], None]  # called with the share of a cell that is done
+
+
+def run_cells(
+    cells: Sequence[CellT],
+    measure: Callable[..., Any],
+    *,
+    workers: int | None,
+    trains: bool = True,
+    tell: Tell | None = None,
+) -> Iterator[tuple[CellT, Any]]:
+    """Yield (cell, result) as cells end, with :class:`~strategies.experiments.failures.Failed` in place of a result.
+
+    Args:
+        cells: What is measured.
+        measure: Cell -> result; a function of a module.
+        workers: Number of cells at a time; None for one per core. One at a time is measured in this process.
+        trains: Whether the cells use torch.
+        tell: Second argument of ``measure`` in this process: told the share of the present cell that is done.
+    """
+    if workers == 1 or len(cells) < 2:
+        told = () if tell is None else (tell,)
+        for cell in cells:
+            try:
+                yield cell, measure(cell, *told)
+            except Exception as error:
+                yield cell, failure(error)
+        return
+    with processes(workers, prepare=one_torch_thread if trains else None) as pool:
+        for number, outcome in outcomes_of(pool, measure, enumerate(cells)):
+            yield cells[number], outcome

@@ -1,0 +1,30 @@
+"""Pictures of attacks: small PNGs that need no screen."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+@contextmanager
+def small_picture(path: Path, *, inches: tuple[float, float], dpi: int) -> Iterator[Any]:
+    """Offer a figure of matplotlib, and save what was drawn as a PNG with a palette of 64 colours.
+
+    Args:
+        path: The file.
+        inches: Width and height.
+        dpi: Pixels per inch.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from PIL import Image
+
+    figure = Figure(figsize=inches, layout="constrained")
+    FigureCanvasAgg(figure)
+    yield figure
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=dpi)
+    Image.open(drawn).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)

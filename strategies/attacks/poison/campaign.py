@@ -1,0 +1,84 @@
+"""Lying devices against each method, each lie and share on devices of its own, beside silent devices and nobody."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from strategies.attacks.campaign import AttackRow, Campaign, CampaignResult
+from strategies.attacks.poison.cell import run_poison_cell, set_up_cell
+from strategies.attacks.poison.figure import draw
+from strategies.attacks.poison.options import PoisonCell, PoisonOptions, budgets, cells_for, fitting
+from strategies.attacks.poison.rows import breakdown, poison_rows
+from strategies.results import folder as run_folder
+from strategies.setup.fingerprint import configuration
+from strategies.setup.run_setup import load_population
+
+SCHEMA = 1
+
+
+class PoisonCampaign(Campaign[PoisonCell]):
+    """Campaign of ``ldpsim poison``.
+
+    Args:
+        asked: The options.
+
+    Raises:
+        ValueError: one line, where options do not fit a method, or no attack does.
+    """
+
+    command = "poison"
+    columns = (
+        "method", "epsilon", "attack", "lie", "goal", "knowledge", "share", "defence", "repeats", "liars",
+        "honest_test", "accuracy", "std", "vs_clean", "vs_silent", "vs_silent_std", "vs_undefended", "goal_value",
+        "goal_clean", "fakes_accepted", "true_lost", "found", "false_alarms", "law", "measured", "theory", "bound",
+        "passed",
+    )  # fmt: skip
+    exact = frozenset({"epsilon", "share"})
+    measure = run_poison_cell
+
+    def __init__(self, asked: PoisonOptions) -> None:
+        people = load_population(asked.run).digest
+        super().__init__(all_cells(asked), settings_in_force(asked), people=people, workers=asked.workers)
+
+    def rows(self, results: Mapping[str, Any]) -> Sequence[AttackRow]:
+        """Return a row for each kind of cell that has a result."""
+        return poison_rows(self.cells, results)
+
+    def record(self, result: CampaignResult) -> dict[str, Any]:
+        """Return the content of result.json."""
+        return {"poison": {
+            "schema": SCHEMA, "rows": list(result.rows), "breakdown": breakdown(result.rows), "passed": result.passed,
+            "settings": dict(result.settings), "seconds": result.seconds,
+            "failed": {name: failed.line for name, failed in result.failures},
+        }}  # fmt: skip
+
+    def draw(self, result: CampaignResult, path: Path) -> None:
+        """Draw accuracies by the share of liars."""
+        draw(result.rows, path, about=str(result.settings["dataset"]))
+
+
+def all_cells(asked: PoisonOptions) -> list[PoisonCell]:
+    """Return all cells; ValueError where options do not fit a method, or no attack does."""
+    found: list[PoisonCell] = []
+    for method in asked.methods:
+        for options in budgets(asked, method):
+            probe = PoisonCell(options, 0, "none", "", "untargeted", 0.0, "none", asked)
+            setup = set_up_cell(probe)
+            classes = setup.population.facts.classes
+            if asked.target_class >= max(classes, 1):
+                raise ValueError(f"--target-class {asked.target_class}: the classes are 0 to {classes - 1}")
+            found += cells_for(asked, options, fitting(setup, setup.repeats[0].split))
+    # the first repeat of everything comes first, so that a table of all methods is there early
+    return sorted(found, key=lambda cell: cell.number)
+
+
+def settings_in_force(asked: PoisonOptions) -> dict[str, Any]:
+    """Return the settings in force, as JSON values."""
+    given = {name: value for name, value in asdict(asked).items() if name not in ("run", "runs", "workers")}
+    run = {name: value for name, value in configuration(asked.run).items()
+           if name not in ("method", "out", "data_dir", "engine", "workers", "ray_address", "state")}  # fmt: skip
+    return dict(run_folder.plain(json.loads(json.dumps({**run, **given}, default=str))))

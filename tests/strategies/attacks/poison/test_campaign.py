@@ -1,0 +1,50 @@
+"""A campaign of lies: its rows, its files, and what a folder's name depends on."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from devices.datasets.generated import generate
+from strategies.attacks.poison.campaign import PoisonCampaign, settings_in_force
+from strategies.attacks.poison.options import PoisonOptions
+from strategies.planning.miniature import save
+
+Asked = Callable[..., PoisonOptions]
+
+
+def test_a_folder_has_result_table_and_figure(asked: Asked, tmp_path: Path) -> None:
+    campaign = PoisonCampaign(asked(attacks=("fakes",), lies=("response",)))
+    result, folder = campaign.run_and_write(tmp_path)
+    assert result.passed and not result.failures
+    assert folder.name.startswith("poison-generated-") and folder.name.endswith("-3")
+    record = json.loads((folder / "result.json").read_text())["poison"]
+    assert record == json.loads(json.dumps(campaign.record(result)))["poison"]
+    assert record["schema"] == 1 and record["passed"] is True and record["rows"] == list(result.rows)
+    assert set(record["breakdown"]) == {"hogs fakes response"}
+    rows = list(csv.DictReader((folder / "table.csv").read_text().splitlines()))
+    assert list(rows[0]) == list(PoisonCampaign.columns)
+    assert [row["attack"] for row in rows] == ["none", "silent", "fakes"]
+    assert rows[2]["share"] == "0.2" and len(rows[2]["accuracy"]) == len("0.123456")
+    assert (folder / "poison.png").read_bytes()[:4] == b"\x89PNG"
+    again = campaign.run(folder)
+    assert again.found == 3 and again.rows == result.rows
+
+
+def test_other_people_in_the_same_file_name_another_folder(asked: Asked, tmp_path: Path) -> None:
+    path, digests = tmp_path / "people.npz", set[str]()
+    for seed in range(2):
+        save(generate(60, seed=seed), path)
+        digests.add(PoisonCampaign(asked(attacks=("fakes",), run={"dataset": str(path), "clients": None})).digest)
+    assert len(digests) == 2
+
+
+def test_settings_name_a_folder(asked: Asked) -> None:
+    first, same, other = (
+        PoisonCampaign(asked(attacks=("fakes",), **given)) for given in ({}, {}, {"shares": (0.1,)})
+    )  # fmt: skip
+    assert first.digest == same.digest != other.digest
+    settings = settings_in_force(asked(attacks=("fakes",)))
+    assert settings == first.settings and settings["shares"] == [0.0, 0.2] and settings["dataset"] == "generated"
