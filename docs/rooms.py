@@ -36,9 +36,10 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "curator": (
         ("graph", "linear", "names", "observer", "options", "owned", "setting_error", "steps"),
         ("reports",),
-        ("defences", "learning", "links", "privacy"),
-        ("defences.__init__", "evidence", "pairs"),
-        ("posterior", "votes"),
+        ("learning", "links", "privacy"),
+        ("evidence", "pairs"),
+        ("defences", "posterior", "votes"),
+        ("defences.__init__",),
         ("methods", "nulls", "teachers"),
         ("methods.federated", "methods.local", "methods.owner", "methods.references", "tuned.__init__"),
         ("methods.__init__",),

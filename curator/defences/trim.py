@@ -20,10 +20,9 @@ from scipy.sparse import csr_array
 
 from curator.defences.base import Notes, silent_on, step_noise
 from curator.defences.tails import largest_noise
+from curator.evidence.evidence import Evidence
 from curator.linear.propagation import adjacency_matrix
-from curator.reports.agreed_pairs import agreed_pairs
 from curator.reports.frequency import both_directions
-from curator.reports.labels import label_evidence
 from curator.reports.reports import Reports
 from curator.reports.silenced import without_labels
 from devices.array_types import BoolArray, IntArray
@@ -35,9 +34,10 @@ LEAST = 3  # neighbours who reported
 def damp(reports: Reports, public: PublicKnowledge, level: float) -> tuple[Reports, Notes]:
     """Drop labels that a majority of neighbours contradicts, and clip noisy features."""
     notes: Notes = {}
-    graph = _graph(reports, public)
-    if reports.labels is not None and graph is not None:
-        wrong = contradicted(graph, label_evidence(reports, public).labels, reports.facts.classes)
+    evidence = Evidence(reports, public)
+    if reports.labels is not None and evidence.edges is not None:
+        graph = adjacency_matrix(reports.facts.n, both_directions(evidence.edges))
+        wrong = contradicted(graph, evidence.labels.labels, reports.facts.classes)
         notes["dropped_labels"] = int(wrong.sum())
         reports = without_labels(reports, wrong)
     if (noise := step_noise(reports, "features")) is not None:
@@ -63,9 +63,3 @@ def contradicted(graph: csr_array, labels: IntArray, classes: int) -> BoolArray:
     best = counts.argmax(axis=1)
     majority = 2 * counts[np.arange(len(labels)), best] > heard
     return np.asarray((labels >= 0) & (heard >= LEAST) & majority & (best != labels))
-
-
-def _graph(reports: Reports, public: PublicKnowledge) -> csr_array | None:
-    if public.edges is not None:
-        return adjacency_matrix(reports.facts.n, both_directions(public.edges))
-    return None if reports.adjacency is None else agreed_pairs(reports)

@@ -1,90 +1,109 @@
-"""All that reports and public knowledge tell a curator, in the form that the posterior reads.
+"""All that reports and public knowledge say, in the form that estimators, votes and null models read.
 
-Whatever was asked, there are four kinds of evidence: about pairs (adjacency reports, or a public graph), about a
-person from features (public, or a reported bit for each), about a person from the own label (public, or reported),
-and scores of pairs by features. Other reports of features, with one budget for the whole vector, say next
-to nothing about one person and are not read.
+Whatever was asked, there are four kinds of evidence: about a person from the own label (public, or reported), about a
+person from features (public, or a reported bit for each), about pairs (adjacency reports, or a public graph), and
+scores of pairs by features. What is public is taken as it is, even if it was reported too. Other reports of
+features, with one budget for the whole vector, say next to nothing about one person and are not read.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from curator.learning.node_evidence import NodeEvidence, node_evidence, unit_rows
 from curator.links.evidence import LinkEvidence, public_links
 from curator.links.pair_scores import Scores, public_scores, reported_scores
 from curator.reports.agreed_pairs import agreed_edges
+from curator.reports.feature_bits import FlippedFeatures, feature_bits
 from curator.reports.labels import LabelEvidence, label_evidence
 from curator.reports.reports import Reports
 from curator.reports.rows import noisy_rows_of_bits
 from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicKnowledge
 
+if TYPE_CHECKING:
+    from curator.learning.node_evidence import NodeEvidence
+
 
 @dataclass(frozen=True, eq=False)
-class PosteriorEvidence:
-    """Evidence of a curator.
+class Evidence:
+    """Evidence of a curator; each part is computed when it is first read.
 
     Args:
-        classes: Number of classes.
-        links: Evidence about pairs.
-        scores: Scores of pairs, None without features.
-        rows: (n, d): rows of length 1 of the features or reported bits, None without any.
-        people: Class evidence from features.
-        labels: Labels of training and validation people, public or reported.
-        train, val: int64: people of the split with a label.
+        reports: The reports so far; None before anybody has answered.
+        public: Public knowledge.
     """
 
-    classes: int
-    links: LinkEvidence = field(repr=False)
-    scores: Scores | None = field(repr=False)
-    rows: Any = field(repr=False)
-    people: NodeEvidence = field(repr=False)
-    labels: LabelEvidence = field(repr=False)
-    train: IntArray = field(repr=False)
-    val: IntArray = field(repr=False)
+    reports: Reports | None = field(repr=False)
+    public: PublicKnowledge = field(repr=False)
+
+    @cached_property
+    def labels(self) -> LabelEvidence:
+        """Labels, public or reported."""
+        return label_evidence(self.reports, self.public)
+
+    @property
+    def train(self) -> IntArray:
+        """int64: training people with a label."""
+        return self.labels.known(self.public.split.train)
+
+    @property
+    def val(self) -> IntArray:
+        """int64: validation people with a label."""
+        return self.labels.known(self.public.split.val)
+
+    @cached_property
+    def edges(self) -> IntArray | None:
+        """int64 (2, m), each once: the public graph, or the pairs whose every reported bit is 1; None without any."""
+        if self.public.edges is not None or self.reports is None or self.reports.adjacency is None:
+            return self.public.edges
+        return agreed_edges(self.reports)
+
+    @cached_property
+    def links(self) -> LinkEvidence:
+        """Evidence about pairs.
+
+        Raises:
+            ValueError: if there is neither a public graph nor a report of neighbour lists under known noise.
+        """
+        if self.public.edges is not None:
+            return public_links(self.public.facts.n, self.public.edges)
+        assert self.reports is not None
+        rows = noisy_rows_of_bits(self.reports)
+        left, right = agreed_edges(self.reports)
+        return LinkEvidence(left, right, rows.reported, rows.one_end, rows.flip)
+
+    @property
+    def bits(self) -> FlippedFeatures | None:
+        """Reported bits of features that are not public; None without any."""
+        return None if self.reports is None or self.public.features is not None else feature_bits(self.reports)
+
+    @cached_property
+    def rows(self) -> Any:
+        """(n, d): rows of length 1 of the features or reported bits, None without any."""
+        from curator.learning.node_evidence import unit_rows  # torch is only needed from here on
+
+        return unit_rows(self.public.features, self.bits)
+
+    @cached_property
+    def people(self) -> NodeEvidence:
+        """Class evidence from features."""
+        from curator.learning.node_evidence import node_evidence
+
+        return node_evidence(self.public.features, self.labels, self.public.split, bits=self.bits)
+
+    @cached_property
+    def scores(self) -> Scores | None:
+        """Scores of pairs, None without features."""
+        if self.bits is not None:
+            return reported_scores(self.bits)
+        return None if self.rows is None else public_scores(self.rows)
 
     def own(self, sources: IntArray) -> DoubleArray:
         """float64 (n, classes): log-likelihood of the own label for these people, 0 for everybody else."""
-        found = np.zeros((len(self.labels.labels), self.classes))
-        found[sources] = self.labels.log_likelihood(sources)
-        return found
+        return self.labels.placed(sources, self.labels.log_likelihood(sources))
 
     def class_estimates(self, sources: IntArray) -> DoubleArray:
         """float64 (n, classes): one-hot labels of these people, or unbiased estimates of them; zeros for others."""
-        found = np.zeros((len(self.labels.labels), self.classes))
-        found[sources] = self.labels.estimates(sources)
-        return found
-
-
-def told(reports: Reports, public: PublicKnowledge) -> PosteriorEvidence:
-    """Return the evidence of reports and public knowledge.
-
-    Raises:
-        ValueError: if there is neither a report about pairs nor a public graph, or no training label.
-    """
-    split, labels = public.split, label_evidence(reports, public).only(public.split.labelled)
-    train, val = (labels.known(nodes) for nodes in (split.train, split.val))
-    features = public.features
-    bits, flip, answered, scores = None, 0.0, None, None
-    asked = reports.source("features") if features is None and reports.features is not None else None
-    if asked is not None and asked.packed and asked.flip_probability is not None:
-        d, answered, flip = reports.facts.d, reports.reported("features"), asked.flip_probability
-        scores = reported_scores(reports.features, flip, d, answered)
-        bits = np.unpackbits(reports.features, axis=1, count=d)
-    rows = unit_rows(features, bits)
-    if features is not None and rows is not None:
-        scores = public_scores(rows)
-    people = node_evidence(features, labels, split, bits=bits, flip=flip, answered=answered)
-    return PosteriorEvidence(public.facts.classes, _links(reports, public), scores, rows, people, labels, train, val)
-
-
-def _links(reports: Reports, public: PublicKnowledge) -> LinkEvidence:
-    if public.edges is not None:
-        return public_links(public.facts.n, public.edges)
-    rows = noisy_rows_of_bits(reports)
-    left, right = agreed_edges(reports)
-    return LinkEvidence(left, right, rows.reported, rows.one_end, rows.flip)
+        return self.labels.placed(sources, self.labels.estimates(sources))

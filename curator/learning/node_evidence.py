@@ -37,8 +37,9 @@ from curator.linear.kernel_rows import kernel_rows, landmarks_of
 from curator.linear.near_rows import near_rows
 from curator.linear.propagation import smoothed_rows
 from curator.linear.tfidf import is_text, standardised_rows, weighted_rows
+from curator.reports.feature_bits import FlippedFeatures
 from curator.reports.labels import LabelEvidence
-from devices.array_types import BoolArray, DoubleArray, IntArray
+from devices.array_types import DoubleArray, IntArray
 from devices.facts import Split
 
 _LEAST_SCORE = 0.01
@@ -69,9 +70,7 @@ def node_evidence(
     told: LabelEvidence,
     split: Split,
     *,
-    bits: Any = None,
-    flip: float = 0.0,
-    answered: BoolArray | None = None,
+    bits: FlippedFeatures | None = None,
     seed: int = 0,
     device: str = "cpu",
 ) -> NodeEvidence:
@@ -81,9 +80,7 @@ def node_evidence(
         features: (n, d), CSR or numpy: the public features; None if they are private.
         told: Labels, public or reported. Those of test people are not read.
         split: Division of the people.
-        bits: (n, d) of zeros and ones, CSR or numpy: reported bits; None to take the bits of ``features``.
-        flip: Probability that a reported bit is flipped.
-        answered: bool (n,): people whose bits are known; None for everybody.
+        bits: Reported bits; None to take the bits of ``features``.
         seed: Seed of the folds and of the perceptron.
         device: Device of the perceptron: ``auto``, ``cpu`` or ``cuda``.
     """
@@ -92,9 +89,10 @@ def node_evidence(
     if rows is None or not len(train):
         return _shares_alone(len(told.labels), weights)
     scores = ridge_scores(rows, train, told)
-    bayes = naive_bayes(
-        bits_of(features) if bits is None else bits, train, weights, flip=flip, answered=answered, seed=seed
-    )
+    if bits is None:
+        bayes = naive_bayes(bits_of(features), train, weights, seed=seed)
+    else:
+        bayes = naive_bayes(bits.unpacked(), train, weights, flip=bits.flip, answered=bits.answered, seed=seed)
     components = {"naive Bayes": bayes, "ridge": _RIDGE_SCALE * scores, "ln ridge": ln_scores(scores)}
     if features is not None:
         name, add = ("near", _near_scores) if is_text(features) else ("kernel", _kernel_scores)
@@ -142,12 +140,11 @@ def bits_of(features: Any) -> Any:
     return (features.toarray() if issparse(features) else features) > np.asarray(features.mean(axis=0)).ravel()
 
 
-def unit_rows(features: Any, bits: Any) -> Any:
+def unit_rows(features: Any, bits: FlippedFeatures | None) -> Any:
     """Return rows of length 1 of the features, else of the bits; None without any column."""
-    found = features if features is not None else bits
-    if found is None or not found.shape[1]:
-        return None
-    return weighted_rows(features) if features is not None else standardised_rows(bits)
+    if features is not None:
+        return weighted_rows(features) if features.shape[1] else None
+    return standardised_rows(bits.unpacked()) if bits is not None and bits.count else None
 
 
 def ridge_scores(

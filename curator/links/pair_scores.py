@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from curator.links.similarity import BitRows, RealRows
-from devices.array_types import BoolArray, IntArray
+from curator.reports.feature_bits import FlippedFeatures
+from devices.array_types import IntArray
 
 Scores = Callable[[IntArray, IntArray], NDArray[np.float64]]  # left, right, int64 (k,) -> float64 (k, scores)
 _OFFSET = 0.02
@@ -43,16 +44,9 @@ def public_scores(rows: Any) -> Scores:
     return scores
 
 
-def reported_scores(packed: NDArray[np.uint8], flip: float, count: int, answered: BoolArray) -> Scores:
-    """Return the scores of reported bits; a pair with a person who did not answer has the score 0.
-
-    Args:
-        packed: uint8 (n, ceil(count / 8)), as ``np.packbits`` gives them.
-        flip: q.
-        count: d.
-        answered: bool (n,).
-    """
-    rows = BitRows(packed)
+def reported_scores(bits: FlippedFeatures) -> Scores:
+    """Return the scores of reported bits; a pair with a person who did not answer has the score 0."""
+    rows, count, flip, answered = BitRows(bits.packed), bits.count, bits.flip, bits.answered
     squares = rows.ones - count * flip
     middle = float(np.median(squares[answered])) if answered.any() else 1.0
     lengths = np.sqrt(np.maximum(squares, max(_SHORTEST * middle, 1.0)))

@@ -87,4 +87,4 @@ def features_of_links(
 def _graph(known: NullEvidence) -> csr_array | None:
     if known.edges is None or not known.edges.shape[1]:
         return None
-    return adjacency_matrix(len(known.labels), np.concatenate([known.edges, known.edges[::-1]], axis=1))
+    return adjacency_matrix(len(known.labels.labels), np.concatenate([known.edges, known.edges[::-1]], axis=1))

@@ -23,8 +23,8 @@ def chance(known: NullEvidence) -> int:
 
     Of equally large classes it is the one with the smallest number.
     """
-    learned, val = (known.labels[nodes] for nodes in (known.teachers, known.labelled(known.split.val)))
-    return int(np.argmax(np.bincount(learned if len(learned) else val, minlength=max(1, known.classes))))
+    people = known.teachers if len(known.teachers) else known.labels.known(known.split.val)
+    return int(np.argmax(np.bincount(known.labels.labels[people], minlength=max(1, known.labels.classes))))
 
 
 def graph_alone(known: NullEvidence) -> NDArray[np.int64] | None:
@@ -33,11 +33,12 @@ def graph_alone(known: NullEvidence) -> NDArray[np.int64] | None:
     Returns:
         int64 (n,): every node's class. None without edges to use or without such a label.
     """
+    told = known.labels
     if known.edges is None or not len(known.teachers):
         return None
     both = np.concatenate([known.edges, known.edges[::-1]], axis=1)
-    graph = adjacency_matrix(len(known.labels), both)
-    return label_propagation(graph, known.labels, known.teachers, known.classes, named=known.named)
+    graph = adjacency_matrix(len(told.labels), both)
+    return label_propagation(graph, told.labels, known.teachers, told.classes, named=told.rows)
 
 
 def features_alone(known: NullEvidence, *, seed: int, device: str = "cpu") -> IntArray | None:
@@ -55,19 +56,19 @@ def features_alone(known: NullEvidence, *, seed: int, device: str = "cpu") -> In
     Returns:
         int64 (n,): every node's class. None without features or without a training label.
     """
-    learned, chosen = (known.labelled(nodes) for nodes in (known.split.train, known.split.val))
+    told = known.labels
+    learned, chosen = (told.known(nodes) for nodes in (known.split.train, known.split.val))
     if known.features is None or not known.features.shape[1] or not len(learned):
         return None
     taught = known.teachers
-    answers = known.labels if known.named is None else known.named[taught]
-    fit = ridge(weighted_rows(known.features), taught, answers, known.classes)
+    fit = ridge(weighted_rows(known.features), taught, told.named(taught), told.classes)
     by_ridge = np.argmax(fit.scores, axis=1).astype(np.int64)
     if not len(chosen):
         return by_ridge
     honest = by_ridge.copy()
     honest[taught] = np.argmax(fit.left_out, axis=1)
     network = fit_perceptron(
-        known.features, known.labels, learned, chosen, known.classes, seed=seed, device=device, named=known.named
+        known.features, told.labels, learned, chosen, told.classes, seed=seed, device=device, named=told.rows
     ).network
-    of_ridge = float(np.mean(honest[chosen] == known.labels[chosen]))
+    of_ridge = float(np.mean(honest[chosen] == told.labels[chosen]))
     return network.predictions if network.val_accuracy > of_ridge else by_ridge

@@ -1,6 +1,6 @@
 """Posterior of a curator: from what was told to everybody's class.
 
-The evidence of :mod:`curator.evidence.evidence` goes through the block model (:mod:`curator.posterior.block_model`).
+The evidence (:mod:`curator.evidence.evidence`) goes through the block model (:mod:`curator.posterior.block_model`).
 Its beliefs, and other readings of its edges, are pooled and guarded (:mod:`curator.posterior.answer`). Training labels
 are the sources. Validation labels guard; both fit exponents. Nothing is random: samples and folds have fixed seeds.
 """
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax
 
-from curator.evidence.evidence import PosteriorEvidence
+from curator.evidence.evidence import Evidence
 from curator.learning.graph_components import BY_HEART, graph_components
 from curator.learning.pool import pooled
 from curator.posterior.answer import POOL, GuardedAnswer, answer
@@ -58,7 +58,7 @@ class Estimate:
         }
 
 
-def estimate(evidence: PosteriorEvidence, sources: str = "train") -> Estimate:
+def estimate(evidence: Evidence, sources: str = "train") -> Estimate:
     """Return the posterior of the evidence.
 
     Args:
@@ -92,7 +92,7 @@ def estimate(evidence: PosteriorEvidence, sources: str = "train") -> Estimate:
 _Parts = dict[str, DoubleArray]
 
 
-def _read(evidence: PosteriorEvidence, sources: IntArray) -> tuple[SparsePosterior, _Parts, _Parts]:
+def _read(evidence: Evidence, sources: IntArray) -> tuple[SparsePosterior, _Parts, _Parts]:
     """Return the posterior, the components of the pool and its late ones, with the labels of these people."""
     people = evidence.people.log_probability
     own, labels = evidence.own(sources), evidence.class_estimates(sources)

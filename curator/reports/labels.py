@@ -65,12 +65,16 @@ class LabelEvidence:
         """float64 (len(nodes), classes): ``named`` of people with a label or a report."""
         return np.eye(self.classes)[self.labels[nodes]] if self.rows is None else self.rows[nodes]
 
+    def placed(self, nodes: IntArray, rows: DoubleArray) -> DoubleArray:
+        """float64 (n, classes): the rows of these nodes, zeros for everybody else."""
+        found = np.zeros((len(self.labels), self.classes))
+        found[nodes] = rows
+        return found
+
     def everybody(self) -> DoubleArray:
         """float64 (n, classes): ``named``, zeros for people without a label or a report."""
-        found = np.zeros((len(self.labels), self.classes))
         known = np.flatnonzero(self.labels >= 0)
-        found[known] = self.named(known)
-        return found
+        return self.placed(known, self.named(known))
 
     @property
     def whole(self) -> float:
@@ -100,27 +104,17 @@ class LabelEvidence:
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
 
-def one_category(labels: IntArray, classes: int, truth: float) -> LabelEvidence:
-    """Return the evidence of reports that name one category, each wrong one equally often (GRR).
-
-    >>> evidence = one_category(np.array([2, -1]), 3, 0.5)
-    >>> evidence.estimates(np.array([0])).tolist(), evidence.soft.round(3).tolist()
-    ([[-1.0, -1.0, 3.0]], [[0.0, 0.0, 0.693], [0.0, 0.0, 0.0]])
-    """
-    if truth == 1:
-        return LabelEvidence(labels, classes)
-    lie = (1 - truth) / max(1, classes - 1)
-    soft = np.log(truth / lie) * (labels[:, None] == np.arange(classes))
-    return LabelEvidence(labels, classes, truth, lie, soft)
-
-
-def label_evidence(reports: Reports, public: PublicKnowledge) -> LabelEvidence:
+def label_evidence(reports: Reports | None, public: PublicKnowledge) -> LabelEvidence:
     """Return the labels that the curator has: the reported ones, or the public ones where none were asked.
+
+    Args:
+        reports: The reports so far; None before anybody has answered.
+        public: Public knowledge.
 
     Raises:
         ValueError: if the mechanism of the reports states no evidence.
     """
-    if reports.labels is None:
+    if reports is None or reports.labels is None:
         return LabelEvidence(public.labels, public.facts.classes)
     mechanism, found, classes = reports.source("labels"), reports.labels, reports.facts.classes
     if mechanism.in_clear:

@@ -22,12 +22,12 @@ class FittedPool(nn.Module):
             self.register_buffer(name, torch.tensor(value, dtype=torch.float64))
 
 
-def fitted(graph: Graph, classes: int) -> TrainedNetwork:
+def fitted(graph: Graph, known: VoteEvidence) -> TrainedNetwork:
     """Fit the exponents on validation and training labels and predict everybody's class.
 
     Args:
-        graph: Graph of :meth:`curator.methods.local.vote.Vote.reconstruct`.
-        classes: Number of classes.
+        graph: People with a label, and their labels.
+        known: What the votes tell.
 
     Raises:
         ValueError: without a training label.
@@ -35,9 +35,6 @@ def fitted(graph: Graph, classes: int) -> TrainedNetwork:
     started = time.perf_counter()
     if not len(graph.train):
         raise ValueError(NO_LABEL)
-    names = graph.notes["components"]
-    parts = {name: graph.features[:, k * classes : (k + 1) * classes] for k, name in enumerate(names)}
-    known = VoteEvidence(graph.notes["labels"], np.zeros((0, classes)), parts, graph.notes["voted"])
     log_p, exponents = class_posterior(known, np.sort(np.concatenate([graph.train, graph.val])))
     predictions = log_p.argmax(axis=1).astype(np.int64)
     right = predictions[graph.val] == graph.labels[graph.val]

@@ -10,17 +10,16 @@ not used for the exponents.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
-from curator.learning.node_evidence import node_evidence
+from curator.evidence.evidence import Evidence
 from curator.learning.pool import cross_fitted, fit_pool
-from curator.reports.labels import LabelEvidence, label_evidence
+from curator.linear.array_digest import array_digest
+from curator.reports.labels import LabelEvidence
 from curator.reports.reports import Reports
 from curator.votes.affinity import kept_share, learned_affinity
 from curator.votes.law import Ballots, by_class, log_likelihood, places_of
@@ -29,7 +28,7 @@ from devices.facts import PublicKnowledge, Split
 
 FEATURES, VOTE, CLASS = "features", "vote", "class"
 PRIOR = {FEATURES: 1.0, VOTE: 1.0, CLASS: 0.0}  # exponents before a label is seen
-_KEPT: dict[bytes, DoubleArray] = {}
+_KEPT: dict[str, DoubleArray] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,17 +51,15 @@ class VoteEvidence:
 
 def knowledge(reports: Reports | None, public: PublicKnowledge) -> VoteEvidence:
     """Return what the curator knows from public data and the reports so far."""
-    facts = public.facts
-    labels = LabelEvidence(public.labels, facts.classes) if reports is None else label_evidence(reports, public)
-    evidence = _evidence(public, labels)
-    told = np.zeros((facts.n, facts.classes))
-    known = labels.known(public.split.labelled)
-    shares = labels.log_likelihood(known) + (0 if labels.soft is None else evidence[known])
-    told[known] = np.exp(shares - np.logaddexp.reduce(shares, axis=1, keepdims=True))
-    components, voted = {FEATURES: evidence}, np.zeros(facts.n, np.bool_)
-    ballots = [] if reports is None else ballots_of(reports, public.split)
+    evidence, split = Evidence(reports, public), public.split
+    labels, features = evidence.labels, _features(evidence)
+    known = labels.known(split.labelled)
+    shares = labels.log_likelihood(known) + (0 if labels.soft is None else features[known])
+    told = labels.placed(known, np.exp(shares - np.logaddexp.reduce(shares, axis=1, keepdims=True)))
+    components, voted = {FEATURES: features}, np.zeros(public.facts.n, np.bool_)
+    ballots = [] if reports is None else ballots_of(reports, split)
     if ballots:
-        votes, classes = np.zeros_like(evidence), np.zeros_like(evidence)
+        votes, classes = np.zeros_like(features), np.zeros_like(features)
         for cast in ballots:
             people = cast.people
             voted[people] = not cast.bare
@@ -162,21 +159,14 @@ def _together(cast: list[Ballots]) -> Ballots:
     )
 
 
-def _evidence(public: PublicKnowledge, told: LabelEvidence) -> DoubleArray:
+def _features(evidence: Evidence) -> DoubleArray:
     """Return what features say; the last two answers are kept, because every batch asks for the same one."""
-    state = hashlib.sha256()
-    features, split = public.features, public.split
-    sparse = (features.indptr, features.indices, features.data) if issparse(features) else (features,)
-    for array in (*sparse, told.labels, split.train, split.val, told.soft, told.rows):
-        if array is not None:
-            state.update(f"{array.dtype.str}{array.shape}".encode())
-            state.update(np.ascontiguousarray(array).data)
-        state.update(b"|")
-    key = state.digest()
+    told, split = evidence.labels, evidence.public.split
+    key = array_digest(evidence.public.features, told.labels, split.train, split.val, told.soft, told.rows)
     if key not in _KEPT:
         if len(_KEPT) > 1:
             del _KEPT[next(iter(_KEPT))]
-        made = node_evidence(features, told, split).log_probability
+        made = evidence.people.log_probability
         made.flags.writeable = False
         _KEPT[key] = made
     return _KEPT[key]

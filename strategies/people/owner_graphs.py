@@ -8,6 +8,7 @@ from scipy.sparse import csr_array, diags_array
 from curator.nulls.known import NullEvidence
 from curator.owned import OwnedGraph, Trust
 from curator.reports.decoding import AnswersByDevice
+from curator.reports.labels import LabelEvidence
 from curator.teachers.graph import PlainGraph
 from devices.data.population import Population
 from devices.facts import IntArray, PublicFacts, Split
@@ -39,8 +40,9 @@ def shown_publicly(
     public[division.public] = True
     edges = population.edges
     features = csr_array(diags_array(public.astype(np.float32)) @ sparse_features(population))
-    return NullEvidence(population.facts.classes, said, division, edges[:, public[edges].all(axis=0)], features,
-                 frozenset(("label",) if released else ()))  # fmt: skip
+    evidence = LabelEvidence(said, population.facts.classes)
+    return NullEvidence(evidence, division, edges[:, public[edges].all(axis=0)], features,
+                        frozenset(("label",) if released else ()))  # fmt: skip
 
 
 def owned_people(population: Population, division: Division, *, trust: Trust = "none") -> OwnedGraph:

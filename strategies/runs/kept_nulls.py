@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
+from curator.linear.array_digest import array_digest
 from curator.nulls.known import NullEvidence
 from devices.atomic_files import write_atomically
 from devices.facts import IntArray
@@ -45,14 +44,7 @@ def kept_predictions(
 
 
 def _digest(known: NullEvidence, settings: tuple[Any, ...]) -> str:
-    features = known.features
-    rows = (features.indptr, features.indices, features.data) if issparse(features) else (features,)
-    state = hashlib.sha256(repr((known.classes, known.taught_by_validation, settings)).encode())
-    named = () if known.named is None else (known.named,)
-    for array in (known.labels, known.split.train, known.split.val, known.edges, *rows, *named):
-        if array is not None:
-            whole = np.ascontiguousarray(array)
-            state.update(f"{whole.dtype.str}{whole.shape}".encode())
-            state.update(whole.data)
-        state.update(b"|")
-    return state.hexdigest()[:24]
+    told, named = known.labels, () if known.labels.rows is None else (known.labels.rows,)
+    start = repr((told.classes, known.taught_by_validation, settings))
+    split = (known.split.train, known.split.val)
+    return array_digest(told.labels, *split, known.edges, known.features, *named, start=start)[:24]

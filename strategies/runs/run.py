@@ -201,7 +201,7 @@ class Run:
     ) -> Iterator[tuple[str, Callable[[], Predictions | None]]]:
         """Yield name and predictions of the null models that read the curator's knowledge; chance comes first."""
         seed, device = scene.seeds.training, scene.setup.options.device
-        yield CHANCE, lambda: np.full(len(known.labels), chance(known))
+        yield CHANCE, lambda: np.full(len(known.labels.labels), chance(known))
         yield GRAPH_ALONE, lambda: graph_alone(known)
         yield FEATURES_ALONE, lambda: features_alone(known, seed=seed, device=device)
 

@@ -15,10 +15,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from curator import options as o
+from curator.evidence.evidence import Evidence
 from curator.linear.scaling import PUBLIC_SCALINGS, scale_public
 from curator.methods.base import Budget, Graph, Method, Question, require_reports, spending
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
-from curator.reports.labels import label_evidence
 from curator.reports.reports import Reports
 from devices import mechanisms
 from devices.array_types import IntArray
@@ -188,9 +188,8 @@ def labelled_graph(
     features: Any, edges: IntArray, weights: Any, notes: dict[str, Any], reports: Reports, public: PublicKnowledge
 ) -> Graph:
     """Return a graph with the labels that the curator has, reported or public."""
-    told = label_evidence(reports, public)
-    train, val = (told.known(nodes) for nodes in (public.split.train, public.split.val))
-    return Graph(features, edges, weights, told.labels, train, val, notes)
+    evidence = Evidence(reports, public)
+    return Graph(features, edges, weights, evidence.labels.labels, evidence.train, evidence.val, notes)
 
 
 def reported_edges(ones: csr_array) -> IntArray:

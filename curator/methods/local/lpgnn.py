@@ -36,6 +36,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from curator import options as o
+from curator.evidence.evidence import Evidence
 from curator.linear.propagation import adjacency_matrix, kprop_matrix
 from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
 from curator.methods.local.links import (
@@ -50,7 +51,7 @@ from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import parameter
 from curator.privacy.guarantee import Claim
 from curator.reports.estimates import smoothed
-from curator.reports.labels import LabelEvidence, label_evidence
+from curator.reports.labels import LabelEvidence
 from curator.reports.reports import Reports
 from curator.setting_error import SettingError
 from devices.array_types import IntArray
@@ -194,10 +195,10 @@ class LPGNN(LocalMethod):
         matrix = self._kprop(reports.facts.n, edges)
         if self.version == "ccs":
             reports.needed("labels")
-        told = label_evidence(reports, public)
-        notes = {"edges": edges.shape[1], "label_truth": told.truth}
-        train, val = (told.known(nodes) for nodes in (public.split.train, public.split.val))
-        return ReportedGraph(smoothed(reports, matrix, self.k_x), edges, None, told.labels, train, val, notes, told)
+        evidence = Evidence(reports, public)
+        told, notes = evidence.labels, {"edges": edges.shape[1], "label_truth": evidence.labels.truth}
+        features = smoothed(reports, matrix, self.k_x)
+        return ReportedGraph(features, edges, None, told.labels, evidence.train, evidence.val, notes, told)
 
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from curator import options as o
+from curator.evidence.evidence import Evidence
 from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
 from curator.methods.local.links import PUBLIC_GRAPH, LocalMethod, ask_labels, label_mechanism
 from curator.methods.memory import MemoryLaw
@@ -43,7 +44,7 @@ from curator.reports.frequency import (
     estimate_labels,
     neighbourhood_mean,
 )
-from curator.reports.labels import LabelEvidence, label_evidence
+from curator.reports.labels import LabelEvidence
 from curator.reports.reports import Reports
 from curator.setting_error import SettingError
 from devices.array_types import IntArray
@@ -159,7 +160,7 @@ class RGNN(LocalMethod):
         if not sampling.coded:
             raise ValueError(f"rgnn reads a category of each feature, and {sampling.name} reports something else")
         reports.needed("labels")
-        told = label_evidence(reports, public)
+        told = Evidence(reports, public).labels
         mean, reported = neighbourhood_mean(public.facts.n, public.edges), reports.reported("features")
         if self.features == "reconstructed":
             features = estimate_features(codes, reported, sampling, mean, self.Kx)

@@ -27,6 +27,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from curator import options as o
+from curator.evidence.evidence import Evidence
 from curator.methods.base import Budget, Graph, Grid, Question, require_reports
 from curator.methods.local.blink import Blink
 from curator.methods.local.dprr import DPRR
@@ -144,11 +145,10 @@ class SBP(LocalMethod):
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Steps 1 to 5; the edges are the pairs with a probability of at least .02."""
-        from curator.evidence.evidence import told
         from curator.posterior.estimate import estimate
 
         require_reports(reports, self.name)
-        evidence = told(reports, public)
+        evidence = Evidence(reports, public)
         found = estimate(evidence, self.sources)
         features: Any = public.features
         if features is None:

@@ -60,6 +60,13 @@ CHOICES = ("auto", *MEASURES)
 MANY = "others who list a person vote on it too: the row 'node' counts all of them"
 
 
+@dataclass(frozen=True, eq=False)
+class VotedGraph(Graph):
+    """A graph without edges or features, and what the votes tell."""
+
+    known: VoteEvidence = field(kw_only=True, repr=False)
+
+
 @dataclass(frozen=True)
 class Vote(LocalMethod):
     """Vote.
@@ -178,13 +185,11 @@ class Vote(LocalMethod):
         return 3 if little else 1
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
-        """Return a graph without edges; its features are the components of the pool, one beside the other."""
+        """Return a graph without edges or features, with the components of the pool."""
         require_reports(reports, self.name)
-        known = knowledge(reports, public)
-        parts = known.components
-        notes: dict[str, Any] = {"components": tuple(parts), "labels": known.labels, "voted": known.voted, "edges": 0}
-        features = np.concatenate(list(parts.values()), axis=1)
-        return labelled_graph(features, np.zeros((2, 0), np.int64), None, notes, reports, public)
+        nothing, no_edges = np.zeros((reports.facts.n, 0), np.float32), np.zeros((2, 0), np.int64)
+        graph = labelled_graph(nothing, no_edges, None, {"edges": 0}, reports, public)
+        return VotedGraph(**vars(graph), known=knowledge(reports, public))
 
     def options_read(self) -> frozenset[str]:
         """As :meth:`Method.options_read`; own features are private, and the labels beside them public."""
@@ -208,7 +213,8 @@ class Vote(LocalMethod):
         """Fit the exponents of the pool on the labels that the curator has; nothing is drawn at random."""
         from curator.votes.fitted import fitted
 
-        return fitted(graph, classes)
+        assert isinstance(graph, VotedGraph)
+        return fitted(graph, graph.known)
 
     def claim(self, budget: Budget) -> Claim:
         """Return the claim: all that a person reports."""

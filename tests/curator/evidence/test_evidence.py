@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from curator.evidence.evidence import told
+from curator.evidence.evidence import Evidence
 from curator.links.evidence import PUBLIC_EDGE
 from curator.reports.agreed_pairs import agreed_pairs
 from devices.mechanisms import ClearLabel
@@ -16,7 +16,7 @@ from tests.curator.posterior.worlds import CLASSES, SPLIT, N, world
 @pytest.mark.parametrize("setting", [{}, {"reporting": "one-end"}, {"silent": (0, 5)}], ids=str)
 def test_pairs_are_those_of_which_every_report_says_an_edge(setting: dict) -> None:
     reports, public, _ = world(**setting)
-    links = told(reports, public).links
+    links = Evidence(reports, public).links
     dense = np.triu(agreed_pairs(reports).toarray(), 1)
     found = np.zeros((N, N))
     found[links.left, links.right] = 1
@@ -26,13 +26,13 @@ def test_pairs_are_those_of_which_every_report_says_an_edge(setting: dict) -> No
 
 def test_a_public_graph_is_taken_as_it_is() -> None:
     reports, public, _ = world(public_graph=True, private_labels=True)
-    links = told(reports, public).links
+    links = Evidence(reports, public).links
     assert (links.strength == PUBLIC_EDGE).all() and public.edges is not None and len(links) == public.edges.shape[1]
 
 
 def test_public_labels_are_certain_and_those_of_others_are_nothing() -> None:
     reports, public, labels = world()
-    evidence = told(reports, public)
+    evidence = Evidence(reports, public)
     own = evidence.own(evidence.train)
     assert np.array_equal(evidence.train, SPLIT.train) and np.array_equal(evidence.val, SPLIT.val)
     assert (own[SPLIT.train].argmax(axis=1) == labels[SPLIT.train]).all() and np.isneginf(own).sum() == 75 * 2
@@ -42,7 +42,7 @@ def test_public_labels_are_certain_and_those_of_others_are_nothing() -> None:
 
 def test_reported_labels_have_the_exact_likelihood_of_their_report() -> None:
     reports, public, _ = world(private_labels=True, silent=(3,))
-    evidence = told(reports, public)
+    evidence = Evidence(reports, public)
     channel = reports.source("labels")
     assert reports.labels is not None and evidence.labels.soft is not None and 3 not in evidence.train
     person = int(evidence.train[0])
@@ -53,8 +53,7 @@ def test_reported_labels_have_the_exact_likelihood_of_their_report() -> None:
     for report in range(CLASSES):
         labels = evidence.labels.labels.copy()
         labels[person] = report
-        changed = dataclasses.replace(evidence.labels, labels=labels)
-        found = dataclasses.replace(evidence, labels=changed).class_estimates(np.array([person]))[person]
+        found = dataclasses.replace(evidence.labels, labels=labels).estimates(np.array([person]))[0]
         mean += np.exp(channel.log_probability(report, 1)) * found
     np.testing.assert_allclose(mean, [0, 1, 0], atol=1e-12)
 
@@ -64,21 +63,21 @@ def test_labels_in_clear_are_certain() -> None:
     clear = ClearLabel(CLASSES)
     asks = {**reports.asks, "label": Ask("label", (clear,))}
     said = np.where(np.isin(np.arange(N), SPLIT.labelled), labels, -1)
-    evidence = told(dataclasses.replace(reports, asks=asks, labels=said), public)
+    evidence = Evidence(dataclasses.replace(reports, asks=asks, labels=said), public)
     assert evidence.labels.soft is None and evidence.labels.truth == 1
     assert np.isneginf(evidence.own(evidence.train)).sum() == 75 * 2
 
 
 def test_features_not_asked_leave_the_class_shares() -> None:
     reports, public, _ = world(public=False)
-    evidence = told(reports, public)
+    evidence = Evidence(reports, public)
     assert evidence.scores is None and evidence.rows is None
     assert np.ptp(evidence.people.log_probability, axis=0).max() == 0
 
 
 def test_reported_bits_are_read() -> None:
     reports, public, labels = world(public=False, bits=True, silent=(2,))
-    evidence = told(reports, public)
+    evidence = Evidence(reports, public)
     assert evidence.scores is not None and evidence.rows is not None
     right = evidence.people.log_probability.argmax(axis=1) == labels
     assert right[SPLIT.test].mean() > 0.5
@@ -88,4 +87,4 @@ def test_reported_bits_are_read() -> None:
 def test_neither_reports_nor_a_graph_is_refused() -> None:
     reports, public, _ = world(public_graph=True, private_labels=True)
     with pytest.raises(ValueError, match="no adjacency"):
-        told(reports, dataclasses.replace(public, edges=None))
+        _ = Evidence(reports, dataclasses.replace(public, edges=None)).links

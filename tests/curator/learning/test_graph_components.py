@@ -9,7 +9,8 @@ from scipy.sparse import csr_array
 from curator.learning.graph_components import graph_components, spectrum
 from curator.learning.node_evidence import ln_scores, unit_rows
 from curator.linear.propagation import label_propagation, smoothed_rows
-from curator.reports.labels import LabelEvidence, one_category
+from curator.reports.labels import LabelEvidence
+from tests.curator.reports.kinds import one_category
 
 N, D, CLASSES = 200, 30, 3
 RNG = np.random.Generator(np.random.PCG64(8))

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from curator.learning.label_proportions import Bags, ProportionLoss, make_bags, metis_clusters, project_to_simplex
-from curator.reports.labels import one_category
 from devices.mechanisms import GRR
+from tests.curator.reports.kinds import one_category
 
 CPU = torch.device("cpu")
 

@@ -9,7 +9,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from curator.learning.naive_bayes import FOLDS, folds_of, naive_bayes
-from curator.reports.labels import LabelEvidence, one_category
+from curator.reports.labels import LabelEvidence
+from tests.curator.reports.kinds import one_category
 
 N, D, CLASSES = 60, 12, 3
 RNG = np.random.Generator(np.random.PCG64(3))

@@ -10,8 +10,10 @@ from scipy.sparse import csr_array
 
 from curator.learning import node_evidence as module
 from curator.learning.node_evidence import bits_of, node_evidence
-from curator.reports.labels import LabelEvidence, one_category
+from curator.reports.feature_bits import FlippedFeatures
+from curator.reports.labels import LabelEvidence
 from devices.facts import Split
+from tests.curator.reports.kinds import one_category
 
 N, D, CLASSES = 240, 40, 3
 RNG = np.random.Generator(np.random.PCG64(8))
@@ -95,7 +97,8 @@ def test_reported_labels_and_bits() -> None:
     found = node_evidence(csr_array(TEXT), one_category(reported, CLASSES, truth).only(SPLIT.labelled), SPLIT)
     assert _hits(found.log_probability) > 0.5
     noisy = TEXT.astype(bool) ^ (rng.random((N, D)) < 0.05)
-    found = node_evidence(None, LabelEvidence(LABELS, CLASSES), SPLIT, bits=noisy, flip=0.05)
+    bits = FlippedFeatures(np.packbits(noisy, axis=1), D, 0.05, np.ones(N, np.bool_))
+    found = node_evidence(None, LabelEvidence(LABELS, CLASSES), SPLIT, bits=bits)
     assert _hits(found.log_probability) > 0.5
 
 

@@ -18,7 +18,8 @@ from curator.learning.noisy_labels import Drop, Epoch, LabelNoise, denoised, tra
 from curator.learning.training import TrainedNetwork, TrainingSettings
 from curator.linear.propagation import adjacency_matrix, kprop_matrix
 from curator.methods.base import Graph
-from curator.reports.labels import LabelEvidence, one_category
+from curator.reports.labels import LabelEvidence
+from tests.curator.reports.kinds import one_category
 
 CPU = torch.device("cpu")
 N, CLASSES = 40, 3

@@ -7,6 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from curator.links.pair_scores import public_scores, reported_scores
+from curator.reports.feature_bits import FlippedFeatures
 
 LEFT, RIGHT = np.array([0, 0, 1]), np.array([1, 2, 2])
 
@@ -34,7 +35,9 @@ def test_the_product_of_debiased_bits_is_unbiased_over_all_noise() -> None:
     for bits in product([0, 1], repeat=8):
         drawn = np.array(bits).reshape(2, 4)
         chance = np.where(drawn == truth, 1 - flip, flip).prod()
-        scores = reported_scores(np.packbits(drawn.astype(bool), axis=1), flip, 4, np.ones(2, np.bool_))
+        scores = reported_scores(
+            FlippedFeatures(np.packbits(drawn.astype(bool), axis=1), 4, flip, np.ones(2, np.bool_))
+        )
         squares = drawn.sum(axis=1) - 4 * flip
         lengths = np.sqrt(np.maximum(squares, max(0.3 * np.median(squares), 1)))
         total += chance * scores(np.array([0]), np.array([1]))[0, 0] * lengths.prod()

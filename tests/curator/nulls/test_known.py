@@ -38,12 +38,12 @@ def _reports(
 def test_public_knowledge_is_used_as_it_is() -> None:
     features = csr_array(np.eye(N, D, dtype=np.float32))
     known = known_from_reports(_reports(), PublicKnowledge(FACTS, SPLIT, LABELS, features, EDGES))
-    assert known.edges is EDGES and known.features is features and known.classes == 3
-    assert known.labels.tolist() == [0, 1, 2, 0, -1, -1]
+    assert known.edges is EDGES and known.features is features and known.labels.classes == 3
+    assert known.labels.labels.tolist() == [0, 1, 2, 0, -1, -1]
     assert not known.reported
     nothing = known_from_reports(_reports(), PublicKnowledge(FACTS, SPLIT, NOBODY))
     assert nothing.edges is None and nothing.features is None
-    assert nothing.labels.tolist() == [-1] * N and not len(nothing.labelled(SPLIT.train))
+    assert nothing.labels.labels.tolist() == [-1] * N and not len(nothing.labels.known(SPLIT.train))
 
 
 def test_reported_labels_of_test_nodes_are_dropped() -> None:
@@ -51,8 +51,8 @@ def test_reported_labels_of_test_nodes_are_dropped() -> None:
     reported = np.array([2, -1, 1, 0, 1, 2])
     reports = _reports("label", GRR.from_epsilon(1.0, categories=3), labels=reported)
     known = known_from_reports(reports, PublicKnowledge(FACTS, SPLIT, NOBODY))
-    assert known.labels.tolist() == [2, -1, 1, 0, -1, -1]
-    assert known.labelled(SPLIT.train).tolist() == [0] and known.reported == {"label"}
+    assert known.labels.labels.tolist() == [2, -1, 1, 0, -1, -1]
+    assert known.labels.known(SPLIT.train).tolist() == [0] and known.reported == {"label"}
     assert reports.labels is not None and reports.labels.tolist() == reported.tolist()
 
 
@@ -71,8 +71,8 @@ def test_null_models_learn_from_every_class_that_a_report_names() -> None:
     features = (np.eye(classes)[truth] + rng.normal(0, 0.6, (n, classes))).astype(np.float32)
     same = np.array([(i, j) for i in range(n) for j in range(i) if truth[i] == truth[j] and rng.random() < 0.05]).T
     known = known_from_reports(reports, PublicKnowledge(facts, split, np.full(n, -1), features, same))
-    assert known.named is not None and (known.labels[split.test] == -1).all()
-    by_label = replace(known, named=None)
+    assert known.labels.rows is not None and (known.labels.labels[split.test] == -1).all()
+    by_label = replace(known, labels=replace(known.labels, rows=None))
     alone = replace(known, split=Split(split.train, split.val[:0], split.test))
     scores = ridge(weighted_rows(features), split.train, named[split.train].astype(float), classes).scores
     assert np.array_equal(features_alone(alone, seed=0), scores.argmax(axis=1))  # type: ignore[arg-type]
@@ -82,7 +82,7 @@ def test_null_models_learn_from_every_class_that_a_report_names() -> None:
     one = known_from_reports(
         _reports("label", GRR.from_epsilon(1.0, categories=3), labels=LABELS), PublicKnowledge(FACTS, SPLIT, NOBODY)
     )
-    assert one.named is None
+    assert one.labels.rows is None
 
 
 def test_a_report_that_is_no_row_of_features_is_taken_by_its_own_estimate() -> None:
@@ -153,4 +153,4 @@ def test_an_owner_knows_what_it_reads(reads: tuple[str, ...]) -> None:
     known = known_from_graph(owned, reads)
     assert (known.edges is EDGES) == ("adjacency" in reads)
     assert (known.features is owned.features) == ("features" in reads)
-    assert known.labels.tolist() == ([0, 1, 2, 0, -1, -1] if "label" in reads else [-1] * N)
+    assert known.labels.labels.tolist() == ([0, 1, 2, 0, -1, -1] if "label" in reads else [-1] * N)

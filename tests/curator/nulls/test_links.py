@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from curator.nulls import links as module
 from curator.nulls.known import NullEvidence
 from curator.nulls.links import common_neighbours, features_of_links, pagerank_of_pairs
+from curator.reports.labels import LabelEvidence
 from devices.facts import Split
 
 NOBODY = np.zeros(0, np.int64)
@@ -18,7 +19,7 @@ PAIRS = np.array([[0, 1, 0, 0], [1, 3, 3, 5]])
 
 
 def known(edges: np.ndarray | None = EDGES, features: object = None) -> NullEvidence:
-    return NullEvidence(2, np.full(6, -1), SPLIT, edges, features)
+    return NullEvidence(LabelEvidence(np.full(6, -1), 2), SPLIT, edges, features)
 
 
 def test_common_neighbours_by_hand() -> None:

@@ -13,6 +13,7 @@ from curator.learning import training
 from curator.nulls.known import NullEvidence, known_from_graph
 from curator.nulls.models import chance, features_alone, graph_alone
 from curator.owned import OwnedGraph
+from curator.reports.labels import LabelEvidence
 from devices.facts import PublicFacts, Split
 
 N, D, CLASSES = 60, 30, 3
@@ -29,15 +30,16 @@ NOBODY = np.zeros(0, np.int64)
 def known(split: Split = SPLIT, labels: np.ndarray = TRUTH, **changed: Any) -> NullEvidence:
     hidden = np.full(N, -1)
     hidden[split.labelled] = labels[split.labelled]
-    return NullEvidence(CLASSES, hidden, split, **{"edges": RING, "features": csr_array(WORDS), **changed})
+    given = {"edges": RING, "features": csr_array(WORDS), **changed}
+    return NullEvidence(LabelEvidence(hidden, CLASSES), split, **given)
 
 
 def test_chance_is_the_largest_class_of_the_training_labels() -> None:
     labels = np.array([2, 1, 1, 2, 0, 0, 0])
     split = Split(np.array([0, 1, 2, 3]), np.array([4, 5, 6]), NOBODY)
-    assert chance(NullEvidence(3, labels, split)) == 1  # 1 and 2 are equally large
-    assert chance(NullEvidence(3, np.where(np.arange(7) < 4, -1, labels), split)) == 0  # no training label: validation
-    assert chance(NullEvidence(3, np.full(7, -1), split)) == 0
+    hidden = np.where(np.arange(7) < 4, -1, labels)  # no training label: validation
+    for given, largest in ((labels, 1), (hidden, 0), (np.full(7, -1), 0)):  # 1 and 2 are equally large
+        assert chance(NullEvidence(LabelEvidence(given, 3), split)) == largest
 
 
 def test_labels_spread_over_the_known_edges_only() -> None:
@@ -161,7 +163,7 @@ def test_scrambled_test_labels_change_nothing() -> None:
     for labels in (TRUTH, scrambled):
         owned = OwnedGraph(facts, SPLIT, csr_array(WORDS), RING, labels)
         seen = known_from_graph(owned, ("adjacency", "features", "label"))
-        assert (seen.labels[SPLIT.test] == -1).all()
+        assert (seen.labels.labels[SPLIT.test] == -1).all()
         answers.append((np.array([chance(seen)]), graph_alone(seen), features_alone(seen, seed=0)))
     for one, other in zip(*answers, strict=True):
         assert one is not None and other is not None and np.array_equal(one, other)

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from curator.evidence.evidence import PosteriorEvidence, told
+from curator.evidence.evidence import Evidence
 from curator.posterior.block_model import TOLERANCE, SparsePosterior, fit_block_model
 from tests.curator.posterior.worlds import SPLIT, world
 
 
-def fitted(evidence: PosteriorEvidence, **more: float) -> SparsePosterior:
+def fitted(evidence: Evidence, **more: float) -> SparsePosterior:
     return fit_block_model(
         evidence.links, evidence.people.log_probability, evidence.own(evidence.train),
         evidence.class_estimates(evidence.train), evidence.scores, seed=0, **more,  # type: ignore[arg-type]
@@ -16,7 +16,7 @@ def fitted(evidence: PosteriorEvidence, **more: float) -> SparsePosterior:
 
 def test_links_add_to_features_and_the_edges_are_found() -> None:
     reports, public, labels = world(epsilon=2.5, words=0.14)  # words that leave something to the links
-    evidence = told(reports, public)
+    evidence = Evidence(reports, public)
     model = fitted(evidence)
     alone = evidence.people.log_probability.argmax(axis=1) == labels
     together = model.beliefs.total.argmax(axis=1) == labels
@@ -29,23 +29,23 @@ def test_links_add_to_features_and_the_edges_are_found() -> None:
 
 def test_links_alone_suffice() -> None:
     reports, public, labels = world(public=False)
-    model = fitted(told(reports, public))
+    model = fitted(Evidence(reports, public))
     assert (model.beliefs.total.argmax(axis=1) == labels)[SPLIT.test].mean() > 0.9
 
 
 def test_a_heterophilous_graph_is_read_the_other_way() -> None:
     reports, public, labels = world(public=False, inside=0.01, outside=0.12)
-    model = fitted(told(reports, public))
+    model = fitted(Evidence(reports, public))
     assert (np.diag(model.affinity) < 1).all()
     assert (model.beliefs.total.argmax(axis=1) == labels)[SPLIT.test].mean() > 0.8
 
 
 def test_one_round_is_reported_as_such() -> None:
-    model = fitted(told(*world()[:2]), rounds=1)
+    model = fitted(Evidence(*world()[:2]), rounds=1)
     assert model.rounds == 1 and model.stopped == "largest number of rounds"
 
 
 def test_tempered_messages_say_less() -> None:
-    evidence = told(*world(epsilon=2.5, words=0.14)[:2])
+    evidence = Evidence(*world(epsilon=2.5, words=0.14)[:2])
     spread = [np.ptp(fitted(evidence, temper=temper, rounds=1).beliefs.total, axis=1).mean() for temper in (1.0, 0.5)]
     assert spread[1] < 0.9 * spread[0]

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from curator.evidence.evidence import told
+from curator.evidence.evidence import Evidence
 from curator.posterior.estimate import LIKELY, Estimate, estimate
 from tests.curator.posterior.worlds import CLASSES, SPLIT, world
 
@@ -23,7 +23,7 @@ SETTINGS: dict[str, dict] = {
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 def test_it_reads_whatever_was_asked(setting: dict) -> None:
     reports, public, labels = world(**setting)
-    found = estimate(told(reports, public))
+    found = estimate(Evidence(reports, public))
     right = (found.answer.log_probability.argmax(axis=1) == labels)[SPLIT.test]
     assert right.mean() > 0.8
     assert (found.probability >= LIKELY).all() and (found.left < found.right).all()
@@ -33,7 +33,7 @@ def test_it_reads_whatever_was_asked(setting: dict) -> None:
 
 def test_links_that_say_nothing_are_guarded() -> None:
     reports, public, labels = world(inside=0.03, outside=0.03, words=0.5)
-    found = estimate(told(reports, public))
+    found = estimate(Evidence(reports, public))
     features = found.components["features"].argmax(axis=1)
     published = found.answer.log_probability.argmax(axis=1)
     assert (features == labels)[SPLIT.test].mean() - (published == labels)[SPLIT.test].mean() <= 0.06
@@ -41,7 +41,7 @@ def test_links_that_say_nothing_are_guarded() -> None:
 
 def test_the_largest_class_is_a_candidate_without_features() -> None:
     reports, public, labels = world(public=False, inside=0.03, outside=0.03)
-    found = estimate(told(reports, public))
+    found = estimate(Evidence(reports, public))
     largest = np.bincount(labels[SPLIT.train]).argmax()
     assert found.answer.accuracy["largest class"] == pytest.approx(np.mean(labels[SPLIT.val] == largest))
 
@@ -49,7 +49,7 @@ def test_the_largest_class_is_a_candidate_without_features() -> None:
 def test_validation_labels_may_be_sources_too() -> None:
     """They reach test people, and no row of validation people."""
     reports, public, labels = world(epsilon=2.5, words=0.1)
-    evidence = told(reports, public)
+    evidence = Evidence(reports, public)
     one, both = estimate(evidence), estimate(evidence, "labelled")
     assert np.array_equal(one.answer.log_probability[SPLIT.val], both.answer.log_probability[SPLIT.val])
     assert one.answer.exponents == both.answer.exponents
@@ -60,12 +60,12 @@ def test_validation_labels_may_be_sources_too() -> None:
 def test_flipping_one_label_has_no_special_effect_on_its_owner() -> None:
     """A validation label moves everybody's exponents. A training label reaches neighbours, not its own row."""
     reports, public, labels = world(epsilon=3.0)
-    before = estimate(told(reports, public))
+    before = estimate(Evidence(reports, public))
 
     def after(person: int) -> Estimate:
         known = public.labels.copy()
         known[person] = (labels[person] + 1) % CLASSES
-        return estimate(told(reports, dataclasses.replace(public, labels=known)))
+        return estimate(Evidence(reports, dataclasses.replace(public, labels=known)))
 
     val, train = int(SPLIT.val[3]), int(SPLIT.train[3])
     change = np.abs(np.exp(after(val).answer.log_probability) - np.exp(before.answer.log_probability)).max(axis=1)

@@ -1,4 +1,4 @@
-"""Label mechanisms as another package would define them: they state a law, and nothing else."""
+"""Label mechanisms as another package would define them, which state a law alone; and evidence of GRR made by hand."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from curator.reports.labels import LabelEvidence
+from devices.array_types import IntArray
 from devices.facts import PublicFacts
 from devices.mechanisms import Loss, Mechanism
 from devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
@@ -100,3 +102,12 @@ class Flags(Mechanism):
     def loss(self, *, device: int | None = None) -> Loss:
         exact = log_ratio(ONE - self.flip, self.flip, 2)
         return Loss(exact, exact)
+
+
+def one_category(labels: IntArray, classes: int, truth: float) -> LabelEvidence:
+    """Return the evidence of reports that name one category, each wrong one equally often (GRR)."""
+    if truth == 1:
+        return LabelEvidence(labels, classes)
+    lie = (1 - truth) / max(1, classes - 1)
+    soft = np.log(truth / lie) * (labels[:, None] == np.arange(classes))
+    return LabelEvidence(labels, classes, truth, lie, soft)

@@ -9,12 +9,12 @@ from curator.graph import Graph
 from curator.learning.pool import fit_pool
 from curator.reports.labels import LabelEvidence
 from curator.votes.fitted import fitted
-from curator.votes.knowledge import PRIOR
+from curator.votes.knowledge import PRIOR, VoteEvidence
 
 N, CLASSES = 60, 3
 TRUTH = np.arange(N) % CLASSES
 TRAIN, VAL = np.arange(20), np.arange(20, 40)
-COMPONENTS = ("features", "vote", "class")
+COMPONENTS = {"features": 0.6, "vote": 0.7, "class": 0.5}
 
 
 def opinion(right: float, seed: int) -> np.ndarray:
@@ -24,20 +24,20 @@ def opinion(right: float, seed: int) -> np.ndarray:
     return np.log(0.1 + 0.7 * np.eye(CLASSES)[said])
 
 
-def graph(labels: np.ndarray = TRUTH, val: np.ndarray = VAL, train: np.ndarray = TRAIN) -> Graph:
-    parts = [opinion(right, seed) for seed, right in enumerate((0.6, 0.7, 0.5))]
+def graph(labels: np.ndarray = TRUTH, val: np.ndarray = VAL, train: np.ndarray = TRAIN) -> tuple[Graph, VoteEvidence]:
+    parts = {name: opinion(right, seed) for seed, (name, right) in enumerate(COMPONENTS.items())}
     known = np.full(N, -1)
     known[:40] = labels[:40]
-    notes = {"components": COMPONENTS, "labels": LabelEvidence(known, CLASSES), "voted": np.ones(N, np.bool_)}
-    return Graph(np.concatenate(parts, axis=1), np.zeros((2, 0), np.int64), None, known, train, val, notes)
+    told = VoteEvidence(LabelEvidence(known, CLASSES), np.zeros((N, CLASSES)), parts, np.ones(N, np.bool_))
+    return Graph(np.zeros((N, 0)), np.zeros((2, 0), np.int64), None, known, train, val), told
 
 
 def test_predictions_are_the_likeliest_classes_of_the_pool_that_all_labels_fit() -> None:
     """Training and validation people fit the exponents; the same pool by hand."""
-    made = graph()
-    parts = {name: made.features[:, 3 * at : 3 * at + 3] for at, name in enumerate(COMPONENTS)}
+    made, told = graph()
+    parts = told.components
     expected = fit_pool(parts, made.labels, np.arange(40), prior=PRIOR)
-    found = fitted(made, CLASSES)
+    found = fitted(made, told)
     assert np.array_equal(found.predictions, expected.log_probability.argmax(axis=1))
     assert {name: float(value) for name, value in found.model.state_dict().items()} == pytest.approx(
         dict(expected.exponents)
@@ -48,6 +48,6 @@ def test_predictions_are_the_likeliest_classes_of_the_pool_that_all_labels_fit()
 
 
 def test_without_labels_to_fit_or_to_judge() -> None:
-    assert np.isnan(fitted(graph(val=VAL[:0]), CLASSES).val_accuracy)
+    assert np.isnan(fitted(*graph(val=VAL[:0])).val_accuracy)
     with pytest.raises(ValueError, match="label"):
-        fitted(graph(train=TRAIN[:0]), CLASSES)
+        fitted(*graph(train=TRAIN[:0]))

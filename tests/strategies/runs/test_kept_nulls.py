@@ -10,11 +10,13 @@ import pytest
 from scipy.sparse import csr_array
 
 from curator.nulls.known import NullEvidence
+from curator.reports.labels import LabelEvidence
 from devices.facts import IntArray, Split
 from strategies.runs.kept_nulls import kept_predictions
 
 SPLIT = Split(np.array([0]), np.array([1]), np.array([2]))
-KNOWN = NullEvidence(2, np.array([0, 1, -1]), SPLIT, np.array([[0], [1]]), csr_array(np.eye(3, dtype=np.float32)))
+LABELS = LabelEvidence(np.array([0, 1, -1]), 2)
+KNOWN = NullEvidence(LABELS, SPLIT, np.array([[0], [1]]), csr_array(np.eye(3, dtype=np.float32)))
 
 
 class Predictor:
@@ -34,13 +36,14 @@ def test_the_same_knowledge_is_used_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("other", [
-    replace(KNOWN, labels=np.array([1, 1, -1])), replace(KNOWN, edges=None), replace(KNOWN, edges=np.array([[0], [2]])),
+    replace(KNOWN, labels=LabelEvidence(np.array([1, 1, -1]), 2)),
+    replace(KNOWN, edges=None), replace(KNOWN, edges=np.array([[0], [2]])),
     replace(KNOWN, features=None), replace(KNOWN, features=csr_array(2 * np.eye(3, dtype=np.float32))),
-    replace(KNOWN, features=np.eye(3, dtype=np.float32)), replace(KNOWN, classes=3),
+    replace(KNOWN, features=np.eye(3, dtype=np.float32)), replace(KNOWN, labels=replace(LABELS, classes=3)),
     replace(KNOWN, split=Split(SPLIT.val, SPLIT.train, SPLIT.test)),
-    replace(KNOWN, named=np.array([True, False, True])),
+    replace(KNOWN, labels=replace(LABELS, rows=np.array([True, False, True]))),
     replace(KNOWN, split=Split(SPLIT.train, np.array([2]), SPLIT.test)), replace(KNOWN, taught_by_validation=True),
-    replace(KNOWN, labels=np.array([0, 1, -1], np.int32)), replace(KNOWN, edges=np.array([[0, 1]])),
+    replace(KNOWN, labels=LabelEvidence(np.array([0, 1, -1], np.int32), 2)), replace(KNOWN, edges=np.array([[0, 1]])),
 ])  # fmt: skip
 def test_other_knowledge_is_other(tmp_path: Path, other: NullEvidence) -> None:
     predict = Predictor()

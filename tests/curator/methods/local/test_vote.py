@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from curator.learning import node_evidence
 from curator.learning.node_evidence import NodeEvidence
 from curator.learning.training import TrainingSettings
 from curator.methods import Budget, Question, Vote
@@ -21,7 +22,7 @@ from curator.reports.reports import Reports
 from curator.votes import knowledge as module
 from curator.votes.affinity import first_people
 from curator.votes.knowledge import CLASS, FEATURES, VOTE, ballots_of, batches_so_far, class_posterior, knowledge
-from devices.array_types import DoubleArray, IntArray
+from devices.array_types import IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import GRR, GradedVote, NeighbourhoodVote
 
@@ -50,7 +51,7 @@ def constant_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
         known = EVIDENCE if features is not None else np.full((N, CLASSES), -np.log(CLASSES))
         return NodeEvidence(known, {}, {})
 
-    monkeypatch.setattr(module, "node_evidence", evidence)
+    monkeypatch.setattr(node_evidence, "node_evidence", evidence)
     monkeypatch.setattr(module, "_KEPT", {})
 
 
@@ -237,13 +238,13 @@ def test_a_graded_vote_has_two_candidates_and_loses_less_for_an_entry() -> None:
 
 def test_what_features_say_is_worked_out_once_for_all_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    made = module.node_evidence
+    made = node_evidence.node_evidence
 
     def counting(features: Any, labels: LabelEvidence, *rest: Any, **named: Any) -> NodeEvidence:
         asked.append(int(labels.labels.sum()))
         return made(features, labels, *rest, **named)
 
-    monkeypatch.setattr(module, "node_evidence", counting)
+    monkeypatch.setattr(node_evidence, "node_evidence", counting)
     _accuracy(Vote(batches=3), _collect(Vote(batches=3)))
     assert len(asked) == 1
     other = TRUTH.copy()
@@ -281,5 +282,4 @@ def test_the_fit_is_plain_tensors() -> None:
     trained = method.train(graph, settings=TrainingSettings(), classes=CLASSES, seed=0, device="cpu")
     assert set(trained.model.state_dict()) == {FEATURES, VOTE, CLASS}
     assert trained.predictions.dtype == np.int64 and 0.5 < trained.val_accuracy <= 1
-    rows: DoubleArray = graph.features
-    assert rows.shape == (N, 3 * CLASSES) and graph.edge_index.shape == (2, 0)
+    assert graph.features.shape == (N, 0) and graph.edge_index.shape == (2, 0)
