@@ -8,18 +8,13 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
-
-if TYPE_CHECKING:
-    from strategies.engines.pool import Pool
 
 # A file in which one of these stands starts servers: Ray, Flower's runtime, PostgreSQL or a browser.
 SERVERS = re.compile(r"\b(ray_here|mark\.flower|mark\.deployment|postgres_server|mlflow_server|def browser)\b")
@@ -106,13 +101,7 @@ def ray_here() -> Iterator[None]:
 @pytest.fixture
 def cells_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run cells of sweeps and comparisons here: a worker's start takes seconds. One by one: torch's seed is global."""
-    from strategies.engines.pool import Pool
+    from strategies.engines.pool import processes
     from strategies.experiments import sweep
 
-    @contextmanager
-    def threads(workers: int | None) -> Iterator[Pool]:
-        pool = Pool(ThreadPoolExecutor, 1)
-        yield pool
-        pool.close()
-
-    monkeypatch.setattr(sweep, "processes", threads)
+    monkeypatch.setattr(sweep, "processes", lambda workers: processes(1, here=True))

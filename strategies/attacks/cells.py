@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from strategies.engines.pool import one_torch_thread, processes
-from strategies.experiments.failures import failure, outcomes_of
+from strategies.experiments.failures import outcomes_of
 
 CellT = TypeVar("CellT")
 Tell = Callable[[float], None]  # called with the share of a cell that is done
@@ -29,14 +29,8 @@ def run_cells(
         trains: Whether the cells use torch.
         tell: Second argument of ``measure`` in this process: told the share of the present cell that is done.
     """
-    if workers == 1 or len(cells) < 2:
-        told = () if tell is None else (tell,)
-        for cell in cells:
-            try:
-                yield cell, measure(cell, *told)
-            except Exception as error:
-                yield cell, failure(error)
-        return
-    with processes(workers, prepare=one_torch_thread if trains else None) as pool:
-        for number, outcome in outcomes_of(pool, measure, enumerate(cells)):
+    prepare = one_torch_thread if trains else None
+    with processes(workers, tasks=len(cells), here=True, prepare=prepare) as pool:
+        told = measure if tell is None or pool.workers > 1 else lambda cell: measure(cell, tell)
+        for number, outcome in outcomes_of(pool, told, enumerate(cells)):
             yield cells[number], outcome

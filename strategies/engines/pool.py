@@ -1,4 +1,4 @@
-"""Pools of workers for many tasks: processes of this machine, or Ray.
+"""Pools of workers for many tasks: this process itself, processes of this machine, or Ray.
 
 A task is a module-level function and one argument. Each worker has one thread, because there
 are as many workers as cores. Workers end with the process that started them, however it ends,
@@ -127,19 +127,28 @@ def one_torch_thread() -> None:
 
 
 @contextmanager
-def processes(workers: int | None, *, prepare: Callable[[], object] | None = one_torch_thread) -> Iterator[Pool]:
+def processes(
+    workers: int | None, *, tasks: int | None = None, here: bool = False,
+    prepare: Callable[[], object] | None = one_torch_thread,
+) -> Iterator[Pool]:  # fmt: skip
     """Offer a pool of processes of this machine. If the block ends with an error, they are killed.
 
     Args:
         workers: Number of processes; None for one per core that this process may use.
-        prepare: Called once in each process before its first task. The default imports torch,
+        tasks: Number of tasks: there are no more processes than that. None: not known.
+        here: Whether a single worker is this process itself. It needs no start, and dies with its task.
+        prepare: Called once in each process before its first task, but not in this one. The default imports torch,
             which takes seconds; None for tasks that do not use it.
     """
+    count = workers or available_cores()
+    if tasks is not None:
+        count = max(1, min(count, tasks))
+    if here and count == 1:
+        yield Pool(lambda _: _HereExecutor(), 1)
+        return
     # Spawned, not forked: a fork copies the locks of torch's and Flower's threads, and SQLite connections.
     spawn = multiprocessing.get_context("spawn")
-    pool = Pool(
-        lambda count: ProcessPoolExecutor(count, spawn, _start_worker, (prepare,)), workers or available_cores()
-    )
+    pool = Pool(lambda number: ProcessPoolExecutor(number, spawn, _start_worker, (prepare,)), count)
     before = {name: os.environ.get(name) for name in _ONE_THREAD}
     others = set(multiprocessing.active_children())
     os.environ.update(_ONE_THREAD)  # libraries read it when a worker imports them
@@ -187,6 +196,19 @@ def on_ray(workers: int | None, address: str | None, *, retries: int = 0) -> Ite
     with closing(RaySession(workers, address)) as session:
         count = workers or session.cores
         yield Pool(lambda _: _RayExecutor(session.ray, retries), count)
+
+
+class _HereExecutor(Executor):
+    """Executor of this process: a task runs when it is submitted."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Run a task; an interrupt is not its error."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
 
 
 class _RayExecutor(Executor):

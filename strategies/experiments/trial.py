@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from curator.learning.training import TrainingSettings, train
 from curator.methods import Method
@@ -13,12 +11,10 @@ from curator.reports.reports import Reports
 from devices.data.population import Population
 from devices.facts import PublicKnowledge, Split
 from strategies.people.owned_graph import own
-from strategies.progress import quiet
 from strategies.results import evaluation
 from strategies.runs.asking import gather_reports, public_knowledge
-from strategies.runs.set_up import set_scene, set_up
+from strategies.runs.set_up import set_up, temporary_scene
 from strategies.setup.options import RunOptions
-from strategies.setup.run_setup import RunSetup
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,14 +66,8 @@ def gather(options: RunOptions, repeat: int = 0) -> Trial:
     setup = set_up(options)
     people, part, device = setup.population, setup.repeats[repeat], setup.options.device
     public = public_knowledge(people, part.split, setup.options, setup.method)
-    reports = None if setup.method.reads else _ask(setup, repeat)
+    reports = None
+    if not setup.method.reads:
+        with temporary_scene(setup, repeat) as scene:
+            _, _, reports = gather_reports(scene)
     return Trial(people, part.split, public, reports, part.seeds.training, device)
-
-
-def _ask(setup: RunSetup, repeat: int) -> Reports:
-    """Return the reports of freshly enrolled people."""
-    with tempfile.TemporaryDirectory(prefix="ldpsim-") as folder:
-        scene = set_scene(setup, repeat, Path(folder), Path(folder) / "state", quiet)
-        _, _, reports = gather_reports(scene)
-        scene.end_collection()
-    return reports

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from strategies.engines.pool import available_cores, processes
+from strategies.engines.pool import processes
 from strategies.estimate.asked import questions_on_paper
 from strategies.estimate.fits import load_of
 from strategies.planning import miniature as small
@@ -52,7 +52,7 @@ def with_worth(
     kept = {name: row if row.why else _told_enough(paper, row) for name, row in rows.items()}
     able = {name: row for name, row in kept.items() if not row.why and not missed_on_paper(row, wishes)}
     able = dict(sorted(able.items(), key=lambda item: item[1].figures["fits"] is False))
-    with tempfile.TemporaryDirectory(prefix="ldpsim-plan-") as folder, _pool(workers) as pool:
+    with tempfile.TemporaryDirectory(prefix="ldpsim-plan-") as folder, processes(workers) as pool:
         rehearsed = data is not None and _takes(able, paper, speed, wishes, repeats) < REHEARSED
         sizes = (n,) if rehearsed else small.sizes_of(paper.facts, people)
         graphs: dict[int, Sequence[Path | None]] = {n: [None] * repeats} if rehearsed else {
@@ -159,10 +159,6 @@ def _told_enough(paper: OnPaper, row: PlanRow) -> PlanRow:
     if not asked or setup.method.trained_by == "owner" or gain >= LEAST_GAIN:
         return row
     return row.with_reasons(f"reports say next to nothing (worth less than {100 * LEAST_GAIN:g} point): not simulated")
-
-
-def _pool(workers: int | None) -> Any:
-    return processes(workers or available_cores())
 
 
 def _in_miniature(paper: OnPaper, options: RunOptions, size: int) -> RunOptions:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 from curator.learning.training import choose_device
 from curator.methods import Method, find
+from devices.client_app import release_states
 from devices.collector import CollectorKey
 from devices.data.link_split import split_links
 from devices.data.population import Population
@@ -20,7 +24,7 @@ from strategies.engines.machines import machines_without
 from strategies.estimate.expected import tell_expected
 from strategies.estimate.fits import check_fits
 from strategies.estimate.graph_facts import known_before, measured
-from strategies.progress import Progress
+from strategies.progress import Progress, quiet
 from strategies.runs.federated import FederatedRun
 from strategies.runs.isolated import IsolatedRun
 from strategies.runs.links import LinkRun
@@ -136,6 +140,18 @@ def set_scene(setup: RunSetup, number: int, folder: Path, home: Path, tell: Prog
         if collection != fresh:
             questions = run.questions(setup, split, collection)
     return RepeatContext(setup, number, folder, home, state, collection, collection != fresh, questions, tell)
+
+
+@contextmanager
+def temporary_scene(setup: RunSetup, number: int) -> Iterator[RepeatContext]:
+    """Offer a repeat on devices that are enrolled for it in a temporary folder, which is removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="ldpsim-") as folder:
+        try:
+            scene = set_scene(setup, number, Path(folder), Path(folder) / "state", quiet)
+            yield scene
+            scene.end_collection()
+        finally:
+            release_states()
 
 
 def _devices(setup: RunSetup, number: int, home: Path, policy: Policy) -> State:

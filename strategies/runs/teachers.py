@@ -33,7 +33,7 @@ from curator.teachers.answering import Teaching, posteriors
 from curator.teachers.graph import PlainGraph, save_array
 from devices.atomic_files import write_atomically
 from devices.facts import IntArray
-from strategies.engines.pool import available_cores, on_ray, processes
+from strategies.engines.pool import on_ray, processes
 from strategies.progress import Progress, quiet
 
 CHUNK = 20
@@ -151,11 +151,9 @@ class Classroom:
         tasks = [(str(self.folder), chunk, self.numbered(chunk), self.teaching, self.device) for chunk in chunks]
         if not tasks:
             return
-        count = min(workers or available_cores(), len(tasks))
-        if ray_address is None and (count == 1 or self.device == "cuda"):
-            yield from map(train_chunk, tasks)
-            return
-        with processes(count) if ray_address is None else on_ray(None, ray_address, retries=3) as pool:
+        count = 1 if self.device == "cuda" else workers
+        here = processes(count, tasks=len(tasks), here=True)
+        with here if ray_address is None else on_ray(None, ray_address, retries=3) as pool:
             for _, future in pool.each(train_chunk, enumerate(tasks)):
                 yield future.result()
 

@@ -20,10 +20,8 @@ the probability of the true class. In are training people, out are test people: 
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -44,7 +42,7 @@ from strategies.people.owned_graph import sparse_features
 from strategies.progress import Progress, quiet
 from strategies.results.outcome import Outcome
 from strategies.runs.federated_network import TwoLayers, log_probabilities
-from strategies.runs.set_up import run_of, set_scene, set_up
+from strategies.runs.set_up import run_of, set_up, temporary_scene
 from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import RunSetup, load_population
 
@@ -266,13 +264,8 @@ def _options(asked: ReleasedOptions) -> RunOptions:
 def _run(setup: RunSetup, split: Split) -> Outcome:
     """Run on freshly enrolled devices, with the split of the people as they are."""
     repeat = replace(setup.repeats[0], split=split)
-    setup = replace(setup, repeats=(repeat,))
-    with tempfile.TemporaryDirectory(prefix="ldpsim-") as folder:
-        scene = set_scene(setup, 0, Path(folder), Path(folder) / "state", quiet)
-        try:
-            return run_of(setup.method).work(scene)
-        finally:
-            scene.end_collection()
+    with temporary_scene(replace(setup, repeats=(repeat,)), 0) as scene:
+        return run_of(setup.method).work(scene)
 
 
 def _published(outcome: Outcome, setup: RunSetup, people: Population) -> np.ndarray:

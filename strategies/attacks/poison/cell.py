@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +16,6 @@ from curator.methods.federated.silos import Silos
 from curator.reports.question import Question
 from curator.reports.reports import Reports
 from devices.array_types import IntArray
-from devices.client_app import release_states
 from devices.data.population import Population
 from strategies.attacks.liars.attacks import ATTACKS
 from strategies.attacks.liars.grid import Memory, among
@@ -26,12 +24,11 @@ from strategies.attacks.poison.edges import edge_measures, rank_of
 from strategies.attacks.poison.laws import report_measures
 from strategies.attacks.poison.options import NONE, PoisonCell
 from strategies.engines.collect import collect
-from strategies.progress import quiet
 from strategies.results.outcome import Outcome
 from strategies.rounds.collect_once import Collected
 from strategies.runs.nulls import null_models
 from strategies.runs.run import RepeatContext
-from strategies.runs.set_up import run_of, set_scene, set_up
+from strategies.runs.set_up import run_of, set_up, temporary_scene
 from strategies.setup.run_setup import RunSetup, load_population
 
 
@@ -110,15 +107,9 @@ def run_poison_cell(cell: PoisonCell) -> dict[str, Any]:
         parts = list(setup.repeats)
         parts[cell.number] = replace(parts[cell.number], silent=frozenset(liars.tolist()))
         setup = replace(setup, repeats=tuple(parts))
-    with tempfile.TemporaryDirectory(prefix="ldpsim-") as name:
-        folder = Path(name)
-        try:
-            scene = set_scene(setup, cell.number, folder, folder / "state", quiet)
-            outcome = run.work(replace(scene, around=among(lying, silos, memory_of(setup, cell.number))))
-            scene.end_collection()
-            nulls = _nulls(scene, outcome) if setup.options.nulls else {}
-        finally:
-            release_states()
+    with temporary_scene(setup, cell.number) as scene:
+        outcome = run.work(replace(scene, around=among(lying, silos, memory_of(setup, cell.number))))
+        nulls = _nulls(scene, outcome) if setup.options.nulls else {}
     if outcome.predictions is None:
         raise ValueError(f"{setup.method.name} publishes no class of each person, so that nobody's accuracy is known")
     return {

@@ -41,6 +41,14 @@ def slow_or_bad(number: int) -> int:
     return number
 
 
+def process_of(_: object) -> int:
+    return os.getpid()
+
+
+def interrupted(_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def sleep_or_fail(marks: Path | None) -> None:
     """Sleep for ever with a file that names the process, or fail at once."""
     if marks is None:
@@ -94,6 +102,25 @@ def test_results_come_in_order_and_an_error_in_its_place() -> None:
     with pytest.raises(KeyError, match="bad"):
         next(results)
     pool.close()
+
+
+@pytest.mark.parametrize(("workers", "tasks"), [(1, None), (1, 5), (4, 1), (4, 0)])
+def test_a_single_worker_may_be_this_process(workers: int, tasks: int | None) -> None:
+    with processes(workers, tasks=tasks, here=True) as pool:
+        assert pool.workers == 1
+        assert list(pool.in_order(process_of, [1, 2])) == [os.getpid()] * 2
+        ended = dict(pool.each(slow_or_bad, [(0, 2), (1, 1), (2, 2)]))
+        assert isinstance(ended[1].exception(), KeyError) and ended[2].result() == 2
+        with pytest.raises(KeyboardInterrupt):  # it ends the work, not one task
+            list(pool.in_order(interrupted, [1]))
+
+
+def test_there_are_no_more_processes_than_tasks() -> None:
+    for workers, tasks, count in ((4, 2, 2), (2, 4, 2), (None, 1, 1), (3, None, 3), (2, 0, 1)):
+        with processes(workers, tasks=tasks, prepare=None) as pool:
+            assert pool.workers == count
+    with processes(1, prepare=None) as pool:  # nobody asked for this process
+        assert list(pool.in_order(process_of, [1])) != [os.getpid()]
 
 
 def test_a_task_that_fails_ends_the_running_ones(tmp_path: Path) -> None:

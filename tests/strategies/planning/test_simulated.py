@@ -1,16 +1,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from devices.datasets.generated import generate
-from strategies.engines.pool import Pool
+from strategies.engines.pool import processes
 from strategies.estimate.graph_facts import GraphFacts, measured
 from strategies.estimate.load import Load
 from strategies.planning import miniature, simulated, worth
@@ -39,12 +36,6 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
             return "it broke"
         return min(0.95, 0.1 * (options.epsilon or 8.0)) + 0.001 * options.seed
 
-    @contextmanager
-    def pool(workers: int | None) -> Iterator[Pool]:
-        made = Pool(ThreadPoolExecutor, 1)
-        yield made
-        made.close()
-
     def nothing(task: tuple[Path, float | None]) -> dict[str, Worth]:
         return {
             name: Worth(test, test, test)
@@ -55,7 +46,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
     # A miniature of a link method has a budget of its lists in place of epsilon: see test_miniature.py.
     monkeypatch.setattr(miniature, "with_kept_noise", lambda setup, n, size: setup.options)
     monkeypatch.setattr(worth, "nothing_trial", nothing)
-    monkeypatch.setattr(simulated, "_pool", pool)
+    monkeypatch.setattr(simulated, "processes", lambda workers: processes(1, here=True))
     return seen
 
 
