@@ -26,21 +26,17 @@ class EdgeAttack:
     """Result of an attack on edges.
 
     Args:
-        named: Number of pairs that were called edges.
-        precision: Share of these that are, None where none was named.
+        precision: Share of the pairs called edges that are, None where none was named.
         recall: Share of the edges that were named.
         top: Share of edges among the m pairs of the largest log-odds, m the number of
             edges: precision and recall of an attacker who knows how many there are.
-        auc: Chance that an edge has larger log-odds than a pair that is none.
         prior_precision: Precision of naming as many pairs by the prior alone: the density.
         prior_recall: Recall of the same.
     """
 
-    named: int
     precision: float | None
     recall: float
     top: float
-    auc: float
     prior_precision: float
     prior_recall: float
 
@@ -55,13 +51,12 @@ def pair_odds(log_odds: FloatArray) -> FloatArray:
     return np.asarray(log_odds[upper] + log_odds.T[upper], np.float64)
 
 
-def attack_edges(log_odds: FloatArray, truth: NDArray[np.bool_], *, density: float | None = None) -> EdgeAttack:
-    """Name edges from (n, n) log-odds and compare with the truth.
+def attack_edges(log_odds: FloatArray, truth: NDArray[np.bool_]) -> EdgeAttack:
+    """Name edges from (n, n) log-odds and the density, which is public in most data sets; compare with the truth.
 
     Args:
         log_odds: As for :func:`pair_odds`.
         truth: bool (n, n), symmetric.
-        density: The prior; None takes the true one, which is public in most data sets.
 
     Raises:
         ValueError: where the graph has no edge or every one.
@@ -71,17 +66,15 @@ def attack_edges(log_odds: FloatArray, truth: NDArray[np.bool_], *, density: flo
     edges, pairs = int(linked.sum()), len(linked)
     if not 0 < edges < pairs:
         raise ValueError(f"edges cannot be attacked in a graph with {edges} of {pairs} of them")
-    prior = edges / pairs if density is None else density
+    prior = edges / pairs
     named = odds + math.log(prior / (1 - prior)) > 0
     right = int(np.count_nonzero(named & linked))
     count = int(np.count_nonzero(named))
     return EdgeAttack(
-        named=count,
         precision=right / count if count else None,
         recall=right / edges,
         top=top_share(odds, linked, edges),
-        auc=_auc(odds, linked),
-        prior_precision=edges / pairs,
+        prior_precision=prior,
         prior_recall=count / pairs,
     )
 
@@ -93,15 +86,6 @@ def top_share(odds: FloatArray, linked: NDArray[np.bool_], size: int) -> float:
     places = size - int(np.count_nonzero(above))
     share = np.count_nonzero(linked & equal) / np.count_nonzero(equal)
     return float((np.count_nonzero(linked & above) + places * share) / size)
-
-
-def _auc(odds: FloatArray, linked: NDArray[np.bool_]) -> float:
-    # The odds are few different numbers: rank those, not millions of pairs.
-    values, inverse = np.unique(odds, return_inverse=True)
-    yes = np.bincount(inverse, linked, len(values))
-    no = np.bincount(inverse, ~linked, len(values))
-    below = np.concatenate([[0.0], np.cumsum(no)[:-1]])
-    return float((yes * (below + no / 2)).sum() / (yes.sum() * no.sum()))
 
 
 def expected_named(flip: float, reports: int, density: float) -> tuple[float, float]:

@@ -9,12 +9,19 @@ from collections.abc import Mapping
 
 from strategies.attacks.adversaries.attack_result import AttackResult, Release
 from strategies.attacks.adversaries.curator import AdversarialCurator
-from strategies.attacks.adversaries.data import ChangedData
 from strategies.attacks.adversaries.hostile_tables import HostileTables
 from strategies.attacks.adversaries.malformed import MalformedMessages
 from strategies.attacks.adversaries.models import TrainAndEvaluate
 from strategies.attacks.adversaries.processes import Parallel, TwoSuperNodes
-from strategies.attacks.adversaries.repeating import NewCollections, NewRuns, OneBatch, Repeats, RetryStorm, Sybils
+from strategies.attacks.adversaries.repeating import (
+    ChangedData,
+    NewCollections,
+    NewRuns,
+    OneBatch,
+    Repeats,
+    RetryStorm,
+    Sybils,
+)
 from strategies.attacks.adversaries.staged_queries import BrokenStages
 from strategies.attacks.adversaries.target import Target
 from strategies.attacks.adversaries.varying import (

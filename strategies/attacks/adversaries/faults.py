@@ -149,15 +149,15 @@ class Fault:
     test: str
     strike: Strike | None = field(default=None, repr=False)
 
-    def attack(self, target: Target, *, asks: int = 2) -> AttackResult:
-        """Ask ``asks`` times in all, each time at another budget; the fault strikes in between.
+    def curator(self, target: Target, *, asks: int = 2) -> AdversarialCurator:
+        """Return the adversary that asks ``asks`` times in all; the fault strikes in between.
 
         Raises:
-            ValueError: for a fault that cannot be made here, or devices that are elsewhere.
+            ValueError: for a fault that cannot be made here.
         """
         if self.strike is None:
             raise ValueError(f"fault {self.name} needs a process or file system of its own ({self.test})")
-        return AfterFault(target, self.name, self.strike, asks=asks).attack()
+        return AfterFault(target, self.name, self.strike, asks=asks)
 
 
 class AfterFault(AdversarialCurator):

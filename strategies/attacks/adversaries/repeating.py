@@ -1,4 +1,4 @@
-"""Adversaries that ask the same question again, to get fresh noise on the same data."""
+"""Adversaries that ask the same question again, to get fresh noise, on the same data or on changed ones."""
 
 from __future__ import annotations
 
@@ -58,6 +58,22 @@ class RetryStorm(AdversarialCurator):
 
     def runs(self) -> Runs:
         yield [[Shot(self.target.query)] * 16 for _ in range(max(1, -(-self.asks // 16)))]
+
+
+class ChangedData(AdversarialCurator):
+    """Asks before and after everybody's data change; a fresh report of the new data would be a second release."""
+
+    name = "changed-data"
+    description = "asks again, in old and new collections and at other budgets, after everybody's data changed"
+
+    def runs(self) -> Runs:
+        query, facts = self.target.query, self.target.facts
+        yield [[Shot(query)]]
+        for number in range(max(1, self.asks // 4)):
+            self.target.change_data()
+            self.epoch += 1
+            other = rebudgeted(query, 0.5, facts)
+            yield [[Shot(question)] for question in (query, recollected(query, f"later-{number}"), other)]
 
 
 class Sybils(AdversarialCurator):

@@ -7,6 +7,7 @@ alone: nothing of the published app imports it, and no enrolment can name it.
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from pathlib import Path
 
@@ -90,7 +91,7 @@ class LyingApp(ClientApp):
         if context.node_config.get("silo-dir"):
             answer = answer_as_silo(Path(str(context.node_config["silo-dir"])), message, kind)
             return bent(answer, message, self.plan, None) if kind == "update" else answer
-        state = open_state(state_folder(context), _this_process())
+        state = open_state(state_folder(context), os.getpid())
         index = int(context.node_config["partition-id"])
         false = self.plan.record(index)
         secret = secret_of(state.folder, index)
@@ -105,7 +106,7 @@ def answer_all(app: LyingApp, folder: Path, messages: list[Message]) -> list[Mes
     if (folder / "silo-0").is_dir():
         return [app(message, _context(message, {"silo-dir": str(folder / f"silo-{_index(message)}")}))
                 for message in messages]  # fmt: skip
-    state = open_state(str(folder), _this_process())
+    state = open_state(str(folder), os.getpid())
     shards: dict[int, list[Message]] = {}
     for message in messages:
         shards.setdefault(_index(message) // state.shard, []).append(message)
@@ -125,12 +126,6 @@ def _index(message: Message) -> int:
     return message.metadata.dst_node_id - 1
 
 
-def _this_process() -> int:
-    import os
-
-    return os.getpid()
-
-
 @lru_cache(maxsize=2)
 def _secrets(folder: Path) -> np.ndarray:
     return np.fromfile(folder / "secrets.bin", np.uint8).reshape(-1, 32)
@@ -140,6 +135,3 @@ def secret_of(folder: Path, device: int) -> bytes:
     """Return the secret of a device, which its owner can read."""
     found: bytes = _secrets(folder)[device].tobytes()
     return found
-
-
-__all__ = ["LyingApp", "answer_all", "secret_of"]

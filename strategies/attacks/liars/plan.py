@@ -130,9 +130,7 @@ class LyingPlan:
 
     def columns(self, size: int) -> IntArray:
         """int64 (size,), sorted: the features that all liars agreed on."""
-        d = self.population.facts.d
-        drawn = np.random.default_rng([self.seed, d]).permutation(d)
-        return np.sort(drawn[: min(size, d)])
+        return agreed_columns(self.population.facts.d, size, self.seed)
 
     def other_class(self, device: int) -> int:
         """Return the class after the liar's own; a random one where it knows the question alone."""
@@ -140,6 +138,11 @@ class LyingPlan:
         if self.knowledge == "none":
             return int(np.random.default_rng([self.seed, device, 1]).integers(classes))
         return (max(int(self.population.labels[device]), 0) + 1) % classes
+
+
+def agreed_columns(d: int, size: int, seed: int) -> IntArray:
+    """int64 (size,), sorted: a choice of d features, the same for all who know the seed."""
+    return np.sort(np.random.default_rng([seed, d]).permutation(d)[:size])
 
 
 def draw_liars(people: int, share: float, seed: int) -> IntArray:

@@ -19,7 +19,7 @@ from devices.array_types import IntArray
 from devices.data.population import Population
 from strategies.attacks.liars.attacks import ATTACKS
 from strategies.attacks.liars.grid import Memory, among
-from strategies.attacks.liars.plan import LyingPlan, choose_targets, draw_liars
+from strategies.attacks.liars.plan import LyingPlan, agreed_columns, choose_targets, draw_liars
 from strategies.attacks.poison.edges import edge_measures, rank_of
 from strategies.attacks.poison.laws import report_measures
 from strategies.attacks.poison.options import NONE, PoisonCell
@@ -124,7 +124,10 @@ def run_poison_cell(cell: PoisonCell) -> dict[str, Any]:
     }
 
 
-_memories: dict[tuple[str, int], Memory] = {}  # honest reports of the devices of the latest repeat
+@lru_cache(maxsize=1)
+def _memory(people: str, noise: int) -> Memory:
+    """Return the honest reports of the devices of the latest repeat, which those who ask them add."""
+    return {}
 
 
 def memory_of(setup: RunSetup, number: int) -> Memory | None:
@@ -132,10 +135,7 @@ def memory_of(setup: RunSetup, number: int) -> Memory | None:
     noise = setup.repeats[number].seeds.noise
     if noise is None:
         return None
-    key = setup.population.digest, noise
-    if key not in _memories:
-        _memories.clear()
-    return _memories.setdefault(key, {})
+    return _memory(setup.population.digest, noise)
 
 
 def _nulls(scene: RepeatContext, outcome: Outcome) -> dict[str, float]:
@@ -173,10 +173,8 @@ def _reports(
     if any(len(question.query.plan) > 1 for question in questions):
         return {}
     reports = Reports.from_bytes(setup.population.facts, questions, collected.answers)
-    columns = None if plan is None else plan.columns(setup.population.facts.d // 2)
-    if columns is None:
-        columns = LyingPlan(ATTACKS["extreme-bit"], "input", "untargeted", "all", setup.population, liars, liars[:0],
-                       seed=setup.repeats[cell.number].seeds.split).columns(setup.population.facts.d // 2)  # fmt: skip
+    d = setup.population.facts.d
+    columns = agreed_columns(d, d // 2, setup.repeats[cell.number].seeds.split)
     return {"reports": report_measures(reports, setup.population, plan, liars, columns)}
 
 

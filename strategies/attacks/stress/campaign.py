@@ -78,11 +78,9 @@ class StressCase:
         """Return the adversary; a plain one tells each round."""
         if self.plain:
             return PLAIN[self.adversary](target, tally, asks=asks, heard=heard)
-        if self.adversary != AfterFault.name:
-            return ADVERSARIES[self.adversary](target, asks=asks)
-        strike = STRIKING[self.fault].strike
-        assert strike is not None
-        return AfterFault(target, self.fault, strike, asks=asks)
+        if self.adversary == AfterFault.name:
+            return STRIKING[self.fault].curator(target, asks=asks)
+        return ADVERSARIES[self.adversary](target, asks=asks)
 
 
 def cases_of(options: StressOptions) -> list[StressCase]:

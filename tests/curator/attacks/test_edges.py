@@ -24,11 +24,11 @@ def test_both_ends_add_up() -> None:
 def test_an_attacker_who_knows_all_and_one_who_knows_nothing() -> None:
     truth = ring(8)
     everything = attack_edges(np.where(truth, 9.0, -9.0), truth)
-    assert (everything.precision, everything.recall, everything.top, everything.auc) == (1.0, 1.0, 1.0, 1.0)
+    assert (everything.precision, everything.recall, everything.top) == (1.0, 1.0, 1.0)
     assert everything.prior_precision == 8 / 28 and everything.prior_recall == 8 / 28
     nothing = attack_edges(np.zeros((8, 8)), truth)
-    assert nothing.named == 0 and nothing.precision is None and nothing.recall == 0.0
-    assert nothing.top == pytest.approx(8 / 28) and nothing.auc == 0.5
+    assert nothing.precision is None and nothing.recall == 0.0
+    assert nothing.top == pytest.approx(8 / 28) and nothing.prior_recall == 0.0
     with pytest.raises(ValueError, match="0 of"):
         attack_edges(np.zeros((3, 3)), np.zeros((3, 3), bool))
 

@@ -65,7 +65,7 @@ def test_the_table_is_that_of_the_threat_model() -> None:
         assert f"def {test}(" in (Path(__file__).parents[4] / path).read_text()
     assert len(STRIKING) == 13
     with pytest.raises(ValueError, match="of its own"):
-        FAULTS["power-loss"].attack(None)  # type: ignore[arg-type]
+        FAULTS["power-loss"].curator(None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("counters", [False, True])
@@ -73,7 +73,7 @@ def test_the_table_is_that_of_the_threat_model() -> None:
 def test_what_a_fault_costs(counted: Callable[[bool], Target], name: str, counters: bool) -> None:
     """Two strikes and three budgets: one release where it is covered, three (3x) where it is not."""
     fault, target = FAULTS[name], counted(counters)
-    outcome = fault.attack(target, asks=3)
+    outcome = fault.curator(target, asks=3).attack()
     assert outcome.messages == 3 * SMALL and outcome.unasked == 0
     held = fault.counted if counters else fault.covered
     assert outcome.distinct_releases == (1 if held else 3)
