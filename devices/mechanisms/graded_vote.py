@@ -1,7 +1,7 @@
 """A vote between two classes whose answer is more certain the clearer the neighbourhood is.
 
 Device i has two candidates, the two likeliest classes by its own row of the public table. The
-difference D of their scores (:mod:`neighbour_scores`) is cut into levels k = -K .. K, ``step``
+difference D of their scores (:mod:`scored_vote`) is cut into levels k = -K .. K, ``step``
 units of a logarithm each, and the second candidate is reported with probability
 
     1 / (1 + e^(epsilon k / K)).
@@ -33,7 +33,7 @@ from devices.fixed_point import UNIT_BITS, logarithm
 from devices.mechanisms.base import Grouping, Reporting
 from devices.mechanisms.class_table import affinity_weights, quantised
 from devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
-from devices.mechanisms.neighbour_scores import NeighbourScores
+from devices.mechanisms.scored_vote import ScoredVote
 from devices.mechanisms.stacked_reports import DataOf, filled
 from devices.noise import NoiseStream
 
@@ -43,7 +43,7 @@ _ROUNDED = 2  # units by which the rounding of two logarithms may move a differe
 
 
 @dataclass(frozen=True)
-class GradedVote(NeighbourScores):
+class GradedVote(ScoredVote):
     """Report the first or the second candidate: 0 or 1.
 
     ``value``: the level, an integer -levels .. levels; ``report``: 0 or 1.
@@ -52,7 +52,7 @@ class GradedVote(NeighbourScores):
         lie: 64-bit threshold of the probability of 1 at the highest level.
         levels: Number of levels K on each side, 1 .. 128.
         step: Units of a logarithm (2**-16 nats) from one level to the next, 1 .. 2**32.
-        people, classes, table, affinity, own, form, reporting: As in :class:`NeighbourScores`.
+        people, classes, table, affinity, own, form, reporting: As in :class:`ScoredVote`.
 
     Raises:
         ValueError: for anything that is not of this form.

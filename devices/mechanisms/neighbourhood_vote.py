@@ -13,7 +13,7 @@ the answer is then right with probability e^eps / (e^eps + w - 1), as often as G
 Candidates may differ in number (``widths``). ``lie`` belongs to the largest number. A
 smaller number has the smallest threshold whose loss does not exceed that one's.
 
-The scores are whole numbers (:mod:`neighbour_scores`), so the answer is the same on every machine.
+The scores are whole numbers (:mod:`scored_vote`), so the answer is the same on every machine.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from devices.mechanisms.base import Grouping, Mechanism, Reporting
 from devices.mechanisms.class_table import affinity_weights, as_text, from_text, quantised
 from devices.mechanisms.exact_loss import Loss, probability_threshold
 from devices.mechanisms.grr import GRR
-from devices.mechanisms.neighbour_scores import NeighbourScores
+from devices.mechanisms.scored_vote import ScoredVote
 from devices.mechanisms.stacked_reports import DataOf, filled
 from devices.noise import NoiseStream
 
@@ -45,7 +45,7 @@ class BestCandidate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NeighbourhoodVote(NeighbourScores):
+class NeighbourhoodVote(ScoredVote):
     """Report the class that the neighbours speak for, as a place among the device's candidates.
 
     ``value``: a :class:`BestCandidate`; ``report``: an integer 0 .. number of values - 1.

@@ -13,7 +13,7 @@ one entry of the list, of one feature, of all features, and of the whole record 
 table and any model. It is entered in the ledger under both attributes, as one release. A model may
 be hostile, and ask for one word: the answer then tells this word as well as GRR tells a category.
 
-The list is padded (:mod:`neighbour_scores`), and words are read as a row of zeros and ones: up to
+The list is padded (:mod:`scored_vote`), and words are read as a row of zeros and ones: up to
 2,048 neighbours the time depends neither on their number nor on the number of words.
 """
 
@@ -33,14 +33,14 @@ from devices.mechanisms.base import Grouping, Mechanism, Reporting, dense_featur
 from devices.mechanisms.class_table import affinity_weights, quantised
 from devices.mechanisms.exact_loss import Loss, probability_threshold
 from devices.mechanisms.grr import GRR
-from devices.mechanisms.neighbour_scores import NeighbourScores
+from devices.mechanisms.scored_vote import ScoredVote
 from devices.mechanisms.stacked_reports import DataOf, filled
 from devices.mechanisms.word_model import UNIT, WordModel, read_model
 from devices.noise import NoiseStream
 
 
 @dataclass(frozen=True)
-class OwnFeaturesVote(NeighbourScores):
+class OwnFeaturesVote(ScoredVote):
     """Report the class that one's own words and neighbours speak for.
 
     ``value`` and ``report``: a class, 0 .. classes - 1.
@@ -50,7 +50,7 @@ class OwnFeaturesVote(NeighbourScores):
         columns: Number of features d, 1 or more.
         model: The model of words, its exponents apart (:meth:`WordModel.as_text`).
         exponents: The model's two exponents.
-        people, classes, table, affinity, own, form, reporting: As in :class:`NeighbourScores`.
+        people, classes, table, affinity, own, form, reporting: As in :class:`ScoredVote`.
 
     Raises:
         ValueError: for anything that is not of this form.

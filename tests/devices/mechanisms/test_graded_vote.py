@@ -1,6 +1,6 @@
 """A graded vote: its levels, its law, what one entry loses, and the questions that are refused.
 
-It covers ``devices.mechanisms.neighbour_scores`` too.
+It covers ``devices.mechanisms.scored_vote`` too.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The vote of a neighbourhood: the answer, its law, its loss, and the questions that are refused.
 
-It covers ``devices.mechanisms.neighbour_scores`` too.
+It covers ``devices.mechanisms.scored_vote`` too.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from devices.facts import PublicFacts
 from devices.mechanisms import GRR, NeighbourhoodVote
 from devices.mechanisms.class_table import as_text
 from devices.mechanisms.exact_loss import ONE
-from devices.mechanisms.neighbour_scores import PADDED
 from devices.mechanisms.neighbourhood_vote import BestCandidate
+from devices.mechanisms.scored_vote import PADDED
 from devices.noise import NoiseStream
 
 RNG = np.random.default_rng(11)

@@ -20,7 +20,7 @@ from devices.facts import PublicFacts
 from devices.mechanisms import GRR, NeighbourhoodVote, OwnFeaturesVote
 from devices.mechanisms.class_table import as_text
 from devices.mechanisms.exact_loss import ONE, Loss
-from devices.mechanisms.neighbour_scores import PADDED
+from devices.mechanisms.scored_vote import PADDED
 from devices.mechanisms.word_model import UNIT, WordModel
 from devices.noise import NoiseStream
 

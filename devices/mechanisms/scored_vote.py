@@ -27,7 +27,7 @@ PADDED = 2048  # entries to which a list is padded
 _TOGETHER = 16  # rows that numpy adds as one: a sum over short rows alone is slow
 
 
-class NeighbourScores(Mechanism):
+class ScoredVote(Mechanism):
     """Mechanism that reads the list by its scores alone; its dataclass has these fields.
 
     Args:
