@@ -30,11 +30,9 @@ import numpy as np
 from devices.array_types import FloatArray
 from devices.data.population import Record
 from devices.fixed_point import UNIT_BITS, logarithm
-from devices.mechanisms.base import Grouping, Reporting
-from devices.mechanisms.class_table import affinity_weights, quantised
+from devices.mechanisms.base import Grouping
 from devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
 from devices.mechanisms.scored_vote import ScoredVote
-from devices.mechanisms.stacked_reports import DataOf, filled
 from devices.noise import NoiseStream
 
 MOST_LEVELS = 128
@@ -43,6 +41,56 @@ _ROUNDED = 2  # units by which the rounding of two logarithms may move a differe
 
 
 @dataclass(frozen=True)
+class GradedResponse:
+    """Report 0 or 1, the more surely the further the level is from 0.
+
+    ``value``: the level, an integer -levels .. levels; ``report``: 0 or 1.
+
+    Args:
+        lie: 64-bit threshold of the probability of 1 at the highest level.
+        levels: Number of levels K on each side.
+        entry_levels: Largest number of levels by which one entry of a list moves the value.
+    """
+
+    lie: int
+    levels: int
+    entry_levels: int
+
+    @cached_property
+    def thresholds(self) -> tuple[int, ...]:
+        """64-bit threshold of answer 1 at the levels -K .. K, falling."""
+        return _thresholds(self.lie, self.levels)
+
+    def perturb(self, value: int, noise: NoiseStream) -> int:
+        """Draw a report about the level."""
+        return int(noise.bernoulli(self.thresholds[value + self.levels], 1)[0])
+
+    def log_probability(self, report: int, value: int) -> float:
+        """Return ln Pr[report | level]."""
+        return math.log(self._chance(value if report else -value))
+
+    def estimate(self, report: int) -> float:
+        """Return an unbiased estimate of (2 Pr[1] - 1) / (1 - 2 lie), -1 where the first candidate is certain."""
+        return (2 * report - 1) / (1 - 2 * self.lie / ONE)
+
+    def variance(self, value: int) -> float:
+        """Return the variance of :meth:`estimate`."""
+        chance = self._chance(value)
+        return 4 * chance * (1 - chance) / (1 - 2 * self.lie / ONE) ** 2
+
+    def loss(self) -> Loss:
+        """Return the loss of an entry of the list, and of the list."""
+        chances = self.thresholds
+        pairs = zip(chances, chances[self.entry_levels :], strict=False)  # answer 0 mirrors answer 1
+        worst = max(Fraction(low, high) for low, high in pairs)
+        whole = log_ratio(ONE - self.lie, self.lie)
+        return Loss(min(whole, log_ratio(worst.numerator, worst.denominator)), whole)
+
+    def _chance(self, value: int) -> float:
+        return self.thresholds[value + self.levels] / ONE
+
+
+@dataclass(frozen=True, kw_only=True)
 class GradedVote(ScoredVote):
     """Report the first or the second candidate: 0 or 1.
 
@@ -61,20 +109,11 @@ class GradedVote(ScoredVote):
     Loss(bit=0.549010818, vector=4.0, delta=0.0)
     """
 
-    lie: int
     levels: int
     step: int
-    people: int
-    classes: int
-    table: str
-    affinity: tuple[int, ...]
-    own: bool = True
-    form: str = "full"
-    reporting: Reporting = "both"
 
     name: ClassVar[str] = "graded_vote"
-    version: ClassVar[int] = 1
-    field: ClassVar[str] = "votes"
+    values: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,17 +124,7 @@ class GradedVote(ScoredVote):
 
     @classmethod
     def from_probabilities(
-        cls,
-        probabilities: FloatArray,
-        epsilon: float,
-        *,
-        slope: float,
-        homophily: float | None = None,
-        affinity: FloatArray | None = None,
-        own: bool = True,
-        form: str = "full",
-        reporting: Reporting = "both",
-        levels: int = 128,
+        cls, probabilities: FloatArray, epsilon: float, *, slope: float, levels: int = 128, **scores: Any
     ) -> GradedVote:
         """Return the vote over these class distributions whose loss of the whole list is at most ``epsilon``.
 
@@ -103,39 +132,17 @@ class GradedVote(ScoredVote):
             probabilities: float (n, classes), rows of any scale; a row of zeros is an unknown person.
             epsilon: Loss of the report.
             slope: Log-odds of the answer for each nat of difference, above 0.
-            homophily, affinity: As in :meth:`NeighbourhoodVote.from_probabilities`.
-            own, form, reporting, levels: As the mechanism's.
+            levels: As the mechanism's.
+            scores: As :meth:`ScoredVote.published`.
 
         Raises:
             ValueError: for impossible values.
         """
         if not (math.isfinite(slope) and slope > 0):
             raise ValueError(f"a slope must be a finite number above 0, not {slope}")
-        n, classes = np.shape(probabilities)
-        return cls.from_epsilon(
-            epsilon, levels=levels, step=max(1, round(epsilon / (levels * slope) * (1 << UNIT_BITS))), people=n,
-            classes=classes, table=quantised(probabilities, form), own=own, form=form, reporting=reporting,
-            affinity=affinity_weights(classes, homophily, affinity),
-        )  # fmt: skip
-
-    @classmethod
-    def from_epsilon(
-        cls,
-        epsilon: float,
-        *,
-        levels: int,
-        step: int,
-        people: int,
-        classes: int,
-        table: str,
-        affinity: tuple[int, ...],
-        own: bool = True,
-        form: str = "full",
-        reporting: Reporting = "both",
-    ) -> GradedVote:
-        """Return the vote with these parameters whose loss of the whole list is at most ``epsilon``."""
-        lie = probability_threshold(epsilon)
-        return cls(lie, levels, step, people, classes, table, affinity, own, form, reporting)
+        step = max(1, round(epsilon / (levels * slope) * (1 << UNIT_BITS)))
+        fields = cls.published(probabilities, **scores)
+        return cls(lie=probability_threshold(epsilon), levels=levels, step=step, **fields)
 
     @classmethod
     def audit_examples(cls) -> list[tuple[Any, Any]]:
@@ -157,58 +164,20 @@ class GradedVote(ScoredVote):
         return 100 * (self.levels + 1)
 
     @cached_property
-    def thresholds(self) -> tuple[int, ...]:
-        """64-bit threshold of answer 1 at the levels -K .. K, falling."""
-        return _thresholds(self.lie, self.levels)
+    def _response(self) -> GradedResponse:
+        logs = logarithm(np.array(self.affinity, np.int64).reshape(self.classes, self.classes))
+        most = int((logs.max(axis=0) - logs.min(axis=0)).max()) + _ROUNDED
+        return GradedResponse(self.lie, self.levels, min(-(-most // self.step), 2 * self.levels))
+
+    def response(self, values: int) -> GradedResponse:
+        """Return the graded response."""
+        return self._response
 
     def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> int:
         scores, _ = self.scores(record.neighbours, device)
         first, second = self.ranked[device, :2]
         level = (int(scores[first] - scores[second]) + self.step // 2) // self.step
         return min(max(level, -self.levels), self.levels)
-
-    def perturb(self, value: int, noise: NoiseStream) -> int:
-        return int(noise.bernoulli(self.thresholds[value + self.levels], 1)[0])
-
-    def encode(self, report: int) -> bytes:
-        return int(report).to_bytes(1, "little")
-
-    def decode(self, data: bytes, *, device: int) -> int:
-        if data not in (b"\0", b"\1"):
-            raise ValueError(f"not a report of {self.name}")
-        return data[0]
-
-    def stack(self, rows: DataOf, n: int) -> Any:
-        """int64 (n,), -1 where no report came."""
-        return filled(rows, self.decode, np.full(n, -1, np.int64))
-
-    def _chance(self, value: int) -> float:
-        return self.thresholds[value + self.levels] / ONE
-
-    def log_probability(self, report: int, value: int) -> float:
-        return math.log(self._chance(value if report else -value))
-
-    def estimate(self, report: int) -> float:
-        """Return an unbiased estimate of (2 Pr[1] - 1) / (1 - 2 lie), -1 where the first candidate is certain."""
-        return (2 * report - 1) / (1 - 2 * self.lie / ONE)
-
-    def variance(self, value: int) -> float:
-        chance = self._chance(value)
-        return 4 * chance * (1 - chance) / (1 - 2 * self.lie / ONE) ** 2
-
-    @property
-    def entry_levels(self) -> int:
-        """Largest number of levels by which one entry of a list moves the value."""
-        logs = logarithm(np.array(self.affinity, np.int64).reshape(self.classes, self.classes))
-        most = int((logs.max(axis=0) - logs.min(axis=0)).max()) + _ROUNDED
-        return min(-(-most // self.step), 2 * self.levels)
-
-    def loss(self, *, device: int | None = None) -> Loss:
-        chances, apart = self.thresholds, self.entry_levels
-        pairs = zip(chances, chances[apart:], strict=False)  # answer 0 mirrors answer 1
-        worst = max(Fraction(low, high) for low, high in pairs)
-        whole = log_ratio(ONE - self.lie, self.lie)
-        return Loss(min(whole, log_ratio(worst.numerator, worst.denominator)), whole)
 
 
 @lru_cache(maxsize=8)

@@ -28,13 +28,11 @@ from numpy.typing import NDArray
 from devices.array_types import FloatArray, IntArray
 from devices.data.population import Record
 from devices.facts import PublicFacts
-from devices.mechanisms.base import Grouping, Mechanism, Reporting
-from devices.mechanisms.class_table import affinity_weights, as_text, from_text, quantised
-from devices.mechanisms.exact_loss import Loss, probability_threshold
+from devices.mechanisms.base import Grouping, Mechanism
+from devices.mechanisms.class_table import as_text, from_text
+from devices.mechanisms.exact_loss import probability_threshold
 from devices.mechanisms.grr import GRR
 from devices.mechanisms.scored_vote import ScoredVote
-from devices.mechanisms.stacked_reports import DataOf, filled
-from devices.noise import NoiseStream
 
 
 class BestCandidate(NamedTuple):
@@ -44,7 +42,7 @@ class BestCandidate(NamedTuple):
     values: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NeighbourhoodVote(ScoredVote):
     """Report the class that the neighbours speak for, as a place among the device's candidates.
 
@@ -54,14 +52,8 @@ class NeighbourhoodVote(ScoredVote):
         lie: 64-bit threshold of the probability that another value is reported, for the largest number of values.
         candidates: Largest number w of candidates.
         unseen: Whether "nothing is known about any of my neighbours" is one more value, the last.
-        people: Number of people n.
-        classes: Number of classes, 2 .. 255.
-        table: The class distributions of all people (:func:`class_table.quantised`).
-        affinity: classes x classes whole numbers 1 .. 2**16, row by row (:class:`class_table.ClassTable`).
-        own: Whether the scores begin with the device's own row of the table.
-        form: ``full`` or ``likeliest``, the form of the table.
         widths: Number of candidates of each person, one byte each in base64; empty where all have w.
-        reporting: ``both`` reads the whole list, ``one-end`` the neighbours before the device.
+        people, classes, table, affinity, own, form, reporting: As in :class:`ScoredVote`.
 
     Raises:
         ValueError: for anything that is not of this form, or a number of values below 2.
@@ -71,21 +63,11 @@ class NeighbourhoodVote(ScoredVote):
     (Loss(bit=1.0, vector=1.0, delta=0.0), [1, 0])
     """
 
-    lie: int
     candidates: int
     unseen: bool
-    people: int
-    classes: int
-    table: str
-    affinity: tuple[int, ...]
-    own: bool = True
-    form: str = "full"
     widths: str = ""
-    reporting: Reporting = "both"
 
     name: ClassVar[str] = "neighbourhood_vote"
-    version: ClassVar[int] = 1
-    field: ClassVar[str] = "votes"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -99,63 +81,30 @@ class NeighbourhoodVote(ScoredVote):
 
     @classmethod
     def from_probabilities(
-        cls,
-        probabilities: FloatArray,
-        epsilon: float,
-        *,
-        candidates: int | IntArray,
-        homophily: float | None = None,
-        affinity: FloatArray | None = None,
-        unseen: bool = False,
-        own: bool = True,
-        form: str = "full",
-        reporting: Reporting = "both",
-    ) -> NeighbourhoodVote:
+        cls, probabilities: FloatArray, epsilon: float, *, candidates: int | IntArray, unseen: bool = False,
+        **scores: Any,
+    ) -> NeighbourhoodVote:  # fmt: skip
         """Return the vote over these class distributions whose loss is at most ``epsilon``.
 
         Args:
             probabilities: float (n, classes), rows of any scale; a row of zeros is an unknown person.
             epsilon: Loss of the report.
             candidates: Number of candidates: of everybody, or int (n,) of each person.
-            homophily: h of the affinity h [c = k] + (1 - h) / classes; 0 or more, below 1.
-            affinity: float (classes, classes) in its place: row c, the classes of neighbours of class c.
-            unseen, own, form, reporting: As the mechanism's.
+            unseen: As the mechanism's.
+            scores: As :meth:`ScoredVote.published`.
 
         Raises:
-            ValueError: for impossible values, and unless one of homophily and affinity is given.
+            ValueError: for impossible values.
         """
-        q = np.asarray(probabilities, np.float64)
-        table = quantised(q, form)
-        n, classes = q.shape
-        widths = np.asarray(candidates, np.int64)
-        if widths.ndim and (widths.shape != (n,) or widths.min(initial=1) < 1 or widths.max(initial=0) > classes):
+        fields, widths = cls.published(probabilities, **scores), np.asarray(candidates, np.int64)
+        shape, classes = (fields["people"],), fields["classes"]
+        if widths.ndim and (widths.shape != shape or widths.min(initial=1) < 1 or widths.max(initial=0) > classes):
             raise ValueError("the numbers of candidates must be one for each person, in 1..classes")
         most = int(widths.max(initial=0))
-        return cls.from_epsilon(
-            epsilon, candidates=most, unseen=unseen, people=n, classes=classes, table=table,
-            affinity=affinity_weights(classes, homophily, affinity), own=own, form=form,
-            widths=as_text(widths.astype(np.uint8)) if widths.ndim else "", reporting=reporting,
+        return cls(
+            lie=probability_threshold(epsilon, most + unseen - 1), candidates=most, unseen=unseen,
+            widths=as_text(widths.astype(np.uint8)) if widths.ndim else "", **fields,
         )  # fmt: skip
-
-    @classmethod
-    def from_epsilon(
-        cls,
-        epsilon: float,
-        *,
-        candidates: int,
-        unseen: bool,
-        people: int,
-        classes: int,
-        table: str,
-        affinity: tuple[int, ...],
-        own: bool = True,
-        form: str = "full",
-        widths: str = "",
-        reporting: Reporting = "both",
-    ) -> NeighbourhoodVote:
-        """Return the vote with these parameters whose loss is at most ``epsilon``."""
-        lie = probability_threshold(epsilon, candidates + unseen - 1)
-        return cls(lie, candidates, unseen, people, classes, table, affinity, own, form, widths, reporting)
 
     @classmethod
     def audit_examples(cls) -> list[tuple[Mechanism, PublicFacts]]:
@@ -179,11 +128,16 @@ class NeighbourhoodVote(ScoredVote):
     @cached_property
     def _responses(self) -> dict[int, GRR]:
         """GRR by number of values, each with a loss of at most the largest one's."""
-        largest = GRR(self.lie, self.candidates + self.unseen)
+        largest = GRR(self.lie, self.values)
         made = {largest.categories: largest}
         for values in np.unique(self._widths + self.unseen).tolist():
             made.setdefault(values, largest.over(values))
         return made
+
+    @property
+    def values(self) -> int:
+        """Largest number of values: the candidates, and "unseen" where that is one."""
+        return self.candidates + self.unseen
 
     def values_of(self, device: int) -> int:
         """Return how many values a device chooses from: its candidates, and "unseen" where that is one."""
@@ -199,31 +153,9 @@ class NeighbourhoodVote(ScoredVote):
         values = self.values_of(device)
         return BestCandidate(values - 1 if self.unseen and not seen else best, values)
 
-    def perturb(self, value: BestCandidate, noise: NoiseStream) -> int:
-        return self._responses[value.values].perturb(value.answer, noise)
+    def response(self, values: int) -> GRR:
+        """Return GRR over this many values."""
+        return self._responses[values]
 
-    def encode(self, report: int) -> bytes:
-        return int(report).to_bytes(1, "little")
-
-    def decode(self, data: bytes, *, device: int) -> int:
-        if len(data) != 1 or data[0] >= self.values_of(device):
-            raise ValueError(f"not a report of {self.name}")
-        return data[0]
-
-    def stack(self, rows: DataOf, n: int) -> Any:
-        """int64 (n,), -1 where no report came."""
-        return filled(rows, self.decode, np.full(n, -1, np.int64))
-
-    def log_probability(self, report: int, value: BestCandidate) -> float:
-        return self._responses[value.values].log_probability(report, value.answer)
-
-    def estimate(self, report: int) -> np.ndarray:
-        """float (candidates + unseen,): unbiased estimate of the one-hot answer of a device with w candidates."""
-        return self._responses[self.candidates + self.unseen].estimate(report)
-
-    def variance(self, value: BestCandidate) -> np.ndarray:
-        return self._responses[value.values].variance(value.answer)
-
-    def loss(self, *, device: int | None = None) -> Loss:
-        values = self.candidates + self.unseen if device is None else self.values_of(device)
-        return self._responses[values].loss()
+    def answering(self, value: BestCandidate) -> tuple[GRR, int]:
+        return self._responses[value.values], value.answer

@@ -29,17 +29,14 @@ from numpy.typing import NDArray
 from devices.array_types import FloatArray, IntArray
 from devices.data.population import Record
 from devices.facts import PublicFacts
-from devices.mechanisms.base import Grouping, Mechanism, Reporting, dense_features
-from devices.mechanisms.class_table import affinity_weights, quantised
-from devices.mechanisms.exact_loss import Loss, probability_threshold
+from devices.mechanisms.base import Grouping, Mechanism, dense_features
+from devices.mechanisms.exact_loss import probability_threshold
 from devices.mechanisms.grr import GRR
 from devices.mechanisms.scored_vote import ScoredVote
-from devices.mechanisms.stacked_reports import DataOf, filled
 from devices.mechanisms.word_model import UNIT, WordModel, read_model
-from devices.noise import NoiseStream
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OwnFeaturesVote(ScoredVote):
     """Report the class that one's own words and neighbours speak for.
 
@@ -61,22 +58,13 @@ class OwnFeaturesVote(ScoredVote):
     (Loss(bit=1.0, vector=1.0, delta=0.0), ['adjacency', 'features'])
     """
 
-    lie: int
-    people: int
-    classes: int
     columns: int
-    table: str
-    affinity: tuple[int, ...]
     model: str
     exponents: tuple[int, ...]
     own: bool = False
-    form: str = "full"
-    reporting: Reporting = "both"
 
     name: ClassVar[str] = "own_features_vote"
-    version: ClassVar[int] = 1
     also_reads: ClassVar[frozenset[str]] = frozenset({"features"})
-    field: ClassVar[str] = "votes"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -86,16 +74,7 @@ class OwnFeaturesVote(ScoredVote):
 
     @classmethod
     def from_probabilities(
-        cls,
-        probabilities: FloatArray,
-        epsilon: float,
-        model: WordModel,
-        *,
-        homophily: float | None = None,
-        affinity: FloatArray | None = None,
-        own: bool = False,
-        form: str = "full",
-        reporting: Reporting = "both",
+        cls, probabilities: FloatArray, epsilon: float, model: WordModel, **scores: Any
     ) -> OwnFeaturesVote:
         """Return the vote over these class distributions and this model whose loss is at most ``epsilon``.
 
@@ -103,38 +82,14 @@ class OwnFeaturesVote(ScoredVote):
             probabilities: float (n, classes), rows of any scale; a row of zeros is an unknown person.
             epsilon: Loss of the report.
             model: The model of words.
-            homophily, affinity: As in :meth:`NeighbourhoodVote.from_probabilities`.
-            own, form, reporting: As the mechanism's.
+            scores: As :meth:`ScoredVote.published`.
 
         Raises:
             ValueError: for impossible values.
         """
-        n, classes = np.shape(probabilities)
-        return cls.from_epsilon(
-            epsilon, people=n, classes=classes, columns=len(model.weights), table=quantised(probabilities, form),
-            affinity=affinity_weights(classes, homophily, affinity), model=model.as_text(), exponents=model.exponents,
-            own=own, form=form, reporting=reporting,
-        )  # fmt: skip
-
-    @classmethod
-    def from_epsilon(
-        cls,
-        epsilon: float,
-        *,
-        people: int,
-        classes: int,
-        columns: int,
-        table: str,
-        affinity: tuple[int, ...],
-        model: str,
-        exponents: tuple[int, ...],
-        own: bool = False,
-        form: str = "full",
-        reporting: Reporting = "both",
-    ) -> OwnFeaturesVote:
-        """Return the vote with these parameters whose loss is at most ``epsilon``."""
-        lie = probability_threshold(epsilon, classes - 1)
-        return cls(lie, people, classes, columns, table, affinity, model, exponents, own, form, reporting)
+        fields = cls.published(probabilities, **scores)
+        lie = probability_threshold(epsilon, fields["classes"] - 1)
+        return cls(lie=lie, columns=len(model.weights), model=model.as_text(), exponents=model.exponents, **fields)
 
     @classmethod
     def audit_examples(cls) -> list[tuple[Mechanism, PublicFacts]]:
@@ -168,9 +123,14 @@ class OwnFeaturesVote(ScoredVote):
         """uint8 (n, classes): all classes in the order of their numbers, for everybody."""
         return np.tile(np.arange(self.classes, dtype=np.uint8), (self.people, 1))
 
-    def values_of(self, device: int) -> int:
-        """Return how many values a device chooses from: the classes."""
+    @property
+    def values(self) -> int:
+        """Number of values: the classes."""
         return self.classes
+
+    def response(self, values: int) -> GRR:
+        """Return GRR over the classes."""
+        return self._response
 
     def words_of(self, record: Record) -> IntArray:
         """int64 (columns,): 1 for a word that the person has; a column that there is not counts as the nearest one."""
@@ -180,31 +140,3 @@ class OwnFeaturesVote(ScoredVote):
         scores, _ = self.scores(record.neighbours, device)
         said = self._words.evidence(self._words.shares(self.words_of(record)[None]))[0]
         return int((scores + said).argmax())  # ties: the lower class
-
-    def perturb(self, value: int, noise: NoiseStream) -> int:
-        return self._response.perturb(value, noise)
-
-    def encode(self, report: int) -> bytes:
-        return int(report).to_bytes(1, "little")
-
-    def decode(self, data: bytes, *, device: int) -> int:
-        if len(data) != 1 or data[0] >= self.classes:
-            raise ValueError(f"not a report of {self.name}")
-        return data[0]
-
-    def stack(self, rows: DataOf, n: int) -> Any:
-        """int64 (n,), -1 where no report came."""
-        return filled(rows, self.decode, np.full(n, -1, np.int64))
-
-    def log_probability(self, report: int, value: int) -> float:
-        return self._response.log_probability(report, value)
-
-    def estimate(self, report: int) -> np.ndarray:
-        """float (classes,): unbiased estimate of the one-hot class."""
-        return self._response.estimate(report)
-
-    def variance(self, value: int) -> np.ndarray:
-        return self._response.variance(value)
-
-    def loss(self, *, device: int | None = None) -> Loss:
-        return self._response.loss()

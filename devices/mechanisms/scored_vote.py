@@ -1,4 +1,7 @@
-"""Scores of the classes from one's neighbour list and a public table, in whole numbers.
+"""A vote: a score of each class from one's neighbour list and a public table, and a response about the best one.
+
+A kind of vote says what its devices make of the scores (``value_of``), and by which response they report it. The
+response is the only noise, so its loss is the loss of the vote. The scores are whole numbers.
 
 The curator publishes a class distribution Q_j of every person (:mod:`class_table`) and an
 affinity Om between classes. Device i computes, from its own list N_i alone,
@@ -12,25 +15,41 @@ that the scores take does not depend on the number of neighbours.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.array_types import IntArray
+from devices.array_types import FloatArray, IntArray
 from devices.facts import PublicFacts
 from devices.mechanisms.base import Mechanism, Reporting, whole_numbers
-from devices.mechanisms.class_table import FORMS, LARGEST_AFFINITY, MOST_CLASSES, ClassTable, from_text
+from devices.mechanisms.class_table import (
+    FORMS,
+    LARGEST_AFFINITY,
+    MOST_CLASSES,
+    ClassTable,
+    affinity_weights,
+    from_text,
+    quantised,
+)
+from devices.mechanisms.exact_loss import Loss, probability_threshold
+from devices.mechanisms.stacked_reports import DataOf, filled
+from devices.noise import NoiseStream
 
 PADDED = 2048  # entries to which a list is padded
 _TOGETHER = 16  # rows that numpy adds as one: a sum over short rows alone is slow
 
 
+@dataclass(frozen=True, kw_only=True)
 class ScoredVote(Mechanism):
-    """Mechanism that reads the list by its scores alone; its dataclass has these fields.
+    """Mechanism that reads the list by its scores alone; every kind of vote has these fields.
+
+    ``report``: an integer 0 .. number of values - 1, in one byte.
 
     Args:
+        lie: 64-bit threshold of the response: the probability of the answer that is least likely to be true.
         people: Number of people n.
         classes: Number of classes, 2 .. 255.
         table: The class distributions of all people (:func:`class_table.quantised`).
@@ -43,14 +62,18 @@ class ScoredVote(Mechanism):
         ValueError: for anything that is not of this form.
     """
 
+    lie: int
     people: int
     classes: int
     table: str
     affinity: tuple[int, ...]
-    own: bool
-    form: str
-    reporting: Reporting
+    own: bool = True
+    form: str = "full"
+    reporting: Reporting = "both"
+
+    version: ClassVar[int] = 1
     attributes: ClassVar[frozenset[str]] = frozenset({"adjacency"})
+    field: ClassVar[str] = "votes"
 
     def __post_init__(self) -> None:
         if self.reporting not in ("both", "one-end") or self.form not in FORMS:
@@ -63,9 +86,83 @@ class ScoredVote(Mechanism):
             raise ValueError(f"an affinity is at most {LARGEST_AFFINITY}")
         _ = self._read  # before anybody's data are read; the table's length bounds the number of people
 
+    @staticmethod
+    def published(
+        probabilities: FloatArray, *, homophily: float | None = None, affinity: FloatArray | None = None,
+        form: str = "full", **more: Any,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Return the fields of a vote over these class distributions.
+
+        Args:
+            probabilities: float (n, classes), rows of any scale; a row of zeros is an unknown person.
+            homophily: h of the affinity h [c = k] + (1 - h) / classes; 0 or more, below 1.
+            affinity: float (classes, classes) in its place: row c, the classes of neighbours of class c.
+            form: As the field.
+            more: ``own`` and ``reporting``, as the fields.
+
+        Raises:
+            ValueError: for impossible values, and unless one of homophily and affinity is given.
+        """
+        table = quantised(probabilities, form)
+        n, classes = np.shape(probabilities)
+        weights = affinity_weights(classes, homophily, affinity)
+        return {"people": n, "classes": classes, "table": table, "affinity": weights, "form": form, **more}
+
+    def with_epsilon(self, epsilon: float) -> Self:
+        """Return the same vote with a loss of at most ``epsilon``."""
+        return replace(self, lie=probability_threshold(epsilon, self.values - 1))
+
+    @property
+    def values(self) -> int:
+        """Largest number of values that a device chooses from."""
+        raise NotImplementedError
+
     def values_of(self, device: int) -> int:
-        """Return how many values a device chooses from; 2 unless overridden."""
-        return 2
+        """Return how many values a device chooses from."""
+        return self.values
+
+    def response(self, values: int) -> Any:
+        """Return the response of a device that chooses from this many values.
+
+        It has ``perturb``, ``log_probability``, ``estimate``, ``variance`` and ``loss`` of a mechanism.
+        """
+        raise NotImplementedError
+
+    def answering(self, value: Any) -> tuple[Any, int]:
+        """Return the response about this value, and the value as the response takes it."""
+        return self.response(self.values), value
+
+    def perturb(self, value: Any, noise: NoiseStream) -> int:
+        response, answer = self.answering(value)
+        return int(response.perturb(answer, noise))
+
+    def encode(self, report: int) -> bytes:
+        return int(report).to_bytes(1, "little")
+
+    def decode(self, data: bytes, *, device: int) -> int:
+        if len(data) != 1 or data[0] >= self.values_of(device):
+            raise ValueError(f"not a report of {self.name}")
+        return data[0]
+
+    def stack(self, rows: DataOf, n: int) -> Any:
+        """int64 (n,), -1 where no report came."""
+        return filled(rows, self.decode, np.full(n, -1, np.int64))
+
+    def log_probability(self, report: int, value: Any) -> float:
+        response, answer = self.answering(value)
+        return float(response.log_probability(report, answer))
+
+    def estimate(self, report: int) -> Any:
+        """Return the response's unbiased estimate, for a device with the largest number of values."""
+        return self.response(self.values).estimate(report)
+
+    def variance(self, value: Any) -> Any:
+        response, answer = self.answering(value)
+        return response.variance(answer)
+
+    def loss(self, *, device: int | None = None) -> Loss:
+        found: Loss = self.response(self.values if device is None else self.values_of(device)).loss()
+        return found
 
     def agrees_with(self, facts: PublicFacts) -> bool:
         return (self.people, self.classes) == (facts.n, facts.classes)

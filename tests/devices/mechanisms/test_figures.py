@@ -487,7 +487,7 @@ def test_scores_of_a_vote_are_sums_of_logarithms() -> None:
 
 
 def test_levels_of_a_graded_vote_have_equal_steps_of_log_odds() -> None:
-    chances, whole = GRADED.thresholds, math.log((ONE - GRADED.lie) / GRADED.lie)
+    chances, whole = GRADED.response(2).thresholds, math.log((ONE - GRADED.lie) / GRADED.lie)
     assert len(chances) == 17 and chances[-1] == GRADED.lie and chances[8] == HALF
     for k in range(-8, 9):
         assert math.log((ONE - chances[k + 8]) / chances[k + 8]) == pytest.approx(whole * k / 8, abs=1e-12)
@@ -500,7 +500,7 @@ def test_levels_of_a_graded_vote_have_equal_steps_of_log_odds() -> None:
     assert GRADED.estimate(1) == -GRADED.estimate(0) == pytest.approx(1 / (1 - 2 * GRADED.lie / ONE))
     assert GRADED.step == round(2.0 / (8 * 0.5) * UNIT) and whole == pytest.approx(2.0)
     apart = math.ceil((math.log(0.8 / 0.1) * UNIT + 2) / GRADED.step)
-    assert GRADED.entry_levels == apart and replace(GRADED, step=1).entry_levels == 16
+    assert GRADED.response(2).entry_levels == apart and replace(GRADED, step=1).response(2).entry_levels == 16
     worst = max(math.log((1 + math.exp((k + apart) / 4)) / (1 + math.exp(k / 4))) for k in range(-8, 9 - apart))
     assert GRADED.loss().bit == pytest.approx(worst, abs=2e-9) and GRADED.loss().vector == 2.0
     for near in itertools.chain.from_iterable(itertools.combinations((0, 2, 3), k) for k in range(4)):

@@ -224,7 +224,9 @@ def test_the_answers_are_the_same_for_ever() -> None:
     draw = np.random.default_rng(7)
     table = as_text(draw.integers(0, 255, (300, 6)).astype(np.uint8))
     affinity = tuple(int(a) for a in draw.integers(1, (1 << 16) + 1, 36))
-    asked = NeighbourhoodVote(1 << 62, 6, False, 300, 6, table, affinity)
+    asked = NeighbourhoodVote(
+        lie=1 << 62, candidates=6, unseen=False, people=300, classes=6, table=table, affinity=affinity
+    )
     answers = bytes(
         asked.value_of(person(*draw.choice(300, draw.integers(0, 60), replace=False)), device=device).answer
         for device in range(300)

@@ -184,7 +184,8 @@ def test_the_answers_are_the_same_for_ever() -> None:
     affinity = tuple(int(a) for a in draw.integers(1, (1 << 16) + 1, 36))
     model = WordModel(draw.integers(-1 << 20, 1 << 20, (400, 6)), draw.integers(0, 1 << 20, 400),
                       draw.integers(-1 << 15, 1 << 16, 6), (1234, 567))  # fmt: skip
-    asked = OwnFeaturesVote(1 << 62, 300, 6, 400, table, affinity, model.as_text(), model.exponents)
+    asked = OwnFeaturesVote(lie=1 << 62, people=300, classes=6, columns=400, table=table, affinity=affinity,
+                            model=model.as_text(), exponents=model.exponents)  # fmt: skip
     answers = bytes(
         asked.value_of(
             person(draw.choice(400, draw.integers(0, 80), replace=False),
