@@ -22,7 +22,7 @@ from strategies.estimate.fits import check_fits
 from strategies.experiments.cells_folder import GoesOn, anything, hold_cells
 from strategies.experiments.failures import Failed, Failures, failure, outcomes_of
 from strategies.experiments.sweep_file import Cell
-from strategies.experiments.sweep_table import SweepRow, failed_row, row_of, write_tables
+from strategies.outputs.sweep_table import SweepRow, failed_row, row_of, write_tables
 from strategies.progress import Progress, noted_if_interrupted, quiet, warn
 from strategies.results import folder as run_folder
 from strategies.results.folder import read_result

@@ -18,7 +18,7 @@ from curator.methods.local.hogs import HoGS
 from curator.privacy.levels import LEVELS, LevelSpec
 from devices.noise import NoiseStream
 from strategies import RunOptions, simulate
-from strategies.experiments import sweep_table
+from strategies.outputs import sweep_table
 from strategies.results.levels import held, level_named, shown_levels
 
 LIST = LevelSpec(

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from cli import sweep as command
 from cli.main import app
-from strategies.experiments.sweep_table import row_of
+from strategies.outputs.sweep_table import row_of
 
 pytestmark = pytest.mark.usefixtures("cells_in_this_process")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cli.report.sweep_cells import cells_of
-from strategies.experiments.sweep_table import columns
+from strategies.outputs.sweep_table import columns
 
 HEAD = "cell,status,method,folder,population_seed,error\n"
 

@@ -26,7 +26,7 @@ from strategies.experiments import sweep
 from strategies.experiments.failures import Failed
 from strategies.experiments.sweep import run_sweep
 from strategies.experiments.sweep_file import Cell, read_sweep
-from strategies.experiments.sweep_table import MEASURED, columns, typed, write_tables
+from strategies.outputs.sweep_table import MEASURED, columns, typed, write_tables
 
 ROOT = Path(__file__).parents[3]
 FIXED = "[fixed]\nclients = 60\nreference = false\nnulls = false\ndevice = 'cpu'\nsettings.epochs = 3\n"

@@ -35,7 +35,7 @@ from cli.run import run
 from strategies import RunOptions
 from strategies.experiments.compare import _name
 from strategies.experiments.sweep_file import read_sweep
-from strategies.experiments.sweep_table import columns, failed_row, row_of
+from strategies.outputs.sweep_table import columns, failed_row, row_of
 from strategies.flower_app.given import options_given
 
 def ldpsim(*words):

@@ -8,7 +8,7 @@ import pytest
 
 from curator.privacy.levels import LEVELS
 from strategies import RunOptions, simulate
-from strategies.experiments.sweep_table import row_of
+from strategies.outputs.sweep_table import row_of
 
 
 @pytest.fixture(scope="module")
