@@ -53,7 +53,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("attacks.adversaries.__init__", "results"),
         ("estimate", "outputs", "tracking"),
         ("runs",),
-        ("__init__", "experiments", "flower_app"),
+        ("__init__", "ask_once", "experiments", "flower_app"),
         ("attacks", "planning", "server_app"),
         ("attacks.audit", "attacks.poison", "attacks.stress"),
     ),

@@ -50,6 +50,7 @@ def _findings(out: Path, state: Path, data_dir: Path | None) -> Iterator[Finding
     yield checked("python", software.python)
     yield from software.required_packages()
     yield checked("others", software.other_packages)
+    yield checked("package names", software.package_names)
     yield checked("flower runtime", software.flower_commands)
     yield checked("telemetry", software.telemetry)
     yield checked("data", lambda: machine.data_sets(data_dir))

@@ -11,8 +11,8 @@ import platform
 import shutil
 import sys
 import tomllib
-from collections.abc import Iterable, Mapping
-from importlib.metadata import PackageNotFoundError, requires, version
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
 from importlib.resources import files
 from pathlib import Path
 
@@ -26,6 +26,7 @@ HERE = Path(__file__).resolve().parents[2]
 TESTED_PYTHON = "3.11"
 OLDEST_PYTHON = (3, 11)
 COMMANDS = ("flwr", "flower-superlink", "flower-supernode")
+OWN_NAMES = ("devices", "curator", "strategies", "cli", "ldpsim")  # that `import` finds
 _LISTED = 5
 
 
@@ -115,6 +116,21 @@ def other_packages(installed: Mapping[str, str | None] | None = None) -> Finding
 def same_release(found: str, tested: str) -> bool:
     """Return whether two versions are one release: ``2.13.0+cpu`` is another build of ``2.13.0``."""
     return Version(found).public == Version(tested).public
+
+
+def package_names(owners: Mapping[str, Sequence[str]] | None = None) -> Finding:
+    """Find whether another installed distribution owns one of ldpsim's plain package names.
+
+    Args:
+        owners: Distributions by the name that they install; None: those of this environment.
+    """
+    found = packages_distributions() if owners is None else owners
+    others = {name: sorted({canonicalize_name(one) for one in found.get(name, ())} - {"ldpsim"}) for name in OWN_NAMES}
+    shared = [f"{name} ({', '.join(theirs)})" for name, theirs in others.items() if theirs]
+    if not shared:
+        return Finding("package names", f"{', '.join(OWN_NAMES)} are ldpsim's alone")
+    remedy = "install ldpsim in an environment of its own: two packages with one name overwrite each other"
+    return Finding("package names", f"another package installs {', '.join(shared)}", "problem", remedy)
 
 
 def flower_commands() -> Finding:

@@ -28,9 +28,18 @@ def read_pyg_file(name: str, path: Path) -> Population:
     if not isinstance(data, Data):
         what = type(data).__name__
         raise ValueError(f"{path} holds a {what}, not a PyG Data object (ldpsim import reads dicts of tensors)")
+    return people_of(name, data)
+
+
+def people_of(name: str, data: Any) -> Population:
+    """Return the people of a ``Data`` object, one a node; the module says what it may have.
+
+    Raises:
+        ValueError: one line: the first fault in it.
+    """
     span = [float(value) for value in data["feature_range"]] if "feature_range" in data else [0.0, 1.0]
     if len(span) != 2 or not span[0] < span[1]:
-        raise ValueError(f"{path.name}: feature_range must be two numbers, the smaller one first")
+        raise ValueError(f"{name}: feature_range must be two numbers, the smaller one first")
     classes = 0
     if "num_classes" in data:
         classes = int(data["num_classes"])

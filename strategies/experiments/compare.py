@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from curator.methods import Budget, find
 from devices.atomic_files import write_atomically
@@ -26,6 +26,7 @@ from strategies.experiments.shared_question import differences, questions_of_oth
 from strategies.experiments.sweep import run_sweep
 from strategies.experiments.sweep_file import Cell
 from strategies.outputs.html import html_of_comparison
+from strategies.outputs.sweep_table import data_frame, row_of
 from strategies.progress import Progress, quiet
 from strategies.results import folder as run_folder
 from strategies.results.folder import read_result
@@ -36,6 +37,9 @@ from strategies.setup.option_spec import MODEL
 from strategies.setup.options import RunOptions
 from strategies.setup.read_options import check_any_reads, read_alone
 from strategies.setup.run_setup import load_population
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 FORMAT = 1
 
@@ -80,6 +84,11 @@ class Comparison:
     match: Match | None
     found: int
     same_reports: Mapping[str, Any] | None = None
+
+    def to_frame(self) -> DataFrame:
+        """Return the methods' rows as a pandas DataFrame, with the columns of a sweep's table."""
+        done = zip(self.records, self.folders, strict=True)
+        return data_frame([row_of(place, record, name) for place, (record, name) in enumerate(done, 1)])
 
     def _repr_html_(self) -> str:
         return html_of_comparison(self.records, {name: failed.line for name, failed in self.failures})

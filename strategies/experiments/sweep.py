@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from devices import datasets
 from strategies.engines.collect import choose
@@ -22,13 +22,16 @@ from strategies.estimate.fits import check_fits
 from strategies.experiments.cells_folder import GoesOn, anything, hold_cells
 from strategies.experiments.failures import Failed, Failures, failure, outcomes_of
 from strategies.experiments.sweep_file import Cell
-from strategies.outputs.sweep_table import SweepRow, failed_row, row_of, write_tables
+from strategies.outputs.sweep_table import SweepRow, data_frame, failed_row, row_of, write_tables
 from strategies.progress import Progress, noted_if_interrupted, quiet, warn
 from strategies.results import folder as run_folder
 from strategies.results.folder import read_result
 from strategies.results.paired import read_scores
 from strategies.setup.options import RunOptions, check_ray_address
 from strategies.tracking.targets import check_targets
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 _NAMED = 5  # finished cells that the line about an interrupted sweep names
 ENGINES = ("auto", "local", "ray")
@@ -53,6 +56,10 @@ class SweepResult:
     parquet: Path | None
     found: int
     failures: Failures = field(default=())
+
+    def to_frame(self) -> DataFrame:
+        """Return the table as a pandas DataFrame, one row a cell."""
+        return data_frame(self.rows)
 
 
 def run_sweep(

@@ -87,9 +87,14 @@ def read_sweep(path: Path) -> tuple[Cell, ...]:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ValueError(f"{path}: {reason}") from None
     try:
-        return tuple(_read_by_some(list(_distinct(_cells(document)))))
+        return cells_of_document(document)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+def cells_of_document(document: Mapping[str, Any]) -> tuple[Cell, ...]:
+    """Return the cells of a sweep file's content, as :func:`read_sweep`; an error does not name a file."""
+    return tuple(_read_by_some(list(_distinct(_cells(document)))))
 
 
 def _cells(document: Mapping[str, Any]) -> Iterator[_Written]:

@@ -32,7 +32,7 @@ class GraphArrays:
 
     Args:
         trained: The graph that the network was trained on: the same arrays.
-        predictions: int64 (n,), everybody's class by the trained network.
+        predictions: int64 (n,), everybody's class by the trained network; None before a network is trained.
         test: int64, the people who were scored; the curator has no label of theirs.
         classes: Number of classes.
         about: ``method``, ``dataset``, ``config_hash``, ``reports_sha256`` (digest of the reports that the graph
@@ -48,13 +48,13 @@ class GraphArrays:
     """
 
     trained: Graph = field(repr=False)
-    predictions: IntArray = field(repr=False)
+    predictions: IntArray | None = field(repr=False)
     test: IntArray = field(repr=False)
     classes: int
     about: Mapping[str, Any]
 
     def __len__(self) -> int:
-        return len(self.predictions)
+        return len(self.trained.labels)
 
     @property
     def directed(self) -> bool:
@@ -90,8 +90,8 @@ class GraphArrays:
 
         ``x`` float32 (n, d), dense or sparse CSR as the curator has it; ``edge_index`` int64 (2, E), an undirected
         edge in both directions; ``edge_weight`` float32 (E,) where there are weights; ``y`` int64 (n,), the labels
-        that the curator has, -1 elsewhere; ``prediction`` int64 (n,); ``train_mask``, ``val_mask`` and
-        ``test_mask`` bool (n,).
+        that the curator has, -1 elsewhere; ``prediction`` int64 (n,), if there are any; ``train_mask``, ``val_mask``
+        and ``test_mask`` bool (n,).
         """
         import torch
         from torch_geometric.data import Data
@@ -99,7 +99,8 @@ class GraphArrays:
         trained = self.trained
         made = Data(edge_index=torch.from_numpy(np.ascontiguousarray(trained.edge_index)), num_nodes=len(self))
         made.y = torch.from_numpy(trained.labels.copy())
-        made.prediction = torch.from_numpy(self.predictions.copy())
+        if self.predictions is not None:
+            made.prediction = torch.from_numpy(self.predictions.copy())
         made.x = _tensor(self.features)
         if trained.edge_weight is not None:
             made.edge_weight = torch.from_numpy(np.asarray(trained.edge_weight, np.float32).copy())
@@ -110,18 +111,19 @@ class GraphArrays:
     def to_networkx(self) -> networkx.Graph | networkx.DiGraph:
         """Return the graph for networkx; directed only if its edges are.
 
-        A node is a person's number, with ``prediction``, with ``known_label`` where the curator has a label, and
-        with ``part`` (train, val or test). An edge has ``weight`` where there are weights. Features are left out:
-        :meth:`to_pyg` and ``.npz`` have them.
+        A node is a person's number, with ``prediction`` if there are any, with ``known_label`` where the curator
+        has a label, and with ``part`` (train, val or test). An edge has ``weight`` where there are weights. Features
+        are left out: :meth:`to_pyg` and ``.npz`` have them.
         """
         import networkx
 
         made = networkx.DiGraph() if self.directed else networkx.Graph()
         part = {int(node): name for name, nodes in self._parts().items() for node in nodes}
-        for node, (label, prediction) in enumerate(zip(self.trained.labels, self.predictions, strict=True)):
+        for node, label in enumerate(self.trained.labels):
             known = {} if label == UNKNOWN else {"known_label": int(label)}
             place = {"part": part[node]} if node in part else {}
-            made.add_node(node, **known, **place, prediction=int(prediction))
+            guess = {} if self.predictions is None else {"prediction": int(self.predictions[node])}
+            made.add_node(node, **known, **place, **guess)
         weights = self.weights
         if weights is None:
             made.add_edges_from(self.edges.T.tolist())

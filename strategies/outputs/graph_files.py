@@ -93,12 +93,12 @@ def write_graph(graph: GraphArrays, path: Path) -> Path:
 
 
 def _npz(graph: GraphArrays) -> bytes:
-    trained, known = graph.trained, graph.trained.labels >= 0
+    trained, known, predicted = graph.trained, graph.trained.labels >= 0, graph.predictions
     arrays: dict[str, Any] = {
         "edge_index": trained.edge_index.astype("<i8"),
-        "labels": np.where(known, trained.labels, graph.predictions).astype("<i8"),
+        "labels": (trained.labels if predicted is None else np.where(known, trained.labels, predicted)).astype("<i8"),
         "label_known": known,
-        "predictions": graph.predictions.astype("<i8"),
+        **({} if predicted is None else {"predictions": predicted.astype("<i8")}),
         "num_classes": np.int64(graph.classes),
         "about": np.array(json.dumps(dict(graph.about), sort_keys=True)),
     }

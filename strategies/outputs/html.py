@@ -46,6 +46,21 @@ def _cell(text: str) -> str:
 
 def html_of_run(record: Mapping[str, Any], folder: Path | None) -> str:
     """Return a result: verdict, accuracy beside simpler models, the claim, privacy in words, cost."""
+    return html_table(_title(record), rows_of_run(record, folder))
+
+
+def text_of_run(record: Mapping[str, Any], folder: Path | None) -> str:
+    """Return a result as at most ten lines of text: those of :func:`html_of_run`, one a row."""
+    rows = [(first, text.replace("\n", "; ")) for first, text in rows_of_run(record, folder)]
+    return "\n".join([_title(record), *(f"{first:<9}{text}" for first, text in rows)])
+
+
+def _title(record: Mapping[str, Any]) -> str:
+    return f"{record['method']} on {record['dataset']['name']}"
+
+
+def rows_of_run(record: Mapping[str, Any], folder: Path | None) -> list[tuple[str, str]]:
+    """Return heading and text of what a reader of a result needs first; a text may have several lines."""
     verdict, reference = shown_verdict(record), record["reference"]["nonprivate_test"]
     name, note = score_name(record), about_links(record)
     tested = "of the test people are right" if note is None else f"{name}, links of test pairs"
@@ -61,7 +76,7 @@ def html_of_run(record: Mapping[str, Any], folder: Path | None) -> str:
     ]
     if folder is not None:
         rows.append(("folder", str(folder)))
-    return html_table(f"{record['method']} on {record['dataset']['name']}", rows)
+    return rows
 
 
 def html_of_comparison(records: Sequence[Mapping[str, Any]], failed: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from curator.privacy.levels import LEVELS
 from devices.atomic_files import write_atomically
@@ -15,6 +15,9 @@ from strategies.results.scores import scores_of
 from strategies.results.shown_nulls import COLUMNS, null_columns, shown_nulls_of, shown_verdict
 from strategies.setup.option_spec import BUDGET, declared
 from strategies.setup.options import RunOptions, Seeds
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 SweepRow = dict[str, Any]
 # Measured values: they differ when the same cell runs again.
@@ -114,6 +117,17 @@ def typed(rows: Sequence[SweepRow]) -> list[SweepRow]:
             for row in full:
                 row[name] = None if row[name] is None else to(row[name])
     return full
+
+
+def data_frame(rows: Sequence[SweepRow]) -> DataFrame:
+    """Return rows as a pandas DataFrame, with the columns of ``table.csv``.
+
+    Raises:
+        ModuleNotFoundError: where pandas is not installed.
+    """
+    from pandas import DataFrame
+
+    return DataFrame(typed(rows), columns=columns(rows))
 
 
 def write_tables(folder: Path, rows: Sequence[SweepRow]) -> tuple[Path, Path | None]:

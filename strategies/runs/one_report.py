@@ -126,6 +126,12 @@ class OneReportRun(Run):
             extra={**extra, **self.extra(scene, trained)},
         )
 
+    def asked_graph(self, scene: RepeatContext) -> tuple[tuple[Question, ...], Graph]:
+        """Ask, and return the questions and the graph that a network would be trained on."""
+        questions, _, reports = self._reports(scene)
+        defended = _defended(scene, reports)
+        return questions, self.graph(scene, defended.reports if defended else reports)
+
     def shuffled(self, scene: RepeatContext, outcome: Outcome, others: Others) -> Iterator[tuple[str, Predictions]]:
         """Yield the predictions with one private attribute of other people, and with all of them.
 

@@ -12,26 +12,27 @@ import logging
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from curator.steps import on_progress
 from devices.enrolment.placement import PlacedState
 from devices.enrolment.state import State, is_enrolled, used_alone
 from strategies.engines.usage import cpu_seconds
-from strategies.outputs.graph import NoGraph, ResultGraph
+from strategies.outputs.graph import ResultGraph
 from strategies.outputs.graph_files import UnwrittenGraph, check_graph_file, is_form
-from strategies.outputs.html import html_of_run
+from strategies.outputs.run_result import RunResult
 from strategies.progress import OnMetric, Progress, SteppedProgress, noted_if_interrupted, quiet
 from strategies.results import folder as run_folder
 from strategies.results.figures import figures
 from strategies.results.interrupted import kept_of, may_have_answered
 from strategies.results.lifetime import Losses, nothing_known, read_ledgers
 from strategies.results.lifetime_on_machines import lifetime_on_machines
-from strategies.results.outcome import Repeat, Score, Spent
+from strategies.results.outcome import Predictions, Repeat, Score, Spent
 from strategies.results.paired import SharedScores, write_scores
 from strategies.results.record import assemble
 from strategies.results.shown_nulls import asks_nobody
@@ -49,38 +50,6 @@ from strategies.tracking.metrics import CallbackFailed, Metrics
 from strategies.tracking.targets import check_targets, tracked
 
 log = logging.getLogger("ldpsim")
-
-
-@dataclass(frozen=True)
-class RunResult:
-    """Result of a run.
-
-    Args:
-        record: The content of result.json.
-        folder: The run's folder; None if nothing was written.
-        kept: The graph of the last repeat, or one sentence that says why there is none.
-    """
-
-    record: dict[str, Any]
-    folder: Path | None
-    kept: ResultGraph | str = field(default="this result was made without its graph", repr=False)
-
-    @property
-    def graph(self) -> ResultGraph:
-        """The curator's reconstructed graph, as the network of the last repeat was trained on it.
-
-        It is post-processing of the reports and of public knowledge: it costs no further privacy, and the true
-        edges are not in it.
-
-        Raises:
-            NoGraph: one sentence (a ValueError): the method reconstructs no graph, or the run kept none.
-        """
-        if isinstance(self.kept, str):
-            raise NoGraph(self.kept)
-        return self.kept
-
-    def _repr_html_(self) -> str:
-        return html_of_run(self.record, self.folder)
 
 
 def simulate(
@@ -169,7 +138,16 @@ def simulate(
             kept.save(folder / f"graph.{save_graph}" if is_form(save_graph) else save_graph)
         trackers.finish(figures(record), tags_of(record), run_folder.text_of(without_places(record)))
         metrics.result(record)
-    return RunResult(record, folder if options.out is not None else None, kept)
+    return RunResult(record, folder if options.out is not None else None, kept, _scorer(scenes[-1]))
+
+
+def _scorer(scene: RepeatContext) -> Callable[[Predictions], float] | None:
+    """Return what scores everybody's classes on the test people of a repeat; None where pairs are scored."""
+    test = scene.split.test
+    if scene.links is not None or not len(test):
+        return None
+    truth = np.array(scene.setup.population.labels[test])
+    return lambda predictions: float(np.mean(predictions[test] == truth))
 
 
 def _check_space(setup: RunSetup, homes: Sequence[Path]) -> None:

@@ -1,0 +1,99 @@
+"""A transform of PyTorch Geometric: the people's true graph goes in, the curator's graph comes out."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from torch_geometric.data import Data
+from torch_geometric.transforms import BaseTransform
+
+from curator.methods import find
+from curator.methods.base import Graph
+from curator.privacy.guarantee import Guarantee
+from devices.data.population import Population
+from devices.datasets.pyg_file import people_of
+from strategies.outputs.graph_arrays import GraphArrays
+from strategies.progress import quiet
+from strategies.runs.one_report import OneReportRun
+from strategies.runs.set_up import run_of, set_scene, set_up
+from strategies.setup.options import RunOptions
+from strategies.setup.run_setup import RunSetup
+
+_MASKS = ("train_mask", "val_mask", "test_mask")
+
+
+class AskOnce(BaseTransform):
+    """Ask each node of a graph one private question, and return what the curator makes of the answers.
+
+    Each node is a person whose device holds its features, label and neighbours. No network is trained: the result is
+    the input of a model of your own. It has no true edge, no record and no label of a test person.
+
+    The input has ``x``, ``edge_index`` and ``y``, and ``feature_range`` or ``num_classes`` where these are public
+    (:mod:`devices.datasets.pyg_file`). Its ``train_mask``, ``val_mask`` and ``test_mask`` divide the people if it has
+    all three; else the people are divided at random.
+
+    The result has what :meth:`strategies.outputs.graph_arrays.GraphArrays.to_pyg` says, and ``holds``: the loss that
+    holds at each level, as ``privacy.holds`` of a result has it.
+
+    Args:
+        method: A method whose devices answer one question, ``hogs`` for example.
+        epsilon: Its total budget; None: the method's own.
+        options: Further options of a run, by the names of :class:`strategies.RunOptions`.
+
+    Raises:
+        ValueError: one line, for options that do not fit, or data that have a fault.
+
+    >>> import torch
+    >>> ring = torch.arange(40)
+    >>> people = Data(x=torch.eye(4).repeat(10, 1), y=ring % 2, edge_index=torch.stack([ring, (ring + 2) % 40]))
+    >>> curators = AskOnce("hogs", epsilon=4.0)(people)
+    >>> curators.num_nodes, curators.holds["relationship"]["value"] > 4, int((curators.y < 0).sum())
+    (40, True, 10)
+    """
+
+    def __init__(self, method: str = "hogs", epsilon: float | None = None, **options: Any) -> None:
+        self.options = RunOptions(method=method, epsilon=epsilon, **options)
+        self._divided = "split" not in options
+
+    def forward(self, data: Data) -> Data:
+        """Return the curator's graph of the people of ``data``, who are left as they are."""
+        people = people_of("data", data)
+        options = self.options
+        if self._divided and all(name in data for name in _MASKS):
+            options = replace(options, split="file")
+        setup, graph, guarantee = graph_before_training(options, people)
+        made = GraphArrays(graph, None, setup.repeats[0].split.test, people.facts.classes, {"method": options.method})
+        found = made.to_pyg()
+        found.holds = guarantee.to_dict()["holds"]
+        return found
+
+    def __repr__(self) -> str:
+        epsilon = "" if self.options.epsilon is None else f", epsilon={self.options.epsilon:g}"
+        return f"AskOnce({self.options.method}{epsilon})"
+
+
+def graph_before_training(options: RunOptions, population: Population) -> tuple[RunSetup, Graph, Guarantee]:
+    """Ask these people once, and return the checked set-up, the curator's graph and the guarantee that holds.
+
+    The devices live in a temporary folder, and nothing is written elsewhere. With the same options and people the
+    devices give the same reports.
+
+    Raises:
+        ValueError: one line, before anybody is asked: options that do not fit, or a method that does not end in a
+            graph (it trains in rounds, or for an owner, or predicts links).
+        Refused, RunFailed: as :func:`strategies.runs.simulate.simulate`.
+    """
+    method = find(options.method)
+    run = run_of(method(), options.task)
+    if type(run) is not OneReportRun or method.reads:
+        raise ValueError(f"{options.method}: its devices do not answer one question, so it gives no graph to train on")
+    setup = set_up(replace(options, out=None, repeats=1, reference=False, nulls=False), population=population)
+    with tempfile.TemporaryDirectory(prefix="ldpsim-") as folder:
+        home = options.state or Path(folder) / "state"
+        scene = set_scene(setup.of_repeat(0), 0, Path(folder), home, quiet)
+        questions, graph = run.asked_graph(scene)
+        scene.end_collection()
+    return setup, graph, run.guarantee_of(setup, [questions])

@@ -1,0 +1,77 @@
+"""Result of a run, as ``simulate`` returns it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from strategies.outputs.graph import NoGraph, ResultGraph
+from strategies.outputs.html import html_of_run, text_of_run
+from strategies.outputs.sweep_table import data_frame, row_of
+from strategies.results.outcome import Predictions
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """Result of a run.
+
+    Args:
+        record: The content of result.json.
+        folder: The run's folder; None if nothing was written.
+        kept: The graph of the last repeat, or one sentence that says why there is none.
+        scorer: Scores classes of everybody in the last repeat; None where the task is another one.
+    """
+
+    record: dict[str, Any]
+    folder: Path | None
+    kept: ResultGraph | str = field(default="this result was made without its graph", repr=False)
+    scorer: Callable[[Predictions], float] | None = field(default=None, repr=False)
+
+    @property
+    def graph(self) -> ResultGraph:
+        """The curator's reconstructed graph, as the network of the last repeat was trained on it.
+
+        It is post-processing of the reports and of public knowledge: it costs no further privacy, and the true
+        edges are not in it.
+
+        Raises:
+            NoGraph: one sentence (a ValueError): the method reconstructs no graph, or the run kept none.
+        """
+        if isinstance(self.kept, str):
+            raise NoGraph(self.kept)
+        return self.kept
+
+    def score(self, predictions: Any) -> float:
+        """Return the accuracy of predictions on the last repeat's test people. Their labels stay hidden.
+
+        Args:
+            predictions: int (n,), the class of every person by a model of your own (numpy array or torch tensor), for
+                example one that was trained on :attr:`graph`.
+
+        Raises:
+            ValueError: for another shape or another type, or a run whose test set is made of pairs.
+        """
+        if self.scorer is None:
+            raise ValueError("score: this run has no test people to score (--task links scores pairs)")
+        found, n = np.asarray(predictions), self.record["dataset"]["nodes"]
+        if found.shape != (n,) or found.dtype.kind not in "iu":
+            got = f"{found.dtype} {found.shape}"
+            raise ValueError(f"score: give one class (a whole number) for each of {n} people, not {got}")
+        return self.scorer(found)
+
+    def to_frame(self) -> DataFrame:
+        """Return one row of the columns of ``ldpsim sweep``'s table, as a pandas DataFrame."""
+        return data_frame([row_of(1, self.record, "" if self.folder is None else self.folder.name)])
+
+    def __repr__(self) -> str:
+        return text_of_run(self.record, self.folder)
+
+    def _repr_html_(self) -> str:
+        return html_of_run(self.record, self.folder)
