@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Container, Hashable, Sequence
 
 from scipy.stats import beta
 
@@ -49,6 +49,15 @@ def bound_of_counts(hits: int, false: int, trials: tuple[int, int], *, error: fl
     return math.log(lower / upper) if lower > upper else 0.0
 
 
+def bound_of_event(
+    first: Sequence[Hashable], second: Sequence[Hashable], event: Container[Hashable], *, error: float,
+    delta: float = 0.0,
+) -> tuple[float, int, int]:  # fmt: skip
+    """Return :func:`bound_of_counts` of an event, and the numbers of trials with it under either value."""
+    hits, false = (sum(report in event for report in reports) for reports in (first, second))
+    return bound_of_counts(hits, false, (len(first), len(second)), error=error, delta=delta), hits, false
+
+
 def lower_bound(first: Sequence[Hashable], second: Sequence[Hashable], *, error: float, delta: float = 0.0) -> float:
     """Lower bound on the loss between two values, from reports of each.
 
@@ -64,13 +73,11 @@ def lower_bound(first: Sequence[Hashable], second: Sequence[Hashable], *, error:
         raise ValueError("at least 8 trials a side are needed")
     best = 0.0
     for one, other in ((first, second), (second, first)):  # both ways; each may err half as often
-        event, _ = pick_event(one[: len(one) // SELECTION], other[: len(other) // SELECTION])
-        counted = [
-            (sum(report in event for report in rest), len(rest))
-            for rest in (one[len(one) // SELECTION :], other[len(other) // SELECTION :])
-        ]
-        (hits, n), (false, m) = counted
-        best = max(best, bound_of_counts(hits, false, (n, m), error=error / 2, delta=delta))
+        (picks, rest), (other_picks, other_rest) = (
+            (side[: len(side) // SELECTION], side[len(side) // SELECTION :]) for side in (one, other)
+        )
+        event, _ = pick_event(picks, other_picks)
+        best = max(best, bound_of_event(rest, other_rest, event, error=error / 2, delta=delta)[0])
     return best
 
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from curator.attacks.audit_row import AuditRow, Effort, within
-from curator.attacks.bounds import bound_of_counts, clopper_pearson, pick_event
+from curator.attacks.bounds import bound_of_event, clopper_pearson, pick_event
 from curator.attacks.laws import Law, epsilon_at, worst_ratio
 from curator.attacks.report_views import Flat, Views, flattened, value_in_words, views_of
 
@@ -92,7 +92,7 @@ def audit_randomiser(
     half = trials // 2
     choice, views = _choose([reports[:half] for reports in drawn], delta, effort.error)
     first, second = (views.joint(drawn[side][half:], choice.places) for side in (choice.first, choice.second))
-    bound, hits, false = _bound(first, second, choice.event, effort.error, delta)
+    bound, hits, false = bound_of_event(first, second, choice.event, error=effort.error, delta=delta)
     one, other = (value_in_words(randomiser.values[side]) for side in (choice.first, choice.second))
     said = [f"{one} against {other}: {views.words(choice.places, choice.event)}, "
             f"{hits:,} and {false:,} times of {trials - half:,}"]  # fmt: skip
@@ -169,19 +169,11 @@ def _choose(drawn: Sequence[Sequence[Flat]], delta: float, error: float) -> tupl
                 (seen[:half], seen[half:]) for seen in (views.joint(drawn[side], places) for side in pair)
             )
             event, _ = pick_event(a, c, delta=delta)
-            score = _bound(b, d, event, error, delta)[0]
+            score = bound_of_event(b, d, event, error=error, delta=delta)[0]
             if best is None or score > best.score:
                 best = _Choice(*pair, places, event, score)
     assert best is not None
     return best, views
-
-
-def _bound(
-    first: Sequence[Hashable], second: Sequence[Hashable], event: frozenset[Hashable], error: float, delta: float
-) -> tuple[float, int, int]:
-    """Return the bound from an event, and how often it came under either value."""
-    hits, false = (sum(outcome in event for outcome in side) for side in (first, second))
-    return bound_of_counts(hits, false, (len(first), len(second)), error=error, delta=delta), hits, false
 
 
 def _score(yes: tuple[Counter[Hashable], ...], no: tuple[Counter[Hashable], ...], trials: int, delta: float) -> float:

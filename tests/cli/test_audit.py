@@ -65,6 +65,18 @@ def test_a_failure_exits_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(found.stderr.strip().splitlines()) == 1
 
 
+def test_what_cannot_be_audited_fails_and_the_others_are_audited(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = auditing.audit_one
+
+    def one(name: str, effort: Any) -> list[AuditRow]:
+        return real(name, effort) if name == "noise" else 1 / 0  # type: ignore[return-value]
+
+    monkeypatch.setattr(auditing, "audit_one", one)
+    broken, noise = audit(AuditOptions(names=("grr", "noise"), trials=100))
+    assert noise.passed and noise.name == "noise"
+    assert (broken.name, broken.passed, broken.detail) == ("grr", False, "ZeroDivisionError: division by zero")
+
+
 def test_mistakes_are_one_line() -> None:
     for wrong in ([], ["grr", "--all"], ["gr"], ["grr", "--trials", "1"], ["grr", "--confidence", "1"],
                   ["grr", "--workers", "-1"], ["grr", "--seed", "-1"], ["hogs", "--shadows", "8"]):  # fmt: skip

@@ -28,7 +28,7 @@ import numpy as np
 import torch
 from scipy.sparse import csr_array
 
-from curator.attacks.audit_row import CONFIDENCE, Effort
+from curator.attacks.audit_row import CONFIDENCE, TRIALS, Effort, check_effort
 from curator.attacks.released_model import InferenceRow, inference_row, true_positives
 from curator.learning.networks import Network
 from curator.methods import find
@@ -82,8 +82,7 @@ class ReleasedOptions:
             raise ValueError("--released-model needs the names of methods")
         if self.shadows < 8 or self.shadows % 2:
             raise ValueError(f"--shadows {self.shadows}: must be an even number, 8 or more")
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"--confidence {self.confidence:g}: must lie between 0 and 1, both excluded")
+        check_effort(TRIALS, self.confidence, self.seed)
         for name in self.methods:
             find(name)
 
