@@ -38,6 +38,14 @@ def agreed_pairs(reports: Reports) -> csr_array:
     return csr_array(both + single + single.T)
 
 
+def reported_pairs(reports: Reports, rule: str) -> csr_array:
+    """CSR (n, n) of ones: pairs that both ends report (``and``), or one (``or``); otherwise row i, the ones of i."""
+    if rule == "and":
+        return agreed_pairs(reports)
+    ones = reports.needed("adjacency")
+    return csr_array(ones + ones.T) if rule == "or" else ones
+
+
 def agreed_edges(reports: Reports) -> IntArray:
     """int64 (2, m): the same pairs, each once, by left and then right end; left < right."""
     pairs = csr_array(triu(agreed_pairs(reports), k=1))

@@ -95,17 +95,10 @@ def ballots_of(reports: Reports, split: Split) -> list[Ballots]:
     found: list[Ballots] = []
     batch: dict[int, list[Ballots]] = {}
     for part in _with_votes(reports):
-        mechanism = _vote_of(part)
         voters = np.flatnonzero(part.reported("adjacency"))
-        unseen = getattr(mechanism, "unseen", False)
-        values = np.array([mechanism.values_of(person) for person in voters.tolist()], np.int64)
+        values = np.array([_vote_of(part).values_of(person) for person in voters.tolist()], np.int64)
         for number in np.unique(values).tolist():
-            people = voters[values == number]
-            width = number - unseen
-            places = places_of(mechanism.ranked[people], width)
-            batch.setdefault(number, []).append(
-                Ballots(people, places, part.needed("votes")[people], width, number, _is_bare(mechanism))
-            )
+            batch.setdefault(number, []).append(_cast(part, voters[values == number], number))
         if _ends_batch(part, split):
             found += [_together(cast) for cast in batch.values()]
             batch = {}
@@ -126,10 +119,8 @@ def affinity_from_votes(reports: Reports, known: VoteEvidence) -> DoubleArray | 
         mechanism = _vote_of(part)
         if _is_bare(mechanism):
             people = np.flatnonzero(part.reported("adjacency"))
-            values = mechanism.classes + mechanism.unseen
-            places = places_of(mechanism.ranked[people], mechanism.classes)
-            named = by_class(Ballots(people, places, part.needed("votes")[people], mechanism.classes, values)).reports
-            return learned_affinity(named, known.told[people], kept_share(mechanism.loss().vector, values))
+            named = by_class(_cast(part, people, mechanism.values)).reports
+            return learned_affinity(named, known.told[people], kept_share(mechanism.loss().vector, mechanism.values))
     return None
 
 
@@ -148,6 +139,14 @@ def _is_bare(mechanism: Any) -> bool:
 
 def _ends_batch(part: Reports, split: Split) -> bool:
     return not np.isin(np.flatnonzero(part.asked["adjacency"]), split.train).all()
+
+
+def _cast(part: Reports, people: IntArray, values: int) -> Ballots:
+    """Return the votes of people who choose from this many values."""
+    mechanism = _vote_of(part)
+    width = values - getattr(mechanism, "unseen", False)
+    places = places_of(mechanism.ranked[people], width)
+    return Ballots(people, places, part.needed("votes")[people], width, values, _is_bare(mechanism))
 
 
 def _together(cast: list[Ballots]) -> Ballots:

@@ -23,7 +23,7 @@ from curator.methods.local.hogs import HoGS, link_weights, mean_with_self
 from curator.methods.local.links import both_ways, reported_edges
 from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import ABOVE_0, parameter
-from curator.reports.agreed_pairs import agreed_pairs
+from curator.reports.agreed_pairs import reported_pairs
 from curator.reports.reports import Reports
 from devices.array_types import DoubleArray
 from devices.facts import IntArray, PublicFacts, PublicKnowledge
@@ -106,14 +106,9 @@ def _blinks_topology(reports: Reports) -> tuple[IntArray, csr_array, dict[str, A
 
 
 def _reported_pairs(reports: Reports, topology: str) -> tuple[IntArray, csr_array, dict[str, Any]]:
-    n, ones = reports.facts.n, reports.needed("adjacency")
-    graph = ones.astype(np.float32)  # row i: the ones that i reported, whose features i takes
-    if topology == "and":
-        graph = agreed_pairs(reports)
-    elif topology == "or":
-        graph = csr_array((ones + ones.T).astype(np.float32))
+    graph = reported_pairs(reports, topology).astype(np.float32)  # i takes the features of row i
     edges = reported_edges(graph)
-    undirected = np.unique(edges.min(axis=0) * n + edges.max(axis=0))
+    undirected = np.unique(edges.min(axis=0) * reports.facts.n + edges.max(axis=0))
     return edges, mean_with_self(graph), {"edges": len(undirected)}
 
 

@@ -51,7 +51,7 @@ from curator.methods.local.lpgnn import sampled_features_of
 from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import ABOVE_0, parameter, unused
 from curator.privacy.guarantee import Claim
-from curator.reports.agreed_pairs import agreed_pairs
+from curator.reports.agreed_pairs import reported_pairs
 from curator.reports.estimates import smoothed
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts, PublicKnowledge, Split
@@ -138,7 +138,7 @@ class Solitude(LocalMethod):
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Eq. 11 over the noisy graph; an edge runs from j in N(i) to i."""
         require_reports(reports, self.name)
-        edges = reported_edges(self._ones(reports))
+        edges = reported_edges(reported_pairs(reports, self.topology))
         matrix = self._smoother(adjacency_matrix(reports.facts.n, edges))
         features = smoothed(reports, matrix, self.l_x)
         notes: dict[str, Any] = {"edges": edges.shape[1]}
@@ -175,14 +175,6 @@ class Solitude(LocalMethod):
     def _features(self, eps_x: float, facts: PublicFacts) -> Mechanism:
         m = sampled_features_of(self.m, facts.d)
         return MultiBit.from_epsilon(eps_x, d=facts.d, m=m, low=facts.feature_low, high=facts.feature_high)
-
-    def _ones(self, reports: Reports) -> csr_array:
-        ones: csr_array = reports.needed("adjacency")
-        if self.topology == "and":
-            return agreed_pairs(reports)
-        if self.topology == "or":
-            return csr_array(ones + ones.T)
-        return ones  # row i: N(i)
 
     def _smoother(self, adjacency: csr_array) -> csr_array:
         if self.smoothing == "mean":
