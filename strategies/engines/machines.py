@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from devices.atomic_files import private_folder
-from strategies.engines import worker_grid
-from strategies.engines.ray_session import Machine, RaySession
+from strategies.engines.ray_session import START_SECONDS, Machine, RayFailed, RaySession, all_of
 from strategies.engines.shard_worker import ShardWorker
-from strategies.engines.worker_grid import all_of, sign
+
+
+@contextmanager
+def sign(folder: Path) -> Iterator[str]:
+    """Yield the name of a file that is in a folder for this moment only: who has the file has that very folder."""
+    name = f".seen-{uuid.uuid4().hex}"
+    (folder / name).touch()
+    try:
+        yield name
+    finally:
+        (folder / name).unlink()
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +33,7 @@ class Worker:
         actor: Its Ray actor.
         node: Ray's id of the machine, as long as its Ray runs.
         address: Its address, None where it takes no connection of this process.
-        machine: Name of the machine's disk, which stays.
+        machine: Name of the machine's disk, which stays; the node's id where all have one disk.
     """
 
     actor: Any
@@ -36,21 +47,22 @@ class Machines:
 
     Args:
         session: Ray.
-        devices: Id of the devices.
+        devices: Id of the devices, or the folder that all machines have.
         workers: Number of workers; at least one a machine, None for one per core.
         most: Largest number of workers on a machine.
         kind: Class of the actors.
+        own_disks: Whether the devices are on the machines' own disks.
     """
 
     def __init__(
         self, session: RaySession, devices: str, *, workers: int | None, most: int,
-        kind: type[ShardWorker] = ShardWorker,
+        kind: type[ShardWorker] = ShardWorker, own_disks: bool = True,
     ) -> None:  # fmt: skip
         self.session = session
         self.workers: dict[int, Worker] = {}
         self.shards: dict[str, set[int]] = {}  # on the disk of each machine that is there
         self._kind = session.ray.remote(num_cpus=1)(kind)
-        self._devices, self._wanted, self._most = devices, workers, most
+        self._devices, self._own_disks, self._wanted, self._most = devices, own_disks, workers, most
         self._numbers = 0
         self._ended: set[str] = set()  # machines that Ray may still take for present
 
@@ -69,12 +81,19 @@ class Machines:
         begun = {}
         for node, found in there.items():
             for _ in range(0 if node in served else min(found.cores, each, self._most)):
-                actor = self._kind.options(scheduling_strategy=self.session.on(node)).remote(self._devices)
+                actor = self._kind.options(scheduling_strategy=self.session.on(node)).remote(
+                    self._devices, own_disks=self._own_disks
+                )  # fmt: skip
                 begun[actor.describe.remote()] = node, actor
         asked = list(begun)
-        if asked and not self.workers:
-            all_of(ray, asked)
-        done, late = ray.wait(asked, num_returns=len(asked), timeout=worker_grid.START_SECONDS) if asked else ([], [])
+        try:
+            if asked and not self.workers:
+                all_of(ray, asked)
+        except RayFailed:
+            for _, actor in begun.values():
+                ray.kill(actor)
+            raise
+        done, late = ray.wait(asked, num_returns=len(asked), timeout=START_SECONDS) if asked else ([], [])
         for reference in late:
             ray.kill(begun[reference][1])
         for reference in done:
@@ -84,6 +103,7 @@ class Machines:
             except self.session.lost:
                 ray.kill(actor)
                 continue
+            machine = machine or node
             address = None if there[node].is_gone() else there[node]
             self.workers[self._numbers] = Worker(actor, node, address, machine)
             self._numbers += 1

@@ -12,25 +12,20 @@ is not known there, and their lifetime losses are not complete.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from flwr.app import Message
 
 from devices.enrolment.parts import devices_of
 from devices.enrolment.placement import Place, PlacedState
-from strategies.engines.machines import Machines
-from strategies.engines.packed_messages import packed
-from strategies.engines.ray_session import RaySession
+from strategies.engines.ray_grid import RayGrid
 from strategies.engines.shard_worker import ShardWorker
-from strategies.engines.worker_grid import LOOK_SECONDS, RayFailed, Sent, WorkerGrid
 from strategies.progress import warn
 
 
-class PlacedGrid(WorkerGrid):
+class PlacedGrid(RayGrid):
     """Grid of the devices of a placed state folder.
 
     Args:
@@ -45,71 +40,33 @@ class PlacedGrid(WorkerGrid):
         RayFailed: where Ray starts no workers.
     """
 
+    own_disks = True
+
     def __init__(
         self, folder: Path, size: int, *, workers: int | None = None, address: str | None = None,
         worker: type[ShardWorker] = ShardWorker,
     ) -> None:  # fmt: skip
         self._state = PlacedState(folder)
         self._places = self._state.places()
-        super().__init__(size, RaySession(workers, address))
-        self._server: dict[int, int] = {}
         self._told: set[int] = set()
-        self._next_look = 0.0
         self._done: dict[int, list[list[Message]]] = {}  # answered batches of this grid, by shard
-        shards = self._state.shards
-        self._machines = Machines(
-            self._session, self._state.devices_id, workers=workers, most=len(shards), kind=worker
-        )  # fmt: skip
-        try:
-            self._machines.look()
-            self._may_lose += len(self._machines.workers)
-            self._settle(shards)
-        except BaseException:
-            self.close()
-            raise
+        super().__init__(folder, size, workers=workers, address=address, worker=worker)
 
-    def _prepare(self, shards: Collection[int]) -> None:
-        if not self._server.keys() >= set(shards):
-            self._machines.look()
-            self._settle(shards)
+    def _name(self) -> str:
+        return self._state.devices_id
 
-    def _submit(self, shard: int, batch: list[Message], pending: dict[Any, Sent]) -> None:
-        worker = self._server.get(shard)
-        if worker is not None:  # else nobody is there: these devices are silent
-            pending[self._ask(shard, worker, batch)] = (shard, worker, batch)
+    def _look(self) -> None:
+        self._machines.look()
 
-    def _ask(self, shard: int, worker: int, batch: list[Message]) -> Any:
-        return self._machines.workers[worker].actor.answer.remote(*packed(batch), self._places[shard].epoch)
-
-    def _serves(self, worker: int) -> bool:
-        return worker in self._machines.workers
-
-    def _gone(self) -> Collection[int]:
-        if time.monotonic() < self._next_look:
-            return ()
-        gone = self._machines.gone()
-        self._next_look = time.monotonic() + LOOK_SECONDS
-        return gone
+    def _epoch(self, shard: int) -> int:
+        return self._places[shard].epoch
 
     def _answered(self, shard: int, batch: list[Message]) -> None:
         self._done.setdefault(shard, []).append(batch)
 
-    def _replace(self, worker: int, waiting: Collection[int]) -> None:
-        if self._serves(worker):  # else another batch told so before
-            self._lose(worker)
-            self._machines.look()
-            self._settle(waiting)
-
-    def _lose(self, worker: int) -> None:
-        self._machines.drop(worker)
-        self._count_loss()
-        self._server = {shard: server for shard, server in self._server.items() if server in self._machines.workers}
-
     def _settle(self, shards: Collection[int]) -> None:
         """Give a worker to each of these shards that has none and can have one."""
-        while unserved := sorted(set(shards) - self._server.keys()):
-            if not self._machines.workers:
-                raise RayFailed("no machine of the Ray cluster is left")
+        while unserved := self._unserved(shards):
             away = [shard for shard in unserved if shard in self._places and not self._is_there(shard)]
             self._tell(away)
             # Enrolled for a driver that ended before it wrote the place; nobody was asked.
@@ -118,7 +75,7 @@ class PlacedGrid(WorkerGrid):
             anew = [shard for shard in unserved if shard not in self._places]
             anew += away if self._state.seed is not None else []
             if not self._enrol(anew):
-                self._machines.look()
+                self._look()
                 continue
             served = [shard for shard in unserved if shard in self._places and self._is_there(shard)]
             self._places |= {
@@ -154,8 +111,8 @@ class PlacedGrid(WorkerGrid):
         complete = True
         for machine, (worker, reference) in asked.items():
             try:
-                self._session.get(reference)
-            except self._session.lost:
+                self._machines.session.get(reference)
+            except self._machines.session.lost:
                 self._lose(worker)
                 complete = False
                 continue
@@ -183,7 +140,3 @@ class PlacedGrid(WorkerGrid):
             )
             done = "they are enrolled anew from the seed" if self._state.seed is not None else "they count as silent"
             warn(f"{machine} {here} devices: {done}, and their lifetime losses are not complete")
-
-    def close(self) -> None:
-        """Stop the actors, and Ray if this grid started it."""
-        self._machines.close()

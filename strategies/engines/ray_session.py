@@ -16,6 +16,24 @@ from typing import Any
 
 from strategies.engines.usage import note_ended, note_ending
 
+START_SECONDS = 120.0  # in which Ray must bring the workers up
+
+
+class RayFailed(RuntimeError):
+    """Ray brings no worker, or loses one after the other."""
+
+
+def all_of(ray: Any, asked: list[Any]) -> list[Any]:
+    """Return the references to workers' first answers, when all are there.
+
+    Raises:
+        RayFailed: where Ray does not start all of them in :data:`START_SECONDS`.
+    """
+    done, late = ray.wait(asked, num_returns=len(asked), timeout=START_SECONDS)
+    if late:
+        raise RayFailed(f"Ray started {len(done)} of {len(asked)} workers in {START_SECONDS:.0f} seconds")
+    return list(done)
+
 
 @dataclass(frozen=True)
 class Machine:

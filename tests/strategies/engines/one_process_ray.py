@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,9 +30,9 @@ class TaskFailed(Exception):
 class Actor:
     """An actor; the plan of its Ray says when it is lost."""
 
-    def __init__(self, ray: OneProcessRay, worker: Any, machine: str | None = None) -> None:
+    def __init__(self, ray: OneProcessRay, worker: Any, machine: str) -> None:
         self.ray, self.worker, self.number, self.machine = ray, worker, len(ray.actors), machine
-        self.dead, self.answered = machine is not None and machine not in ray.homes, 0
+        self.dead, self.answered = machine not in ray.homes, 0
 
     def __getattr__(self, name: str) -> SimpleNamespace:
         return SimpleNamespace(remote=lambda *given: self.ray.submit(self, name, given))
@@ -47,21 +48,19 @@ class OneProcessRay:
 
     exceptions = SimpleNamespace(RayActorError=Lost, ObjectLostError=ObjectLost, RayTaskError=TaskFailed)
 
-    def __init__(self, lose: dict[int, str], homes: dict[str, Path] | None = None, *, machines: bool = True) -> None:
+    def __init__(self, lose: dict[int, str], homes: dict[str, Path], *, machines: bool = True) -> None:
         self.lose, self.actors, self.queue, self.results = lose, list[Actor](), list[Any](), dict[int, Any]()
-        self.homes, self.with_machine = dict(homes or {}), machines
+        self.homes, self.with_machine = dict(homes), machines
 
     def remote(self, **_: Any) -> Callable[[type[Any]], Any]:
         def kind(worker: type[Any]) -> SimpleNamespace:
-            def start(given: str, machine: str | None = None) -> Actor:
-                made = worker(given) if machine is None else worker(given, self.homes.get(machine))
-                self.actors.append(Actor(self, made, machine))
+            def start(machine: str, given: str, **more: bool) -> Actor:
+                self.actors.append(Actor(self, worker(given, self.homes.get(machine), **more), machine))
                 return self.actors[-1]
 
-            def options(scheduling_strategy: str) -> SimpleNamespace:
-                return SimpleNamespace(remote=lambda given: start(given, scheduling_strategy))
-
-            return SimpleNamespace(remote=start, options=options)
+            return SimpleNamespace(
+                options=lambda scheduling_strategy: SimpleNamespace(remote=partial(start, scheduling_strategy))
+            )
 
         return kind
 
@@ -98,7 +97,7 @@ class OneProcessRay:
     def end(self, actor: Actor) -> None:
         """End an actor, and the others of its machine."""
         actor.dead = True
-        if self.with_machine and self.homes.pop(str(actor.machine), None) is not None:
+        if self.with_machine and self.homes.pop(actor.machine, None) is not None:
             for other in self.actors:
                 other.dead |= other.machine == actor.machine
 

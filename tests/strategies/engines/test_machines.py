@@ -12,7 +12,7 @@ import pytest
 from devices.enrolment.parts import Parts
 from strategies.engines import machines as module
 from strategies.engines.machines import Machines, machines_without
-from strategies.engines.worker_grid import RayFailed
+from strategies.engines.ray_session import RayFailed
 from tests.strategies.engines.one_process_ray import OneProcessRay, Session
 
 

@@ -1,7 +1,4 @@
-"""Machines without a common disk: in a Ray of this process at every point, and on two real nodes (`make cluster`).
-
-Covers worker_grid.
-"""
+"""Machines without a common disk: in a Ray of this process at every point, and on two real nodes (`make cluster`)."""
 
 from __future__ import annotations
 
@@ -28,11 +25,11 @@ from devices.enrolment.placement import PlacedState, enrol_elsewhere
 from devices.enrolment.state import SHARD, State, enrol, ledger_name
 from devices.fleet import BATCH
 from devices.policy.policy import policy_for
-from strategies.engines import placed_grid
+from strategies.engines import ray_grid
 from strategies.engines.collect import collect, quiet_flower
 from strategies.engines.placed_grid import PlacedGrid
+from strategies.engines.ray_session import RayFailed
 from strategies.engines.shard_worker import ShardWorker
-from strategies.engines.worker_grid import RayFailed
 from strategies.results import lifetime_on_machines as on_machines
 from strategies.results.lifetime import lifetime
 from strategies.results.lifetime_on_machines import lifetime_on_machines
@@ -89,7 +86,7 @@ def cluster(tmp_path: Path) -> Callable[..., OneProcessRay]:
 @pytest.fixture
 def grid_on(monkeypatch: pytest.MonkeyPatch) -> Iterator[GridOn]:
     def start(ray: OneProcessRay, state: PlacedState, *, cores: int = 1) -> PlacedGrid:
-        for module in (placed_grid, on_machines):
+        for module in (ray_grid, on_machines):
             monkeypatch.setattr(module, "RaySession", lambda *_: Session(ray, cores))
         return PlacedGrid(state.folder, len(state))
 
@@ -314,7 +311,7 @@ def killing(point: str, home: Path) -> type[ShardWorker]:
     class Killing(ShardWorker):
         batches = 0
 
-        def answer(self, contents: Any, rows: Any, epoch: int) -> Any:
+        def answer(self, contents: Any, rows: Any, epoch: int | None) -> Any:
             self.batches += 1
             if self.batches < last or os.environ["LDPSIM_HOME"] != str(home):
                 return ShardWorker.answer(self, contents, rows, epoch)

@@ -22,8 +22,7 @@ from devices.policy.policy import policy_for
 from devices.wire import QUERY_TYPE, query_content, read_reply
 from strategies.engines import shard_worker
 from strategies.engines.packed_messages import packed, unpacked
-from strategies.engines.shard_worker import ShardWorker
-from strategies.engines.worker_grid import ShardGone
+from strategies.engines.shard_worker import ShardGone, ShardWorker
 
 PEOPLE = SHARD + 4
 

@@ -12,7 +12,7 @@ import pytest
 from devices.client_app import release_states
 from devices.enrolment.placement import PlacedState
 from devices.enrolment.state import is_enrolled
-from strategies.engines import placed_grid
+from strategies.engines import ray_grid
 from strategies.results import lifetime_on_machines
 from strategies.runs import set_up
 from strategies.runs.simulate import simulate
@@ -29,7 +29,7 @@ def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
 
     def start(*names: str) -> OneProcessRay:
         ray = OneProcessRay({}, {name: tmp_path / name for name in names})
-        for module in (placed_grid, lifetime_on_machines):
+        for module in (ray_grid, lifetime_on_machines):
             monkeypatch.setattr(module, "RaySession", lambda *_: Session(ray))
         return ray
 
