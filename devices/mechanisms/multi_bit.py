@@ -59,9 +59,10 @@ def sampled_features(epsilon: float, d: int, rule: str = "optimal") -> int:
         return below
     if rule != "optimal":
         raise ValueError(f"the number of sampled features is {' or '.join(RULES)} or an integer, not {rule!r}")
-    # f falls up to the optimum and rises after it: only its two neighbours can be the best
+    # f falls up to the optimum and rises after it: only its two neighbours can be the best. 1 / f is finite for any
+    # budget.
     near = math.floor(epsilon / _OPTIMUM)
-    return min((max(1, min(d, m)) for m in (near, near + 1)), key=lambda m: 1 / (m * math.tanh(epsilon / (2 * m)) ** 2))
+    return max((max(1, min(d, m)) for m in (near, near + 1)), key=lambda m: m * math.tanh(epsilon / (2 * m)) ** 2)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ _PART: dict[str, Any] = {
     "must": f"a budget must be a number above 0 and at most {MOST_EPSILON:,.0f} (or inf, where a method has it)",
     "hashed": "in force",
 }  # fmt: skip
-_COUNT: dict[str, Any] = {"allows": lambda count: count >= 1, "must": "must be 1 or more"}
+_COUNT: dict[str, Any] = {"allows": lambda count: 1 <= count < 1 << 31, "must": "must be 1 or more, and below 2^31"}
 
 
 def _most_people() -> int:
