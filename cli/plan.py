@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,23 +20,28 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from strategies.estimate.graph_facts import GraphFacts
     from strategies.planning.plan import Plan
+    from strategies.planning.rehearsal import Like
     from strategies.planning.rows import PlanRow
 
 _WISHES = "Wishes"
-_DEFAULT = "of --dataset"
+_DEFAULT = "of --like"
+_LARGEST = (1 << 31) - 1  # of a number that is read; what a plan takes is much less
 _GROUPS = {
     "one report": "One report",
     "asking less": "Asking less",
     "other trust": "Other trust",
     "nothing": "No protection",
 }
-_HIDDEN = ("state", "from_reports", "save_reports", "collector_key", "engine", "ray_address", "dropout", "caps",
-           "on_requery", "device", "force", "tuned", "split", "repeats_vary", "data_dir", "seed")  # fmt: skip
+# Options of a run that a plan does not read; `--like` is its data set.
+_NOT_READ = ("method", "dataset", "task", "tuned", "defence", "false_alarm", "state", "from_reports", "save_reports",
+             "collector_key", "engine", "ray_address", "dropout", "caps", "on_requery", "device", "force",
+             "repeats_vary")  # fmt: skip
 
 
-def _fact(flag: str, help: str, metavar: str) -> Any:
-    return o.in_panel(POPULATION, flag, help, metavar, show_default=_DEFAULT)
+def _fact(flag: str, help: str, metavar: str, **more: Any) -> Any:
+    return o.in_panel(POPULATION, flag, help, metavar, show_default=_DEFAULT, **more)
 
 
 def _wish(flag: str, help: str, metavar: str, **more: Any) -> Any:
@@ -43,13 +49,12 @@ def _wish(flag: str, help: str, metavar: str, **more: Any) -> Any:
 
 
 @o.with_run_options(
-    leave_out=("method",),
-    hidden=_HIDDEN,
+    leave_out=_NOT_READ,
+    hidden=("split", "data_dir", "seed"),
     after={
-        "mean_degree": "clients", "homophily": "clients", "classes": "clients", "features": "clients",
-        "feature_rate": "clients", "target": "reporting", "level": "reporting", "holds": "reporting",
+        "like": "clients", "mean_degree": "clients", "homophily": "clients", "classes": "clients",
+        "features": "clients", "feature_rate": "clients", "level": "reporting", "holds": "reporting",
         "max_attack": "reporting", "max_bytes": "reporting", "no_worth": "no_nulls", "miniature": "no_nulls",
-        "worth_seconds": "no_nulls",
         "as_json": "out",
     },
 )  # fmt: skip
@@ -62,15 +67,22 @@ def plan(
             autocompletion=completion.methods,
         ),
     ] = None,
+    like: Annotated[
+        str,
+        o.in_panel(
+            None,
+            "--like",
+            "Rehearse on the people of a data set, or of your own .npz.",
+            "NAME|FILE",
+            autocompletion=completion.datasets,
+        ),
+    ] = "generated",
     mean_degree: Annotated[float | None, _fact("--mean-degree", "Mean number of neighbours.", "K")] = None,
     homophily: Annotated[float | None, _fact("--homophily", "Share of edges inside a class.", "H")] = None,
-    classes: Annotated[int | None, _fact("--number-of-classes", "Number of classes.", "C")] = None,
-    features: Annotated[int | None, _fact("--number-of-features", "Number of features.", "D")] = None,
+    classes: Annotated[int | None, _fact("--number-of-classes", "Number of classes.", "C", max=_LARGEST)] = None,
+    features: Annotated[int | None, _fact("--number-of-features", "Number of features.", "D", max=_LARGEST)] = None,
     feature_rate: Annotated[
         float | None, _fact("--feature-rate", "Share of a person's features that are not 0.", "R")
-    ] = None,
-    target: Annotated[
-        str | None, _wish("--target", "Find the smallest budget with this accuracy.", "accuracy=X")
     ] = None,
     level: Annotated[
         str,
@@ -81,15 +93,18 @@ def plan(
         float | None, _wish("--max-attack", "Largest chance of a right guess at that level.", "P")
     ] = None,
     max_bytes: Annotated[float | None, _wish("--max-bytes", "Most bytes a device, both ways.", "B")] = None,
-    no_worth: Annotated[
-        bool, o.in_panel(MODEL, "--no-worth", "Do not simulate what a method is likely worth (about a minute).")
-    ] = False,
+    no_worth: Annotated[bool, o.in_panel(MODEL, "--no-worth", "Do not rehearse the methods (about a minute).")] = False,
     miniature: Annotated[
-        int, o.in_panel(MODEL, "--miniature", "Made-up people on whom worth is simulated.", "N", min=1)
-    ] = 600,
-    worth_seconds: Annotated[
-        float, o.in_panel(MODEL, "--worth-seconds", "Longest time to simulate worth; the rest has none.", "S")
-    ] = 120.0,
+        int | None,
+        o.in_panel(
+            MODEL,
+            "--miniature",
+            "Rehearse on so many people, with the noise of all.",
+            "N",
+            min=1,
+            show_default="all, or as many as a minute allows",
+        ),
+    ] = None,
     *,
     options: RunOptions,
     as_json: o.AsJson = False,
@@ -100,15 +115,12 @@ def plan(
     given = {"mean_degree": mean_degree, "homophily": homophily, "classes": classes, "features": features}
     with working(silent=quiet or as_json) as progress:
         from strategies.planning.plan import make_plan
-        from strategies.planning.simulated import GRAPHS
         from strategies.planning.wishes import Wishes
 
         known = {name: value for name, value in given.items() if value is not None}
-        facts, data = _facts(options, known, feature_rate)
-        wishes = Wishes(_accuracy(target), level, holds, max_bytes, max_attack)
-        made = make_plan(methods or (), options, facts, wishes, worth=not no_worth, people=miniature,
-                         repeats=options.repeats if options.repeats > 1 else GRAPHS, workers=options.workers,
-                         seconds=worth_seconds, progress=progress, data=data)  # fmt: skip
+        facts, people = _people(replace(options, dataset=like), known, feature_rate)
+        made = make_plan(methods or (), facts, Wishes(level, holds, max_bytes, max_attack), people,
+                         worth=not no_worth, people=miniature, progress=progress)  # fmt: skip
         files = written(made, options.out) if options.out is not None else ()
     if as_json:
         print_json(made.to_dict())
@@ -130,74 +142,49 @@ def written(made: Plan, out: Path) -> tuple[Path, ...]:
     return (files[0].parent / PAGE, *files)
 
 
-def _facts(options: RunOptions, given: Mapping[str, Any], feature_rate: float | None) -> Any:
-    """Return the facts of the people, and the people of the data set themselves.
-
-    Given facts take the place of those of the data set. Then the people are not those of the data: None.
-    """
-    from dataclasses import replace
-
-    from strategies.estimate.graph_facts import known_before, measured
-    from strategies.setup.run_setup import load_population
-
-    data = None
-    if options.dataset in ("generated", "generated-v1"):
-        facts = known_before(options)
-        assert facts is not None
-    else:
-        data = load_population(options)
-        facts = measured(data)
-    if feature_rate is not None and not 0 < feature_rate <= 1:
-        raise ValueError(f"--feature-rate {feature_rate:g}: must be a share, above 0 and at most 1")
-    rate = facts.words / facts.features if feature_rate is None else feature_rate
-    wanted = given.get("features", facts.features)
-    words = facts.words if feature_rate is None and wanted == facts.features else max(1.0, rate * wanted)
-    return replace(facts, **given, words=min(words, max(wanted, 1))), None if given or feature_rate else data
-
-
-def _accuracy(target: str | None) -> float | None:
-    """Read ``accuracy=X``.
+def _people(
+    options: RunOptions, given: Mapping[str, float], feature_rate: float | None
+) -> tuple[GraphFacts, Like]:  # fmt: skip
+    """Return the facts of the people who are planned for, and the people on whom the plan is rehearsed.
 
     Raises:
-        ValueError: for another form.
+        ValueError: one line, for data that cannot be read, or facts that do not fit.
     """
-    if target is None:
-        return None
-    name, _, value = target.partition("=")
-    try:
-        if name.strip() == "accuracy":
-            return float(value)
-    except ValueError:
-        pass
-    raise ValueError(f"--target {target}: must be of the form accuracy=0.8")
+    from devices import datasets
+    from strategies.estimate.graph_facts import known_before, measured
+    from strategies.planning.rehearsal import Like
+
+    if (given or feature_rate is not None) and options.dataset != "generated":
+        raise ValueError(f"--like {options.dataset}: its people have their own facts; no other ones can be given")
+    if feature_rate is not None and not 0 < feature_rate <= 1:
+        raise ValueError(f"--feature-rate {feature_rate:g}: must be a share, above 0 and at most 1")
+    if options.dataset not in datasets.GENERATED:
+        data = datasets.load(options.dataset, data_dir=options.data_dir, option="--like")
+        facts = measured(data)
+        facts = facts if options.clients is None else replace(facts, n=options.clients)
+        like = Like(options, len(data), digest=data.digest)
+    else:
+        known = known_before(options)
+        assert known is not None
+        facts, like = known, Like(options, by_facts=bool(given) or feature_rate is not None)
+    wanted = given.get("features", facts.features)
+    rate = facts.words / facts.features if feature_rate is None else feature_rate
+    words = facts.words if feature_rate is None and wanted == facts.features else max(1.0, rate * wanted)
+    return replace(facts, **given, words=min(words, max(wanted, 1))), like  # type: ignore[arg-type]
 
 
 def _show(made: Plan, files: Sequence[Path]) -> None:
     from rich.markup import escape
 
-    from strategies.planning.worth import NEEDED
-
     screen, facts = console(), made.facts
-    where = f"of {made.data_name}" if made.data else "on paper"
+    where = "on paper" if made.like.name is None else f"like those of {made.like.name}"
     screen.print(
         f"[bold]{facts.n:,} people {escape(where)}[/bold]: mean degree {facts.mean_degree:g}, "
         f"homophily {facts.homophily:g}, {facts.classes} classes, {facts.features} features ({facts.words:g} a person)"
     )
     _table(screen, made)
-    if made.nothing:
-        said = ", ".join(
-            f"{name} {percent(found.test)}" + (f" ({NEEDED[name]} public)" if name in NEEDED else "")
-            for name, found in made.nothing.items()
-        )
-        where = f"measured on {made.data_name}" if made.data else "of a made-up graph"
-        screen.print(f"Nobody asked, {escape(where)}: {said}.")
-    if made.notes:
-        notes, sizes = made.notes, [f"{size:,}" for size in made.notes["sizes"]]
-        of = " and ".join([", ".join(sizes[:-1]), sizes[-1]] if len(sizes) > 1 else sizes)
-        ended = "; the time ran out" if notes["stopped"] else ""
-        who = "people, all that are there" if notes["rehearsed"] else "made-up people"
-        screen.print(f"[dim]Worth: {escape(notes['words'])}; {notes['runs']} runs of {of} {who}, "
-                     f"{notes['seconds']:.0f} s{ended}.[/dim]")  # fmt: skip
+    if made.rehearsal is not None:
+        screen.print(f"[dim]{escape(made.rehearsal.note)} It took {short_time(made.rehearsal.seconds)}.[/dim]")
     for why, names in reasons(made).items():
         screen.print(f"  [dim]{escape(', '.join(names))}: {escape(why)}[/dim]")
     choice = made.choice
@@ -235,12 +222,11 @@ def _table(screen: Console, made: Plan) -> None:
     from strategies.results.levels import level_term
 
     narrow = screen.width < NARROW
-    worth = bool(made.notes)
-    level = level_term(made.wishes.level)
-    headings = ["~method", f">{level}", *([">worth %"] if worth else [">bytes"])]
+    level, worth = level_term(made.wishes.level), made.rehearsal is not None
+    accuracy = [f">{made.rehearsal.kind}", ">nobody"] if made.rehearsal is not None else []
+    headings = ["~method", f">{level}", *(accuracy[:1] or [">bytes"])]
     if not narrow:
-        headings = ["!method", ">budget", f">{level}", ">guess", ">bytes", ">CPU", ">memory",
-                    *([">worth %"] if worth else [])]  # fmt: skip
+        headings = ["!method", ">budget", f">{level}", ">guess", ">bytes", ">CPU", ">memory", *accuracy]
     cells = {row.method: _cells(row, worth, narrow) for row in made.rows}
     plain = [[heading.lstrip(">!~") for heading in headings], *cells.values()]
     widths = [max(cell_len(Text.from_markup(each[place]).plain) for each in plain) for place in range(len(headings))]
@@ -265,8 +251,10 @@ def _table(screen: Console, made: Plan) -> None:
         marks = (
             f"{level}, by epsilon; guess: the best guess between two possible values "
             f"of it, 50 % is chance. {marks} bytes: a device, both ways. CPU, memory: `ldpsim run`, "
-            f"mostly within {_factors(made)}."
+            f"within {_factors(made)}."
         )
+    if worth:
+        marks += f" {accuracy[0][1:]}: accuracy in per cent" + ("." if narrow else "; nobody: if nobody is asked.")
     screen.print(f"[dim]{marks}[/dim]")
 
 
@@ -276,7 +264,7 @@ def _factors(made: Plan) -> str:
     figures = [row.figures for row in made.rows if row.figures["measured_up_to"] and not row.figures["seconds_factor"]]
     least = min((each["measured_up_to"] for each in figures), default=None)
     beyond = "" if least is None else f"; CPU of {len(figures)} is extrapolated, from runs of {least:,} people or more"
-    return f"factors of {TIME_ERROR:g} and {MEMORY_ERROR:g} near the measured sizes{beyond}"
+    return f"a factor {TIME_ERROR:g} and a factor {MEMORY_ERROR:g} near the measured sizes{beyond}"
 
 
 def _cells(row: PlanRow, worth: bool, narrow: bool) -> list[str]:
@@ -284,16 +272,12 @@ def _cells(row: PlanRow, worth: bool, narrow: bool) -> list[str]:
     mark = "*" if row.private_only else "c" if entry["level"] == "central_node" else ""
     held = planned_loss(entry) + ("" if entry["value"] is None else mark)
     guess = "" if "best_guess" not in entry else guessed(entry["best_guess"])
-    seen = NONE if row.worth is None else f"{points(row.worth.test)} ({_whole(row.worth.low)}-{_whole(row.worth.high)})"
+    seen = [NONE, ""] if row.worth is None else [points(row.worth.test), points(row.worth.nobody)]
     name = row.method if row.meets else f"[dim]{row.method}[/dim]"
     if narrow:
-        return [name, held, seen if worth else bytes_(figures["bytes_per_device"])]
+        return [name, held, seen[0] if worth else bytes_(figures["bytes_per_device"])]
     time = NONE if figures["seconds"] is None else short_time(figures["seconds"])
     memory = NONE if figures["memory_bytes"] is None else size(figures["memory_bytes"])
     memory = f"[red]{memory}[/red]" if figures["fits"] is False else memory
     return [name, row.shown_budget, held, guess, bytes_(figures["bytes_per_device"]), time, memory,
-            *([seen] if worth else [])]  # fmt: skip
-
-
-def _whole(share: float) -> str:
-    return f"{100 * share:.0f}"
+            *(seen if worth else [])]  # fmt: skip

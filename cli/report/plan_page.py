@@ -1,8 +1,8 @@
 """Page of a plan: one self-contained file without a script. Numbered points, a Pareto front and a table.
 
-A point is a method at its setting: the loss at the plan's level to the right, the likely accuracy upwards, and the
-bytes of a device as its area. Where all have the same loss, the bytes are to the right. Methods that no other one beats
-in both stand on the front.
+A point is a method at its setting: the loss at the plan's level to the right, the accuracy of its rehearsal upwards,
+and the bytes of a device as its area. A bar goes from it to the accuracy that asking nobody gives. Where all have the
+same loss, the bytes are to the right. Methods that no other one beats in both stand on the front.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from cli.words import bytes_, guessed, loss, percent, planned_loss, points, short_time, size
+from cli.words import bytes_, guessed, loss, percent, planned_loss, short_time, size
 from curator.privacy.levels import LEVELS
 from devices.atomic_files import write_atomically
+from strategies.estimate.load import MEMORY_ERROR, TIME_ERROR
 from strategies.planning.files import rehearsal
 from strategies.planning.plan import Plan
 from strategies.planning.rows import PlanRow
-from strategies.planning.worth import Worth
 from strategies.results.levels import at_the_level
+from strategies.results.shown_nulls import NULLS
 
 GROUPS = {
     "one report": "One report",
@@ -48,8 +49,7 @@ class Point:
     x: float
     at: float
     y: float
-    low: float
-    high: float
+    nobody: float
     radius: float
     front: bool
 
@@ -81,17 +81,17 @@ def render_plan(made: Plan) -> str:
         ticks=_ticks(places, bytes_ if by_bytes else loss),
         by_bytes=by_bytes,
         open=any(not math.isfinite(cost(point.row)) for point in found),
-        nothing=lines_of(made.nothing),
         groups=[(title, [_line(row, numbers.get(row.method)) for row in made.rows if row.listed.group == group])
                 for group, title in GROUPS.items()],
         level=at_the_level(made.wishes.level),
-        words=made.notes.get("words", ""),
-        data=made.data_name,
+        rehearsal=made.rehearsal,
+        data=made.like.name,
         choice=None if made.choice is None else _line(made.choice, numbers.get(made.choice.method)),
         others=[_line(row, numbers.get(row.method)) for row in made.others],
+        memory_error=MEMORY_ERROR,
+        time_error=TIME_ERROR,
         command=None if made.choice is None else rehearsal(made, made.choice.options),
         percent=percent,
-        points_=points,
     )  # fmt: skip
 
 
@@ -111,7 +111,7 @@ def points_of(rows: Sequence[PlanRow]) -> list[Point]:
         taken.append((x, y))
         radius = 9 + 13 * math.sqrt(row.figures["bytes_per_device"] / largest)
         made.append(
-            Point(number, row, x, at, y, _up(row.worth.low), _up(row.worth.high), radius, _on_front(row, shown, cost))
+            Point(number, row, x, at, y, _up(row.worth.nobody or row.worth.test), radius, _on_front(row, shown, cost))
         )
     return made
 
@@ -135,17 +135,6 @@ def cost_of(rows: Sequence[PlanRow]) -> Callable[[PlanRow], float]:
 def bytes_of(row: PlanRow) -> float:
     """Return the bytes of a device; infinite where the loss at the plan's level is not bounded."""
     return max(1.0, float(row.figures["bytes_per_device"])) if math.isfinite(row.loss) else math.inf
-
-
-def lines_of(nothing: Mapping[str, Worth]) -> list[tuple[str, float]]:
-    """Return names and place of what needs nobody's answer, from the top; near ones have one label, the first."""
-    made: list[tuple[str, float]] = []
-    for name, found in sorted(nothing.items(), key=lambda item: -item[1].test):
-        if made and _up(found.test) - made[-1][1] < _NEAR:
-            made[-1] = (f"{made[-1][0]}, {name}", made[-1][1])
-        else:
-            made.append((name, _up(found.test)))
-    return made
 
 
 def across(value: float, low: float, high: float) -> float:
@@ -203,6 +192,9 @@ def _line(row: PlanRow, point: Point | None) -> dict[str, Any]:
         "memory": "" if figures["memory_bytes"] is None else size(figures["memory_bytes"]),
         "machines": figures["machines"],
         "worth": row.worth,
+        "nobody": ""
+        if row.worth is None or row.worth.nobody is None
+        else f"{percent(row.worth.nobody)}, {NULLS[row.worth.null].heading}",
         "why": row.why,
         "levels": [(LEVELS[name].words, _held(level)) for name, level in holds.items()],
     }

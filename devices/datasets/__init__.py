@@ -51,7 +51,14 @@ def names() -> tuple[str, ...]:
     return (*GENERATED, *TABLE)
 
 
-def load(name_or_path: str, *, data_dir: Path | None = None, clients: int | None = None, seed: int = 0) -> Population:
+def load(
+    name_or_path: str,
+    *,
+    data_dir: Path | None = None,
+    clients: int | None = None,
+    seed: int = 0,
+    option: str = "--dataset",
+) -> Population:
     """Return a population.
 
     Args:
@@ -61,6 +68,7 @@ def load(name_or_path: str, *, data_dir: Path | None = None, clients: int | None
         clients: Number of people: the size of the generated graph, or of an induced_population
             sample; None: all (generated: 3,000).
         seed: Seed of the generated graph or the sample (the population seed).
+        option: Option that messages name.
 
     Raises:
         ValueError: one line: an unknown name (with the nearest ones), files that are not
@@ -73,11 +81,11 @@ def load(name_or_path: str, *, data_dir: Path | None = None, clients: int | None
         if n < SMALLEST_GENERATED:
             raise ValueError(f"--clients {n}: the generated graph has at least {SMALLEST_GENERATED} nodes")
         return maker.generate(n, seed=seed)
-    population = _read(name_or_path, data_dir)
+    population = _read(name_or_path, data_dir, option)
     return population if clients is None else induced_sample(population, clients, seed)
 
 
-def _read(name_or_path: str, data_dir: Path | None) -> Population:
+def _read(name_or_path: str, data_dir: Path | None, option: str) -> Population:
     entry = TABLE.get(name_or_path)
     if entry is None:
         path = Path(name_or_path).expanduser()
@@ -89,9 +97,9 @@ def _read(name_or_path: str, data_dir: Path | None) -> Population:
         near = difflib.get_close_matches(name_or_path.lower(), names(), n=3, cutoff=0.5)
         known = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(names())};"
         if path.suffix.lower() in (".txt", ".edges", ".edgelist", ".tsv", ".csv", ".gml", ".graphml") or path.exists():
-            raise ValueError(f"--dataset {name_or_path}: the path of a data set is a .npz or a PyG .pt; {IMPORT}")
+            raise ValueError(f"{option} {name_or_path}: the path of a data set is a .npz or a PyG .pt; {IMPORT}")
         raise ValueError(
-            f"--dataset {name_or_path}: no such data set; {known} or give the path of a .npz or .pt; {IMPORT}"
+            f"{option} {name_or_path}: no such data set; {known} or give the path of a .npz or .pt; {IMPORT}"
         )
     root = default_root() if data_dir is None else Path(data_dir)
     form = locate(entry, root)

@@ -43,14 +43,16 @@ class GraphFacts:
     def __post_init__(self) -> None:
         for option, value, fine, must in (
             ("--clients", self.n, self.n >= LEAST_PEOPLE, f"at least {LEAST_PEOPLE} people are needed"),
-            ("--features", self.features, self.features >= 1, "must be 1 or more"),
-            ("--classes", self.classes, 2 <= self.classes <= self.n, "must be 2 or more, and at most --clients"),
+            ("--number-of-features", self.features, self.features >= 1, "must be 1 or more"),
+            ("--number-of-classes", self.classes, 2 <= self.classes <= self.n,
+             "must be 2 or more, and at most --clients"),
             ("--mean-degree", self.mean_degree, 0 < self.mean_degree < self.n, "must be above 0 and below --clients"),
             ("--homophily", self.homophily, 0 <= self.homophily <= 1, "must be a share, 0 to 1"),
-            ("--words", self.words, 1 <= self.words <= self.features, "must be 1 or more, and at most --features"),
-        ):
+            ("features a person:", self.words, 1 <= self.words <= self.features,
+             "must be 1 or more, and at most --number-of-features"),
+        ):  # fmt: skip
             if not fine:
-                raise ValueError(f"{option} {value:g}: {must}")
+                raise ValueError(f"{option} {value if isinstance(value, int) else f'{value:g}'}: {must}")
 
     @property
     def edges(self) -> float:

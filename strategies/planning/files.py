@@ -78,20 +78,24 @@ def deployment(made: Plan, choice: PlanRow) -> str:
 
 
 def rehearsal(made: Plan, options: RunOptions, people: int = 3000) -> str:
-    """Return the command that simulates the choice: on the data of the plan, or on a small generated graph."""
+    """Return the command that simulates a row: on the data of the plan, or on made-up people, few if not all were."""
+    specs, usual, like = declared(RunOptions), RunOptions(), made.like
+    n = made.facts.n
     words = ["ldpsim run", f"--method {options.method}"]
-    if made.data is None:
-        words.append(f"--clients {min(people, made.facts.n)}")
-    else:
-        given, usual = made.data, RunOptions()
-        words.append(f"--dataset {shlex.quote(given.dataset)}")
-        words += [f"{declared(RunOptions)[name].option} {shlex.quote(str(getattr(given, name)))}"
-                  for name in ("clients", "split", "seed") if getattr(given, name) != getattr(usual, name)]  # fmt: skip
+    if like.name is None:
+        all_were = made.rehearsal is not None and not made.rehearsal.miniature
+        words.append(f"--clients {n if all_were else min(people, n)}")
+    elif like.size is None or n < like.size:
+        words.append(f"--clients {n}")
+    if not like.by_facts:
+        words += [f"{specs[name].option} {shlex.quote(str(getattr(like.options, name)))}"
+                  for name in ("dataset", "split", "seed")
+                  if getattr(like.options, name) != getattr(usual, name)]  # fmt: skip
     for name, value in given_settings(options).items():
         if name == "set":
             words += [f"--set {key}={entry}" for key, entry in value.items()]
         else:
-            words.append(declared(RunOptions)[name].said(value))
+            words.append(specs[name].said(value))
     return " ".join(words)
 
 

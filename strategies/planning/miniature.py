@@ -1,8 +1,8 @@
-"""Miniature of a population: a small made-up graph with its facts, and a budget that keeps its noise.
+"""Miniature of a population: fewer people, and a budget that keeps the noise of all.
 
-Randomised response adds about n p false neighbours to a row, p = 1 / (e^eps + 1). In a smaller graph the same epsilon
-would add fewer, and the links would look better than they are. So the miniature's epsilon of a bit is lowered until
-false ones and true ones keep their ratio:
+Randomised response adds about n p false neighbours to a row, p = 1 / (e^eps + 1). Among fewer people the same
+epsilon would add fewer, and the links would look better than they are. So the miniature's epsilon of a bit is lowered
+until false ones and true ones keep their ratio:
 
     a row counts by itself                s p' = n p              as many false ones a row
     both ends report a pair               s p'^1.5 = n p^1.5      between that and as many false pairs (s p'^2 = n p^2)
@@ -22,7 +22,6 @@ from devices.data.population import Population
 from devices.mechanisms import Mechanism
 from strategies.estimate.asked import questions_on_paper
 from strategies.estimate.graph_facts import GraphFacts
-from strategies.estimate.traffic import miniature
 from strategies.setup.feature_share import CHOSEN
 from strategies.setup.options import RunOptions
 from strategies.setup.read_options import read_alone
@@ -30,29 +29,29 @@ from strategies.setup.run_setup import RunSetup
 
 PEOPLE = 600
 PEOPLE_A_CLASS = 40
-LARGER, MOST = 4, 10_000  # times as many people in larger miniatures, and the most people of the largest ones
-NOBODY_ASKED = 20_000  # people on whom null models are tried: they take little time
+LARGER, STEPS = 4, 2  # times as many people in the next larger miniature, and how many larger ones there are
 # Most flipped bits of a row. With so many false neighbours to a true one the links are worth nothing, and more of
 # them would only cost time.
 MOST_FLIPPED, MOST_AGREEING = 0.1, 0.25
 
 
-def miniature_size(facts: GraphFacts, people: int = PEOPLE) -> int:
-    """Return the number of people of the miniature."""
-    return min(facts.n, max(people, PEOPLE_A_CLASS * facts.classes, math.ceil(4 * facts.mean_degree)))
+def sizes_of(facts: GraphFacts, people: int | None = None, there: int | None = None) -> tuple[int, ...]:
+    """Return the falling numbers of people on whom a plan may be rehearsed: all, and miniatures of less than half.
 
-
-def sizes_of(facts: GraphFacts, people: int = PEOPLE) -> tuple[int, ...]:
-    """Return the rising numbers of people of miniatures, up to three; those that would be about the same are left out.
+    Args:
+        facts: The people of the plan.
+        people: Wanted number; then it is the only one. It is raised where classes and degrees need more people.
+        there: Number of people who are there; None: as many as are wanted.
 
     >>> [sizes_of(GraphFacts(n)) for n in (500, 900, 5000, 50_000)]
-    [(500,), (900,), (600, 2400, 5000), (600, 2400, 9600)]
+    [(500,), (900,), (5000, 2400, 600), (50000, 9600, 2400, 600)]
     """
-    few = miniature_size(facts, people)
-    sizes = [few]
-    while sizes[-1] < facts.n and (sizes[-1] * LARGER <= MOST or len(sizes) == 1) and len(sizes) < 3:
-        sizes.append(min(facts.n, LARGER * sizes[-1]))
-    return tuple(size for size, larger in zip(sizes, [*sizes[1:], math.inf], strict=True) if 2 * size <= larger)
+    whole = facts.n if there is None else min(facts.n, there)
+    least = min(whole, max(people or PEOPLE, PEOPLE_A_CLASS * facts.classes, math.ceil(4 * facts.mean_degree)))
+    if people is not None:
+        return (least,)
+    smaller = (least * LARGER**step for step in range(STEPS, -1, -1))
+    return (whole, *(size for size in smaller if 2 * size <= whole))
 
 
 def save(population: Population, path: Path) -> None:
@@ -61,14 +60,6 @@ def save(population: Population, path: Path) -> None:
         path, edge_index=population.edges, labels=population.labels, indptr=population.feature_indptr,
         indices=population.feature_indices, num_features=population.facts.d, num_classes=population.facts.classes,
     )  # fmt: skip
-
-
-def make(facts: GraphFacts, folder: Path, *, people: int, repeats: int) -> list[Path]:
-    """Make one graph a repeat, each from a seed of its own, and return their files."""
-    paths = [folder / f"people-{people}-{seed}.npz" for seed in range(repeats)]
-    for seed, path in enumerate(paths):
-        save(miniature(facts, people, seed=seed + 1), path)
-    return paths
 
 
 def of_a_bit(setup: RunSetup) -> Mechanism | None:
@@ -94,9 +85,16 @@ def kept_noise(epsilon: float, n: int, size: int, *, agreeing: bool) -> float:
     return math.log((1 - flip) / flip)
 
 
-def with_kept_noise(setup: RunSetup, n: int, size: int) -> RunOptions:
-    """Return the options of a miniature of ``n`` people: its rows have their noise, all else has its budget."""
-    options, budget = setup.options, setup.budget
+def with_kept_noise(options: RunOptions, setup: RunSetup, n: int, size: int) -> RunOptions:
+    """Return the options of a miniature of ``n`` people: its rows have their noise, all else has its budget.
+
+    Args:
+        options: Options of a run of all people.
+        setup: Its set-up on paper.
+        n: Number of all people.
+        size: Number of people of the miniature.
+    """
+    budget = setup.budget
     mechanism = of_a_bit(setup)
     if mechanism is None or size >= n:
         return options

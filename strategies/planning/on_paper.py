@@ -32,6 +32,8 @@ from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import RunSetup, budget_of
 from strategies.setup.settings import TRAINING, resolve
 
+MOST_CLASSES, MOST_FEATURES, MOST_WORDS = 1_000, 100_000, 5_000  # of small graphs that take seconds to make
+
 
 @dataclass(frozen=True, eq=False)
 class OnPaper:
@@ -39,13 +41,24 @@ class OnPaper:
 
     Args:
         facts: The people.
+
+    Raises:
+        ValueError: one line, for more classes or features than small graphs are made with.
     """
 
     facts: GraphFacts
     sizes: tuple[int, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        few = few_people(self.facts.public())
+        facts = self.facts
+        for what, value, most in (
+            ("classes", facts.classes, MOST_CLASSES),
+            ("features", facts.features, MOST_FEATURES),
+            ("features of a person that are not 0", facts.words, MOST_WORDS),
+        ):
+            if value > most:
+                raise ValueError(f"{round(value)} {what}: a plan takes up to {most:,}")
+        few = few_people(facts.public())
         object.__setattr__(self, "sizes", (few, min(2 * few, self.facts.n)))
 
     @cached_property

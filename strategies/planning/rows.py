@@ -25,8 +25,6 @@ from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
 
 SETTING = BUDGET | NETWORK | {"label_rate", "sampler"}  # options that make a row's setting, beside settings
-_PEOPLE = frozenset({"dataset", "clients", "data_dir", "split", "seed", "seeds"})
-_OF_THE_PLAN = frozenset({"method", "settings", "repeats", "workers", "reference", "nulls", "force", "device", "out"})
 
 
 @dataclass(frozen=True)
@@ -38,8 +36,7 @@ class PlanRow:
         figures: What holds, bytes, seconds and memory, JSON-ready; empty where the options do not fit.
         at_level: Guarantee at the level of the plan, ``{status, value, delta, detail}``.
         private_only: What of the record is public, where the value at the level is that of the rest.
-        worth: Likely accuracy, None if it was not simulated.
-        bar: Accuracy of the best null model that its public data allow, and its name.
+        worth: Accuracy of its rehearsal, None if it was not run.
         why: Reasons why it does not meet the wishes; empty if it does.
         shown_budget: The budget in force, in words.
     """
@@ -49,7 +46,6 @@ class PlanRow:
     at_level: Mapping[str, Any]
     private_only: str = ""
     worth: Worth | None = None
-    bar: tuple[str, float] | None = None
     why: tuple[str, ...] = ()
     shown_budget: str = ""
 
@@ -107,7 +103,6 @@ class PlanRow:
             "settings": given_settings(self.options),
             **self.figures,
             "worth": None if self.worth is None else self.worth.to_dict(),
-            "above": None if self.bar is None else {"name": self.bar[0], "test": self.bar[1]},
             "at_level": {**self.at_level, "public": self.private_only or None},
             "meets": self.meets,
             "why": list(self.why),
@@ -116,13 +111,6 @@ class PlanRow:
 
 def _said(findings: Iterable[PrivacyInWords]) -> str:
     return "; ".join(f"{found.subject}: {found.word}" for found in findings)
-
-
-def check_planned(options: RunOptions) -> None:
-    """Refuse an option that a plan does not read (ValueError of one line)."""
-    for name, spec in declared(RunOptions).items():
-        if name not in SETTING | _PEOPLE | _OF_THE_PLAN and spec.is_given(value := getattr(options, name)):
-            raise ValueError(f"{spec.said(value)}: a plan does not read it; give it to `ldpsim run`")
 
 
 def given_settings(options: RunOptions) -> dict[str, Any]:

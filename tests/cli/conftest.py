@@ -13,10 +13,6 @@ import pytest
 
 from curator.privacy.level import Level
 
-PLAN_NOTES: dict[str, Any] = {  # of a plan whose worth was simulated
-    "words": "simulated, not measured on your people", "data": None, "rehearsed": False, "people": 600,
-    "sizes": [600, 2400], "repeats": 2, "runs": 12, "seconds": 20.0, "stopped": False,
-}  # fmt: skip
 RECORD: dict[str, Any] = {
     "schema": 2,
     "ldpsim_version": "0.1.0",

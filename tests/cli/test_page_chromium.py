@@ -22,11 +22,11 @@ from cli.report.page import render, write_page
 from cli.report.plan_page import write_plan_page
 from curator.privacy.level import Level
 from strategies.estimate.graph_facts import GraphFacts
-from strategies.planning.plan import make_plan
+from strategies.planning.rehearsal import Rehearsal
 from strategies.planning.wishes import Wishes
 from strategies.planning.worth import Worth
 from strategies.setup.options import RunOptions
-from tests.cli.conftest import PLAN_NOTES
+from tests.strategies.planning.on_paper import plan_on_paper
 
 CHARTS = ("privacy", "bytes", "rounds", "seconds", "edges")
 DRAWN = "return [...document.querySelectorAll('.chart')].map(c => [c.id || c.dataset.row, +(c.dataset.drawn || 0)])"
@@ -396,18 +396,13 @@ def test_axe_finds_no_barrier(
 def test_axe_finds_no_barrier_on_the_page_of_a_plan(
     width: int, scheme: str, axe: str, browser: Any, tmp_path: Path
 ) -> None:
-    plan = make_plan(["hogs", "vote", "rr", "pate-m"], RunOptions(), GraphFacts(40_000), Wishes(max_bytes=9000),
-                     worth=False)  # fmt: skip
-    worths = [Worth(test, test - 0.1, test + 0.05) for test in (0.8, 0.7, 0.5, 0.9)]
+    plan = plan_on_paper(["hogs", "vote", "rr", "pate-m"], RunOptions(), GraphFacts(40_000), Wishes(max_bytes=9000))
+    over = {"value": 0.2, "low": 0.1, "high": 0.3}
+    worths = [Worth(test, None, "chance", 0.25, over) for test in (0.8, 0.7, 0.5, 0.9)]
     rows = [replace(row, worth=worth) for row, worth in zip(plan.rows, worths, strict=True)]
-    nothing = {"chance": Worth(0.25, 0.2, 0.3), "features alone": Worth(0.6, 0.6, 0.6)}
     path = tmp_path / "plan.html"
-    write_plan_page(
-        path,
-        replace(
-            plan, rows=rows, nothing=nothing, notes={**PLAN_NOTES, "stopped": True}, failures={"lpgnn": "it cannot"}
-        ),
-    )
+    rehearsal = Rehearsal(600, 40_000, None)
+    write_plan_page(path, replace(plan, rows=rows, rehearsal=rehearsal, failures={"lpgnn": "it cannot"}))
     emulate(browser, width, scheme)
     browser.get(path.as_uri())
     assert_no_barrier(browser, axe)

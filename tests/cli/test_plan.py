@@ -1,10 +1,15 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 
+import click
 import pytest
 from click.testing import Result
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from cli.main import app
@@ -12,6 +17,7 @@ from curator.privacy.level import Level
 from devices.datasets.generated import generate
 from strategies import RunOptions, simulate
 from strategies.planning.miniature import save
+from strategies.results.shown_nulls import asking_nobody, shown_nulls_of
 
 
 def ldpsim(*arguments: object) -> Result:
@@ -55,23 +61,24 @@ def test_the_document_has_what_scripts_rely_on(tmp_path: Path) -> None:
     assert found["choice"]["method"] == "hogs"
 
 
-def test_the_data_of_a_file_are_measured_and_rehearsed_on(tmp_path: Path) -> None:
-    """What asking nobody gives is what a run on raw data of the same people says of it."""
+def test_a_file_is_rehearsed_on_as_a_run_takes_it(tmp_path: Path) -> None:
+    """Proof: accuracy and what asking nobody gives are those of a run on the same people."""
     path = tmp_path / "mine.npz"
     save(generate(240, 60, 3, seed=5, class_words=0.35, topic_words=0.0), path)
-    shown = ldpsim("vote", "--dataset", path, "--json", "--out", tmp_path)
+    shown = ldpsim("vote", "--like", path, "--json", "--out", tmp_path)
     assert shown.exit_code == 0, shown.output
     found = json.loads(shown.stdout)
-    options = RunOptions(method="raw", dataset=str(path), settings={"epochs": "5"}, reference=False, out=None)
-    nulls = simulate(options).record["nulls"]
-    for name in ("features_alone", "graph_alone", "chance"):
-        assert found["nothing"][name.replace("_", " ")]["test"] == pytest.approx(nulls[name]["test"]), name
-    assert found["simulation"]["rehearsed"] is True and found["simulation"]["sizes"] == [240]
+    record = simulate(RunOptions(method="vote", dataset=str(path), reference=False, out=None)).record
+    worth = found["rows"][0]["worth"]
+    assert worth["test"] == record["accuracy"]["test"]
+    nobody = worth["asking_nobody"]
+    assert nobody["name"] == asking_nobody(record) and nobody["test"] == shown_nulls_of(record)[nobody["name"]]["test"]
+    assert found["rehearsal"]["miniature"] is False and found["rehearsal"]["people"] == 240
     page = next(tmp_path.rglob("plan.html")).read_text()
-    assert "was measured on mine" in page and "rehearsed on mine" in page and "made-up" not in page
-    said = " ".join(ldpsim("vote", "--dataset", path, "--out", tmp_path).stdout.split())
-    assert "240 people of mine: mean degree" in said and "Nobody asked, measured on mine: chance" in said
-    assert "Worth: rehearsed on mine; 2 runs of 240 people, all that are there" in said
+    assert "rehearsal, people of mine" in page and "made-up" not in page
+    said = " ".join(ldpsim("vote", "--like", path, "--clients", "5000", "--out", tmp_path).stdout.split())
+    assert "5,000 people like those of mine: mean degree" in said and "memory miniature nobody" in said
+    assert "Miniature: 240 people of mine with the noise of 5,000. This is an estimate without an interval." in said
 
 
 def test_wishes_that_nobody_meets_leave_no_choice(tmp_path: Path) -> None:
@@ -83,9 +90,13 @@ def test_wishes_that_nobody_meets_leave_no_choice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [
-    ("--target", "0.8"), ("--target", "accuracy=2"), ("--level", "planet"), ("--holds", "0"), ("--max-attack", "0.4"),
+    ("--level", "planet"), ("--holds", "0"), ("--max-attack", "0.4"), ("--like", "coraa"),
+    ("--like", "cora", "--homophily", "0.5"), ("--like", "generated-v1", "--feature-rate", "0.5"),
     ("--clients", "12.5"), ("--clients", "many"), ("--homophily", "3"), ("--feature-rate", "7"), ("hog",),
-    ("--target", "accuracy=0.8", "--no-worth"), ("rr", "rr"), ("rr", "--set", "nothing=1"),
+    ("rr", "rr"), ("rr", "--set", "nothing=1"),
+    ("hogs", "--epsilon", "1e-300"), ("hogs", "--repeats", "1000000"), ("--repeats", "1000000"),
+    ("lpgnn", "--clients", "1e8", "--miniature", "100000000"),
+    ("hogs", "--set", "epochs=1000000000000"),
 ])  # fmt: skip
 def test_a_mistake_is_one_line(arguments: tuple[str, ...], tmp_path: Path) -> None:
     shown = ldpsim(*arguments, "--quiet", "--out", tmp_path)
@@ -93,6 +104,42 @@ def test_a_mistake_is_one_line(arguments: tuple[str, ...], tmp_path: Path) -> No
     (line,) = shown.stderr.strip().splitlines()
     assert line.startswith("error: ")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("option", ["--target", "--worth-seconds", "--dataset", "--dropout", "--defence", "--state"])
+def test_an_option_that_a_plan_does_not_read_is_unknown(option: str) -> None:
+    shown = ldpsim("hogs", option, "x")
+    assert shown.exit_code == 2 and re.match(f"error: No such option:? '?{option}\\b", shown.stderr)
+
+
+def numeric_options() -> Iterator[str]:
+    """Yield every option of a plan whose value is a number, as its parser has them."""
+    words = {"--feature-share", "--noise-seed"}  # or a word
+    for option in get_command(app).commands["plan"].params:  # type: ignore[attr-defined]
+        if option.opts[0] in words or isinstance(option.type, INT | FLOAT) or option.type.name == "whole_number":
+            yield option.opts[0]
+
+
+INT, FLOAT = click.types.IntParamType, click.types.FloatParamType
+EXTREMES = ("0", "-1", "1", "1e-300", "1e300", "nan", "inf", "1000000", f"{10**30}", f"{10**400}")
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("option", list(numeric_options()))
+def test_absurd_numbers_are_one_line_or_a_plan(option: str, tmp_path: Path) -> None:
+    """None of them takes much memory, and none fails in another way than a mistake of the person does."""
+    before = getrusage(RUSAGE_SELF).ru_maxrss
+    for value in EXTREMES:
+        shown = ldpsim("hogs", "pate-m", option, value, "--quiet", "--no-worth", "--out", tmp_path)
+        assert shown.exit_code in (0, 2), (value, shown.output)
+        assert shown.exit_code == 0 or len(shown.stderr.strip().splitlines()) == 1, value
+    assert getrusage(RUSAGE_SELF).ru_maxrss - before < 600 * 1024  # KiB
+
+
+def test_the_parser_has_the_numbers_of_a_plan() -> None:
+    assert {"--clients", "--epsilon", "--repeats", "--holds", "--miniature", "--queries", "--seed"} <= {
+        *numeric_options()
+    }
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])

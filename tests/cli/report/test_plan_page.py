@@ -7,23 +7,25 @@ from pathlib import Path
 import pytest
 
 from cli.report import plan_page as module
-from cli.report.plan_page import across, lines_of, points_of, render_plan, write_plan_page
+from cli.report.plan_page import across, points_of, render_plan, write_plan_page
 from strategies.estimate.graph_facts import GraphFacts
-from strategies.planning.plan import Plan, make_plan
+from strategies.planning.plan import Plan
+from strategies.planning.rehearsal import Like, Rehearsal
 from strategies.planning.wishes import Wishes
 from strategies.planning.worth import Worth
 from strategies.setup.options import RunOptions
-from tests.cli.conftest import PLAN_NOTES
+from tests.strategies.planning.on_paper import plan_on_paper
 
 
 @pytest.fixture(scope="module")
 def made() -> Plan:
-    plan = make_plan(["hogs", "vote", "rr", "fedavg-mlp"], RunOptions(), GraphFacts(40_000), Wishes(), worth=False)
-    tests = (0.8, 0.7, 0.5, 0.9)
-    rows = [
-        replace(row, worth=Worth(test, test - 0.1, test + 0.05)) for row, test in zip(plan.rows, tests, strict=True)
-    ]
-    return replace(plan, rows=rows, nothing={"chance": Worth(0.25, 0.2, 0.3)}, notes=PLAN_NOTES)
+    plan = plan_on_paper(["hogs", "vote", "rr", "fedavg-mlp"], RunOptions(), GraphFacts(40_000), Wishes())
+    rows = [replace(row, worth=worth(test)) for row, test in zip(plan.rows, (0.8, 0.7, 0.5, 0.9), strict=True)]
+    return replace(plan, rows=rows, rehearsal=Rehearsal(600, 40_000, None))
+
+
+def worth(test: float) -> Worth:
+    return Worth(test, None, "chance", 0.25, {"value": test - 0.25, "low": 0.1, "high": 0.6})
 
 
 def test_the_page_is_one_file_without_a_script(made: Plan, tmp_path: Path) -> None:
@@ -32,8 +34,27 @@ def test_the_page_is_one_file_without_a_script(made: Plan, tmp_path: Path) -> No
     text = path.read_text()
     assert "<script" not in text and "default-src" in text
     assert not re.search(r"""(src|href)=["'](?!data:)""", text)
-    for word in ("hogs", "simulated, not measured on your people", "nobody asked: chance", "What holds"):
+    for word in ("hogs", "What holds", "miniature: 600 made-up people with the noise of 40,000"):
         assert word in text
+
+
+def test_the_page_says_beside_a_number_what_it_is(made: Plan) -> None:
+    text = render_plan(made)
+    assert "80.0 % <small>(miniature, made-up people; nobody asked: 25.0 %, chance)</small>" in text
+    assert "This is an estimate without an interval. It is not measured on your people." in text
+    like = Like(RunOptions(dataset="<cora>.npz"), 2708)
+    of_data = render_plan(replace(made, like=like, rehearsal=Rehearsal(2708, 2708, "<cora>")))
+    assert "80.0 % <small>(rehearsal, people of &lt;cora&gt;; nobody asked" in of_data and "made-up" not in of_data
+    assert "Rehearsal: 2,708 people of &lt;cora&gt;." in of_data and "without an interval" not in of_data
+    bare = replace(made, rows=[replace(row, worth=Worth(0.8)) for row in made.rows])
+    assert "80.0 % <small>(miniature, made-up people)</small>" in render_plan(bare)
+
+
+def test_a_bar_goes_to_what_asking_nobody_gives(made: Plan) -> None:
+    first = points_of(made.rows)[0]
+    assert (first.y, first.nobody) == pytest.approx((20.0, 75.0))
+    (alone,) = points_of([replace(made.rows[0], worth=Worth(0.8))])
+    assert alone.nobody == alone.y
 
 
 def test_the_front_has_what_nothing_beats(made: Plan) -> None:
@@ -50,7 +71,7 @@ def test_places_are_logarithmic_and_what_is_open_stands_apart() -> None:
 
 
 def test_points_at_one_place_stand_side_by_side(made: Plan) -> None:
-    same = [replace(row, worth=Worth(0.5, 0.4, 0.6), at_level={**row.at_level, "value": 4.0}) for row in made.rows]
+    same = [replace(row, worth=worth(0.5), at_level={**row.at_level, "value": 4.0}) for row in made.rows]
     places = [point.x for point in points_of(same)]
     assert len(set(places)) == len(places) and 0 < min(places) and max(places) < 100
     many = points_of([same[0]] * 12)
@@ -73,9 +94,9 @@ def test_a_point_stands_at_the_nearest_free_place() -> None:
 
 
 def test_a_plan_without_worth_has_a_table_and_no_figure(made: Plan) -> None:
-    bare = replace(made, rows=[replace(row, worth=None) for row in made.rows], nothing={}, notes={})
+    bare = replace(made, rows=[replace(row, worth=None) for row in made.rows], rehearsal=None)
     text = render_plan(bare)
-    assert "Loss against likely worth" not in text and "hogs" in text
+    assert "Loss against worth" not in text and "hogs" in text
     hostile = replace(bare, failures={"<b>x": "<script>alert(1)</script>"})
     assert "<script" not in render_plan(hostile)
 
@@ -83,7 +104,7 @@ def test_a_plan_without_worth_has_a_table_and_no_figure(made: Plan) -> None:
 def test_bytes_stand_to_the_right_where_all_lose_the_same(made: Plan) -> None:
     same = [replace(row, at_level={**row.at_level, "value": 4.0}) for row in made.rows]
     text = render_plan(replace(made, rows=same))
-    assert "Bytes against likely worth" in text and "Bytes against likely worth" not in render_plan(made)
+    assert "Bytes against worth" in text and "Bytes against worth" not in render_plan(made)
     by_bytes = sorted(same, key=lambda row: row.figures["bytes_per_device"])
     assert [point.row.method for point in sorted(points_of(same), key=lambda point: point.x)] == [
         row.method for row in by_bytes
@@ -91,8 +112,3 @@ def test_bytes_stand_to_the_right_where_all_lose_the_same(made: Plan) -> None:
     none = {**made.rows[0].at_level, "value": None, "status": "not asked"}
     left = points_of([replace(made.rows[0], at_level=none), *made.rows[1:]])
     assert left[0].x == min(point.x for point in left)
-
-
-def test_lines_of_nobodys_answer_that_are_near_have_one_label() -> None:
-    found = {name: Worth(test, 0.0, 1.0) for name, test in (("chance", 0.25), ("features", 0.8), ("graph", 0.81))}
-    assert [name for name, _ in lines_of(found)] == ["graph, features", "chance"]

@@ -12,7 +12,7 @@ from strategies.setup.options import RunOptions
 
 LINE = re.compile(
     r"expected: about ([\d,.]+) GiB of memory, .+ of CPU time "
-    r"\((within factors of 1.3 and 1.5|memory within a factor of [\d.]+, time extrapolated from .+)\)"
+    r"\((within factors of 1.3 and 2|memory within a factor of [\d.]+, time extrapolated from .+)\)"
 )
 
 

@@ -5,7 +5,6 @@ import shlex
 import tomllib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,16 +17,18 @@ from curator.reports.question import keys_of
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.flower_app.alone import default_config
 from strategies.planning.files import _yaml, deployment, registry_record, rehearsal, undeployable, write_files
-from strategies.planning.plan import Plan, make_plan
+from strategies.planning.plan import Plan
+from strategies.planning.rehearsal import Like, Rehearsal
 from strategies.planning.wishes import Wishes
 from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import budget_of
+from tests.strategies.planning.on_paper import plan_on_paper
 
 
 @pytest.fixture(scope="module")
 def made() -> Plan:
     wishes = Wishes(holds=4.0)
-    return make_plan(["vote"], RunOptions(settings={"homophily": "0.6"}), GraphFacts(60_000), wishes, worth=False)
+    return plan_on_paper(["vote"], RunOptions(settings={"homophily": "0.6"}), GraphFacts(60_000), wishes)
 
 
 def test_a_deployment_file_is_a_configuration_of_the_flower_app(made: Plan, tmp_path: Path) -> None:
@@ -50,7 +51,7 @@ def test_a_deployment_asks_the_question_of_the_plan(tmp_path: Path) -> None:
 
     options = RunOptions(feature_share=0.3, reporting="one-end", eps_labels=2.0, private_labels=True, gnn="sage",
                          label_mechanism="subset_selection", settings={"tau": "0.7", "epochs": "5"})  # fmt: skip
-    made = make_plan(["hogs"], options, GraphFacts(300), Wishes(), worth=False)
+    made = plan_on_paper(["hogs"], options, GraphFacts(300), Wishes())
     (path,) = (path for path in write_files(made, tmp_path) if path.name == "deployment.toml")
     config = {**default_config(), **tomllib.loads(path.read_text())}
     facts = GraphFacts(300).public()
@@ -68,21 +69,10 @@ def test_a_deployment_asks_the_question_of_the_plan(tmp_path: Path) -> None:
 
 
 def test_what_a_deployment_cannot_carry_leaves_no_file(tmp_path: Path) -> None:
-    made = make_plan(["hogs"], RunOptions(public_features=True), GraphFacts(300), Wishes(), worth=False)
+    made = plan_on_paper(["hogs"], RunOptions(public_features=True), GraphFacts(300), Wishes())
     assert made.choice is not None
     assert undeployable(made.choice) == "its configuration has no key for --public-features"
     assert "deployment.toml" not in {path.name for path in write_files(made, tmp_path)}
-
-
-@pytest.mark.parametrize(
-    "given",
-    [{"dropout": 0.2}, {"defence": "all"}, {"caps": {"bit": 2.0}}, {"on_requery": "replay"}, {"task": "links"},
-     {"tuned": True}, {"state": Path("people")}, {"save_reports": True}, {"collector_key": Path("key")}],
-    ids=str,
-)  # fmt: skip
-def test_an_option_that_a_plan_does_not_read_is_refused(given: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="a plan does not read it"):
-        make_plan(["hogs"], RunOptions(**given), GraphFacts(300), Wishes(), worth=False)
 
 
 def test_a_plan_without_a_choice_leaves_no_deployment(made: Plan, tmp_path: Path) -> None:
@@ -95,11 +85,11 @@ def test_a_plan_without_a_choice_leaves_no_deployment(made: Plan, tmp_path: Path
 def test_another_plan_does_not_touch_the_files_of_this_one(made: Plan, tmp_path: Path) -> None:
     first = write_files(made, tmp_path)
     options, wishes = RunOptions(settings={"homophily": "0.6"}), Wishes(holds=4.0)
-    assert write_files(make_plan(["vote"], options, GraphFacts(60_000), wishes, worth=False), tmp_path) == first
+    assert write_files(plan_on_paper(["vote"], options, GraphFacts(60_000), wishes), tmp_path) == first
     before = {path: path.read_bytes() for path in first}
     for methods, facts, holds in ((["hogs"], GraphFacts(60_000), 4.0), (["vote"], GraphFacts(60_000), 3.0),
                                   (["vote"], GraphFacts(60_000, homophily=0.5), 4.0)):  # fmt: skip
-        other = make_plan(methods, RunOptions(), facts, Wishes(holds=holds), worth=False)
+        other = plan_on_paper(methods, RunOptions(), facts, Wishes(holds=holds))
         assert write_files(other, tmp_path)[0].parent != first[0].parent
     assert {path: path.read_bytes() for path in first} == before
 
@@ -135,13 +125,13 @@ def test_the_text_of_a_deployment(made: Plan) -> None:
         "# rehearsal: ldpsim run --method vote --clients 3000 --epsilon 4 --set homophily=0.6",
     ]
     assert not any(line.startswith("#") for line in lines[4:]) and 'facts = "facts.json"' in lines
-    few = make_plan(["vote"], RunOptions(label_rate=0.25), GraphFacts(300), Wishes(), worth=False)
+    few = plan_on_paper(["vote"], RunOptions(label_rate=0.25), GraphFacts(300), Wishes())
     assert few.choice is not None
     text = deployment(few, few.choice)
     assert "with the public labels of 0.25 of the people\n" in text and "--clients 300 --label-rate 0.25" in text
     assert "label-rate" not in tomllib.loads(text) and tomllib.loads(text)["epsilon"] == 8.0
     assert "# 8 holds at the level of a person." not in text and "planned for 300 people: 8 holds" in text
-    open_ = make_plan(["fedavg-mlp"], RunOptions(), GraphFacts(300), Wishes(), worth=False)
+    open_ = plan_on_paper(["fedavg-mlp"], RunOptions(), GraphFacts(300), Wishes())
     (row,) = open_.rows
     text = deployment(open_, row)
     assert "# fedavg-mlp, planned for 300 people: nothing is bounded at the level of a person in owned data.\n" in text
@@ -149,15 +139,20 @@ def test_the_text_of_a_deployment(made: Plan) -> None:
 
 
 def test_a_rehearsal_names_the_people_of_the_plan(made: Plan) -> None:
-    given = RunOptions(dataset="my file.npz", clients=50, seed=3, split="split42")
-    about = replace(made, data=given)
+    given = RunOptions(dataset="my file.npz", seed=3, split="split42")
+    about = replace(made, like=Like(given, 60_000))
     options = RunOptions(method="vote", epsilon=1 / 3, public_features=True, settings={"own": "1"})
-    assert rehearsal(about, options) == (
-        "ldpsim run --method vote --dataset 'my file.npz' --clients 50 --split split42 --seed 3 "
-        "--epsilon 0.3333333333 --public-features --set own=1"
-    )
-    plain = replace(made, data=RunOptions(dataset="cora"))
-    assert rehearsal(plain, RunOptions(method="vote")) == "ldpsim run --method vote --dataset cora"
+    with_settings = "--epsilon 0.3333333333 --public-features --set own=1"
+    of_file = "--dataset 'my file.npz' --split split42 --seed 3"
+    assert rehearsal(about, options) == f"ldpsim run --method vote {of_file} {with_settings}"
+    sample = replace(about, like=Like(given, 60_001))
+    assert rehearsal(sample, options) == f"ldpsim run --method vote --clients 60000 {of_file} {with_settings}"
+    few = replace(about, like=Like(given, 59_999))  # they are all that there are
+    assert rehearsal(few, options) == f"ldpsim run --method vote {of_file} {with_settings}"
+    old = replace(made, like=Like(RunOptions(dataset="generated-v1")), rehearsal=Rehearsal(60_000, 60_000, None))
+    plain = RunOptions(method="vote")
+    assert rehearsal(old, plain) == "ldpsim run --method vote --clients 60000 --dataset generated-v1"
+    assert "--clients 3000 " in rehearsal(replace(old, rehearsal=Rehearsal(600, 60_000, None)), plain)
     for n, people, said in ((60_000, 3000, 3000), (2999, 3000, 2999), (60_000, 10, 10)):
         text = rehearsal(replace(made, facts=GraphFacts(n)), RunOptions(method="vote"), people)
         assert text == f"ldpsim run --method vote --clients {said}"
@@ -165,18 +160,18 @@ def test_a_rehearsal_names_the_people_of_the_plan(made: Plan) -> None:
 
 def test_the_registry_records_of_an_owner_and_of_what_is_in_clear(made: Plan) -> None:
     facts = GraphFacts(20_000)
-    (owner,) = make_plan(["pate-m"], RunOptions(), facts, Wishes(), worth=False).rows
+    (owner,) = plan_on_paper(["pate-m"], RunOptions(), facts, Wishes()).rows
     record = registry_record(made, owner)["deployment"]
     assert record["dp_flavor"]["name"] == "Approximate DP" and record["model"]["model_name"] == "Central"
     entry = owner.at_level
     assert record["privacy_loss"]["privacy_parameters"] == {"epsilon": entry["value"], "delta": entry["delta"]}
     assert record["privacy_loss"]["privacy_unit"] == "User-level"
-    clear = make_plan(["fedavg-mlp"], RunOptions(), facts, Wishes(), worth=False).rows[0]
+    clear = plan_on_paper(["fedavg-mlp"], RunOptions(), facts, Wishes()).rows[0]
     record = registry_record(made, clear)["deployment"]
     assert (
         record["privacy_loss"]["privacy_parameters"] == {} and "user" in record["dp_flavor"]["unprotected_quantities"]
     )
-    (link,) = make_plan(["rr"], RunOptions(), facts, Wishes(level="relationship"), worth=False).rows
+    (link,) = plan_on_paper(["rr"], RunOptions(), facts, Wishes(level="relationship")).rows
     record = registry_record(made, link)
     assert record["deployment"]["privacy_loss"]["privacy_unit"] == "Edge-level" and record["tier"] == 3
     assert record["deployment"]["dp_flavor"]["unprotected_quantities"] == ", ".join(

@@ -13,8 +13,6 @@ from strategies.estimate.traffic import miniature
 from strategies.planning.miniature import (
     bit_epsilon,
     kept_noise,
-    make,
-    miniature_size,
     of_a_bit,
     save,
     sizes_of,
@@ -49,7 +47,7 @@ def test_rows_that_say_nothing_stay_so_and_stay_small() -> None:
 def test_the_row_gets_the_noise_of_everybody_and_the_rest_keeps_its_budget(method: str) -> None:
     paper = OnPaper(FACTS)
     setup = paper.set_up(RunOptions(method=method, epsilon=9.0))
-    given = with_kept_noise(setup, FACTS.n, 600)
+    given = with_kept_noise(setup.options, setup, FACTS.n, 600)
     made = paper.set_up(given)
     whole, bit = of_a_bit(setup), of_a_bit(made)
     assert whole is not None and bit is not None
@@ -63,30 +61,23 @@ def test_the_row_gets_the_noise_of_everybody_and_the_rest_keeps_its_budget(metho
 @pytest.mark.parametrize("method", ["vote", "lpgnn", "ldpgen"])
 def test_other_reports_keep_their_budget(method: str) -> None:
     setup = OnPaper(FACTS).set_up(RunOptions(method=method))
-    assert with_kept_noise(setup, FACTS.n, 600) == setup.options
+    assert with_kept_noise(setup.options, setup, FACTS.n, 600) == setup.options
 
 
-def test_a_file_has_the_made_up_people(tmp_path: Path) -> None:
-    few = replace(FACTS, n=300)
-    first, second = make(few, tmp_path, people=miniature_size(few), repeats=2)
-    people = datasets.load(str(first))
-    assert len(people) == miniature_size(few) == 300 and people.facts.classes == few.classes
-    assert people.digest != datasets.load(str(second)).digest
-    assert miniature_size(replace(FACTS, classes=40)) == 1600
-
-
-@pytest.mark.parametrize(("facts", "people", "size", "sizes"), [
-    (GraphFacts(599), 600, 599, (599,)), (GraphFacts(1199), 600, 600, (1199,)),
-    (GraphFacts(1200), 600, 600, (600, 1200)),
-    (GraphFacts(2400), 600, 600, (600, 2400)), (GraphFacts(4799), 600, 600, (600, 4799)),
-    (GraphFacts(4800), 600, 600, (600, 2400, 4800)), (GraphFacts(10**6), 600, 600, (600, 2400, 9600)),
-    (GraphFacts(10**6), 626, 626, (626, 2504)), (GraphFacts(10**6), 625, 625, (625, 2500, 10_000)),
-    (GraphFacts(10**6), 9000, 9000, (9000, 36_000)), (GraphFacts(10**6, classes=15), 500, 600, (600, 2400, 9600)),
-    (GraphFacts(10**6, classes=16), 600, 640, (640, 2560)),
-    (GraphFacts(10**6, mean_degree=150.1), 600, 601, (601, 2404, 9616)),
+@pytest.mark.parametrize(("facts", "people", "there", "sizes"), [
+    (GraphFacts(599), None, None, (599,)), (GraphFacts(1199), None, None, (1199,)),
+    (GraphFacts(1200), None, None, (1200, 600)), (GraphFacts(4799), None, None, (4799, 600)),
+    (GraphFacts(4800), None, None, (4800, 2400, 600)), (GraphFacts(10**6), None, None, (10**6, 9600, 2400, 600)),
+    (GraphFacts(10**6), 626, None, (626,)), (GraphFacts(10**6), 10**7, None, (10**6,)),
+    (GraphFacts(300), 1, None, (240,)),
+    (GraphFacts(10**6), None, 5000, (5000, 2400, 600)), (GraphFacts(400), None, 5000, (400,)),
+    (GraphFacts(10**6), 700, 500, (500,)), (GraphFacts(10**6, classes=16), None, None, (10**6, 10_240, 2560, 640)),
+    (GraphFacts(10**6, mean_degree=150.1), None, None, (10**6, 9616, 2404, 601)),
 ])  # fmt: skip
-def test_the_sizes_of_miniatures(facts: GraphFacts, people: int, size: int, sizes: tuple[int, ...]) -> None:
-    assert miniature_size(facts, people) == size and sizes_of(facts, people) == sizes
+def test_the_sizes_of_a_rehearsal(
+    facts: GraphFacts, people: int | None, there: int | None, sizes: tuple[int, ...]
+) -> None:
+    assert sizes_of(facts, people, there) == sizes
 
 
 @pytest.mark.parametrize(("epsilon", "n", "size", "agreeing", "wanted"), [
@@ -101,6 +92,12 @@ def test_the_share_of_flipped_bits_of_a_miniature(
     assert found == pytest.approx(math.log((1 - wanted) / wanted), rel=1e-12)
 
 
+def test_people_seeds_and_repeats_are_those_of_the_run() -> None:
+    options = RunOptions(method="rr", epsilon=9.0, dataset="cora", split="file", repeats=3, seed=4)
+    made = with_kept_noise(options, OnPaper(FACTS).set_up(options), FACTS.n, 600)
+    assert made == replace(options, epsilon=None, eps_adjacency=made.eps_adjacency)
+
+
 def test_a_saved_population_is_read_back_whole(tmp_path: Path) -> None:
     people = miniature(GraphFacts(60, features=20, classes=3, words=4.0), 60, seed=2)
     save(people, tmp_path / "a.npz")
@@ -108,19 +105,19 @@ def test_a_saved_population_is_read_back_whole(tmp_path: Path) -> None:
     assert read.facts == people.facts
     for name in ("edges", "labels", "feature_indptr", "feature_indices"):
         assert np.array_equal(getattr(read, name), getattr(people, name)), name
-    paths = make(GraphFacts(60, features=20, classes=3, words=4.0), tmp_path, people=60, repeats=3)
-    assert [path.name for path in paths] == ["people-60-0.npz", "people-60-1.npz", "people-60-2.npz"]
-    assert np.array_equal(datasets.load(str(paths[1])).edges, people.edges)  # the second one's seed is 2
 
 
 def test_as_many_people_as_there_are_need_no_other_noise() -> None:
     setup = OnPaper(FACTS).set_up(RunOptions(method="rr", epsilon=9.0))
-    assert with_kept_noise(setup, 600, 600) is setup.options and with_kept_noise(setup, 600, 601) is setup.options
-    assert with_kept_noise(setup, 601, 600) != setup.options
+    assert (
+        with_kept_noise(setup.options, setup, 600, 600) is setup.options
+        and with_kept_noise(setup.options, setup, 600, 601) is setup.options
+    )
+    assert with_kept_noise(setup.options, setup, 601, 600) != setup.options
     mechanism = of_a_bit(setup)
     assert mechanism is not None and bit_epsilon(mechanism) == mechanism.loss().bit == 9.0
     one_end = OnPaper(FACTS).set_up(RunOptions(method="hogs", epsilon=9.0, reporting="one-end"))
-    given = with_kept_noise(one_end, FACTS.n, 600)
+    given = with_kept_noise(one_end.options, one_end, FACTS.n, 600)
     made = of_a_bit(OnPaper(FACTS).set_up(given))
     whole = of_a_bit(one_end)
     assert made is not None and whole is not None and whole.reporting == "one-end"

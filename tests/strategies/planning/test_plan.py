@@ -8,134 +8,136 @@ import pytest
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.estimate.load import constants
 from strategies.estimate.machine import memory_bytes
-from strategies.estimate.traffic import miniature
 from strategies.planning import plan
 from strategies.planning.on_paper import OnPaper
 from strategies.planning.plan import make_plan
+from strategies.planning.rehearsal import Like, Rehearsal
 from strategies.planning.rows import PlanRow
 from strategies.planning.wishes import Wishes
 from strategies.planning.worth import Worth
+from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
+from tests.strategies.planning.on_paper import plan_on_paper
 
 FACTS = GraphFacts(40_000, features=40, classes=3, words=5.0)
 
 
 def test_a_method_that_cannot_be_asked_has_its_reason_and_the_others_have_rows() -> None:
     given = RunOptions(settings={"m": "100000"})
-    made = make_plan(["vote", "rgnn"], given, FACTS, Wishes(), worth=False)
+    made = plan_on_paper(["vote", "rgnn"], given, FACTS, Wishes())
     assert [row.method for row in made.rows] == ["vote"] and "m=100000" in made.failures["rgnn"]
-    assert made.to_dict()["cannot"] == dict(made.failures) and made.to_dict()["simulation"] is None
+    assert made.to_dict()["cannot"] == dict(made.failures) and made.to_dict()["rehearsal"] is None
 
 
 def test_a_method_without_such_a_budget_is_listed_with_the_reason() -> None:
-    made = make_plan(["vote", "fedavg-mlp"], RunOptions(), FACTS, Wishes(holds=4.0), worth=False)
+    made = plan_on_paper(["vote", "fedavg-mlp"], RunOptions(), FACTS, Wishes(holds=4.0))
     rows = {row.method: row for row in made.rows}
     assert made.choice is rows["vote"]
     assert rows["fedavg-mlp"].why[0].startswith("no setting: unprotected")
 
 
 def test_a_method_that_learns_nothing_at_the_level_meets_the_wish() -> None:
-    (row,) = make_plan(["ldp-fedavg"], RunOptions(), FACTS, Wishes(level="relationship", holds=2.0), worth=False).rows
+    (row,) = plan_on_paper(["ldp-fedavg"], RunOptions(), FACTS, Wishes(level="relationship", holds=2.0)).rows
     assert row.meets and row.at_level["status"] == "not asked" and row.loss == 0
 
 
 def test_an_owner_is_matched_at_the_level_of_what_it_releases() -> None:
-    (row,) = make_plan(["pate-m"], RunOptions(), FACTS, Wishes(holds=4.0), worth=False).rows
+    (row,) = plan_on_paper(["pate-m"], RunOptions(), FACTS, Wishes(holds=4.0)).rows
     assert row.at_level["level"] == "central_node" and row.at_level["value"] == pytest.approx(4.0, rel=0.01)
     assert row.figures["trust"] == "trusted curator"
 
 
 def test_options_that_no_method_has_are_one_line() -> None:
-    with pytest.raises(ValueError, match="--no-worth"):
-        make_plan(["vote"], RunOptions(), FACTS, Wishes(accuracy=0.5), worth=False)
     with pytest.raises(ValueError, match="unknown method"):
-        make_plan(["votes"], RunOptions(), FACTS, Wishes(), worth=False)
+        plan_on_paper(["votes"], RunOptions(), FACTS, Wishes())
 
 
-def test_a_plan_names_its_data_where_it_has_some() -> None:
-    made = make_plan(["vote"], RunOptions(), FACTS, Wishes(), worth=False)
-    assert made.data_name is None
-    assert replace(made, data=RunOptions(dataset="generated-v1")).data_name == "generated-v1"
+def test_a_plan_of_which_no_method_can_be_asked_is_one_line() -> None:
+    with pytest.raises(ValueError, match="rgnn cannot be asked like that: .*m=100000"):
+        plan_on_paper(["rgnn"], RunOptions(settings={"m": "100000"}), FACTS, Wishes())
+
+
+@pytest.mark.parametrize("name", ["epsilon", "eps_adjacency", "eps_features", "eps_labels", "feature_share"])
+def test_a_budget_that_moves_no_probability_is_refused(name: str) -> None:
+    said = f"{declared(RunOptions)[name].option} 9e-16: no report says anything with less than 1e-15"
+    with pytest.raises(ValueError, match=said):
+        plan_on_paper(["hogs"], RunOptions(**{name: 9e-16}), FACTS, Wishes())
+    plan._check_budgets(RunOptions(**{name: 1e-15}, label_mechanism="grr"))
+    plan._check_budgets(RunOptions(feature_share="auto", eps_labels=1.0))
+    plan._check_budgets(RunOptions(feature_share=0.0))
 
 
 def rows_of(*given: tuple[str, float, float]) -> list[PlanRow]:
     return [PlanRow(RunOptions(method=method), {"bytes_per_device": 1.0}, {"status": "bounded", "value": loss},
-                    worth=Worth(test, test, test)) for method, loss, test in given]  # fmt: skip
+                    worth=Worth(test)) for method, loss, test in given]  # fmt: skip
 
 
 def test_the_best_of_each_other_trust_and_of_other_public_data() -> None:
-    made = make_plan(["vote"], RunOptions(), FACTS, Wishes(), worth=False)
+    made = plan_on_paper(["vote"], RunOptions(), FACTS, Wishes())
     rows = rows_of(("hogs", 1.0, 0.9), ("vote", 2.0, 0.8), ("rr", 3.0, 0.7), ("blink", 4.0, 0.75), ("upgnet", 5.0, 0.6),
                    ("pate-m", 6.0, 0.95), ("ldp-fedavg", 7.0, 0.5))  # fmt: skip
     chosen = replace(made, rows=rows, choice=rows[0])
     assert [row.method for row in chosen.others] == ["pate-m", "blink", "upgnet"]
     assert [row.method for row in replace(chosen, choice=rows[1]).others] == ["pate-m", "hogs", "blink", "upgnet"]
     assert chosen.to_dict()["others"] == ["pate-m", "blink", "upgnet"]
-    assert replace(chosen, wishes=Wishes(accuracy=0.1)).others[0].method == "rr"
 
 
 def test_a_plan_as_json() -> None:
-    made = make_plan(["vote"], RunOptions(), FACTS, Wishes(holds=3.0), worth=False)
+    made = plan_on_paper(["vote"], RunOptions(), FACTS, Wishes(holds=3.0))
     plain = made.to_dict()
     assert plain["facts"] == FACTS.to_dict() and plain["wishes"] == {"level": "user", "holds": 3.0}
     assert plain["machine"] == {"memory_bytes": memory_bytes(), "constants_of": constants()["machine"]["name"]}
     assert plain["rows"] == [made.rows[0].to_dict()] and plain["choice"] == made.rows[0].to_dict()
-    assert plain["why"] == made.why and plain["nothing"] == {} and plain["cannot"] == {}
-    noted = replace(made, choice=None, notes={"runs": 1}, nothing={"chance": Worth(0.5, 0.4, 0.6)}).to_dict()
-    assert noted["choice"] is None and noted["simulation"] == {"runs": 1}
-    assert noted["nothing"] == {"chance": Worth(0.5, 0.4, 0.6).to_dict()}
+    assert plain["why"] == made.why and plain["cannot"] == {} and plain["rehearsal"] is None
+    rehearsed = replace(made, choice=None, rehearsal=Rehearsal(600, 40_000, None)).to_dict()
+    assert rehearsed["choice"] is None and rehearsed["rehearsal"] == Rehearsal(600, 40_000, None).to_dict()
 
 
-def test_the_time_of_worth_is_above_nothing_and_the_accounts_say_how_far_they_are() -> None:
-    for seconds in (0.0, -1.0, float("nan")):
-        with pytest.raises(ValueError, match="--worth-seconds .*: must be above 0"):
-            make_plan(["vote"], RunOptions(), FACTS, Wishes(), worth=False, seconds=seconds)
+def test_the_accounts_say_how_far_they_are() -> None:
     told: list[tuple[str, float | None]] = []
-    make_plan(["vote", "rr", "hogs", "sbp"], RunOptions(), FACTS, Wishes(), worth=False,
+    plan_on_paper(["vote", "rr", "hogs", "sbp"], RunOptions(), FACTS, Wishes(),
               progress=lambda phase, share: told.append((phase, share)))  # fmt: skip
     assert told == [("accounts", share) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
 
 
 def test_all_methods_of_the_list_are_planned_unless_some_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "LISTED", {"vote": None, "rr": None})
-    made = make_plan([], RunOptions(), FACTS, Wishes(), worth=False)
+    made = plan_on_paper([], RunOptions(), FACTS, Wishes())
     assert [row.method for row in made.rows] == ["vote", "rr"] and not made.failures
 
 
-def test_a_plan_has_a_digest_of_all_that_was_asked_for() -> None:
+def test_a_plan_has_a_digest_of_all_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     def digest(methods: list[str], options: RunOptions, facts: GraphFacts, wishes: Wishes, **more: Any) -> str:
-        return make_plan(methods, options, facts, wishes, worth=False, **more).digest
+        return plan_on_paper(methods, options, facts, wishes, **more).digest
 
     plain: tuple[Any, ...] = (["vote"], RunOptions(), FACTS, Wishes())
     found = [
         digest(*plain), digest(["rr"], *plain[1:]), digest(["vote"], RunOptions(epsilon=3.0), FACTS, Wishes()),
         digest(["vote"], RunOptions(), replace(FACTS, n=40_001), Wishes()), digest(*plain[:3], Wishes(max_bytes=1e9)),
-        digest(*plain, data=miniature(GraphFacts(60, features=40, classes=3, words=5.0), 60, seed=0)),
     ]  # fmt: skip
-    assert len(set(found)) == len(found) and digest(*plain) == found[0] == digest(
-        *plain, people=7, repeats=9, seconds=3
-    )
+    assert len(set(found)) == len(found) and digest(*plain) == found[0] == digest(*plain, people=7)
+    monkeypatch.setattr(plan, "rehearse", lambda paper, rows, *given, **named: (rows, Rehearsal(9, 9, None)))
+    likes = [Like(RunOptions(), by_facts=True), Like(RunOptions()), Like(RunOptions(), 9, digest="a"),
+             Like(RunOptions(), 9, digest="b"), Like(RunOptions(nulls=False), by_facts=True)]  # fmt: skip
+    digests = [make_plan(["vote"], FACTS, Wishes(), like).digest for like in likes]
+    digests.append(make_plan(["vote"], FACTS, Wishes(), likes[0], people=7).digest)
+    assert len({*digests, *found}) == len(digests) + len(found)
+
+
+def test_a_rehearsal_is_told_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def worth(*given: Any) -> Any:
-        asked.append(given)
-        return given[1], {}, {}
+    def rehearse(*given: Any, **named: Any) -> Any:
+        asked.append((given, named))
+        return given[1], None
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "with_worth", worth)
-        patch.setattr(plan, "calibration", lambda: 0.5)
-        digests = {make_plan(*plain, people=people, repeats=repeats, seconds=seconds).digest
-                   for people, repeats, seconds in ((7, 9, 3), (8, 9, 3), (7, 8, 3), (7, 9, 4))}  # fmt: skip
-    assert len(digests | {found[0]}) == 5
-    (paper, rows, wishes, speed, *rest) = asked[0]
-    assert paper.facts == FACTS and set(rows) == {"vote"} and wishes == Wishes()
-    assert speed == 0.5 / constants()["machine"]["calibration"]
-    assert rest[:4] == [7, 9, None, 3] and rest[5] is None
-
-
-def test_a_target_with_worth_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "with_worth", lambda paper, rows, *given: (rows, {}, {}))
-    assert make_plan(["vote"], RunOptions(), FACTS, Wishes(accuracy=0.5)).wishes.accuracy == 0.5
+    monkeypatch.setattr(plan, "rehearse", rehearse)
+    monkeypatch.setattr(plan, "calibration", lambda: 0.5)
+    like = Like(RunOptions(), by_facts=True)
+    make_plan(["vote"], FACTS, Wishes(), like, people=7)
+    (((paper, rows, wishes, people), named),) = asked
+    assert paper.facts == FACTS and set(rows) == {"vote"} and wishes == Wishes() and people is like
+    assert named["speed"] == 0.5 / constants()["machine"]["calibration"] and named["people"] == 7
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,14 @@ from strategies.planning.wishes import Wishes, chosen, judged, missed_on_paper, 
 from strategies.planning.worth import Worth
 from strategies.setup.options import RunOptions
 
-NOTHING = {"chance": Worth(0.25, 0.2, 0.3)}
-
 
 def row(method: str, value: float | None, test: float | None, size: float = 100.0, **more: Any) -> PlanRow:
     entry = {"status": "unprotected" if value is None else "bounded", "value": value, "delta": 0.0, "detail": "",
              "level": "user"}  # fmt: skip
     figures = {"bytes_per_device": size, "fits": True, "memory_bytes": 1e9, "question_bytes": 100.0, **more}
-    worth = None if test is None else Worth(test, test - 0.05, test + 0.05)
-    return PlanRow(RunOptions(method=method), figures, entry, worth=worth, bar=("chance", 0.25))
+    over = None if test is None else {"value": test - 0.25, "low": test - 0.3, "high": test - 0.2}
+    worth = None if test is None else Worth(test, None, "chance", 0.25, over)
+    return PlanRow(RunOptions(method=method), figures, entry, worth=worth)
 
 
 def test_a_chance_of_a_right_guess_is_a_loss() -> None:
@@ -35,18 +34,17 @@ def test_a_chance_of_a_right_guess_is_a_loss() -> None:
     (row("rr", 4.0, 0.6, size=2000), "more than 1,000 bytes a device"),
     (row("rr", 4.0, 0.6, fits=False), "does not fit the memory of this machine"),
     (row("rr", 4.0, 0.6, question_bytes=5e6), "its question has 5.0 MB, and a device reads 4.2"),
-    (row("rr", 4.0, 0.4), "likely below 50 %"),
-    (row("rr", 4.0, 0.2), "not better than nobody's answer (chance: 25 %)"),
-    (row("rr", 4.0, 0.28), "not clearly better than nobody's answer (chance: 25 %)"),
+    (row("rr", 4.0, 0.2), "not better than asking nobody (chance: 25 %)"),
+    (row("rr", 4.0, 0.28), "not measurably better than asking nobody (chance: 25 %)"),
 ])  # fmt: skip
 def test_every_wish_that_is_missed_has_its_reason(given: PlanRow, why: str) -> None:
-    wishes = Wishes(accuracy=0.5, holds=4.0, max_bytes=1000)
+    wishes = Wishes(holds=4.0, max_bytes=1000)
     assert any(why in said for said in judged(given, wishes).why)
     assert judged(row("rr", 4.0, 0.6), wishes).meets
 
 
-def test_what_is_missed_on_paper_needs_no_simulation() -> None:
-    wishes = Wishes(accuracy=0.5, holds=4.0, max_bytes=1000)
+def test_what_is_missed_on_paper_needs_no_rehearsal() -> None:
+    wishes = Wishes(holds=4.0, max_bytes=1000)
     assert missed_on_paper(row("rr", 4.0, 0.1, fits=False), wishes) == []
     assert len(missed_on_paper(row("rr", 5.0, None, size=2000, question_bytes=5e6), wishes)) == 3
 
@@ -58,29 +56,25 @@ def test_a_level_about_which_nothing_is_asked_loses_nothing() -> None:
     assert missed_on_paper(row("rr", None, 0.6), Wishes(holds=1.0))
 
 
-def test_the_choice_is_the_likeliest_or_with_a_target_the_least_loss() -> None:
+def test_the_choice_has_the_best_rehearsal_or_without_any_the_least_loss() -> None:
     rows = [row("rr", 4.0, 0.6), row("vote", 2.0, 0.55), row("hogs", 8.0, 0.9).with_reasons("too slow")]
-    best, why = chosen(rows, Wishes(), NOTHING)
-    assert best is rows[0] and "simulated, not measured on your people" in why
-    assert "likely 60 %, 55 to 65" in why
-    best, _ = chosen(rows, Wishes(accuracy=0.5), NOTHING)
-    assert best is rows[1]
-    assert [each.method for each in ranked(rows, Wishes())] == ["rr", "vote"]
-    best, _ = chosen([replace(each, worth=None) for each in rows], Wishes(), {})
-    assert best is not None and best.method == "vote"
+    assert chosen(rows, Wishes(), "on these") == (rows[0], "60 % (on these), the best of 2 that meet the wishes")
+    assert [each.method for each in ranked(rows)] == ["rr", "vote"]
+    bare = [replace(each, worth=None) for each in rows]
+    assert chosen(bare, Wishes()) == (
+        bare[1], "the least loss at the level of a person, then the fewest bytes; nothing was rehearsed"
+    )  # fmt: skip
 
 
-def test_no_choice_names_the_nearest_and_what_asking_nobody_gives() -> None:
+def test_no_choice_names_the_nearest() -> None:
     rows = [row("rr", 4.0, 0.6).with_reasons("a", "b"), row("vote", 2.0, 0.5).with_reasons("too large")]
-    assert chosen(rows, Wishes(), NOTHING) == (
-        None,
-        "none, because no method meets every wish; the nearest is vote: too large. Asking nobody gives 25 % (chance)",
-    )
-    assert chosen([], Wishes(), {})[1].startswith("none")
+    said = "none, because no method meets every wish; the nearest is vote: too large"
+    assert chosen(rows, Wishes()) == (None, said)
+    assert chosen([], Wishes()) == (None, "none, because no method can be asked like that")
 
 
 @pytest.mark.parametrize(("name", "taken", "refused"), [
-    ("accuracy", 1.0, 1.0001), ("accuracy", 1e-9, 0.0), ("holds", 1e-9, 0.0), ("holds", 1e300, math.inf),
+    ("holds", 1e-9, 0.0), ("holds", 1e300, math.inf),
     ("max_bytes", 0.0, -1e-9), ("max_attack", 0.5001, 0.5), ("max_attack", 0.9999, 1.0), ("level", "user", "users"),
 ])  # fmt: skip
 def test_the_limits_of_the_wishes(name: str, taken: Any, refused: Any) -> None:
@@ -101,48 +95,25 @@ def test_the_limits_of_the_wishes(name: str, taken: Any, refused: Any) -> None:
     (row("rr", 1.0, None, size=1e9), Wishes(), ()),
     (row("rr", 1.0, None, question_bytes=MAX_BYTES), Wishes(), ()),
     (row("rr", 1.0, None, fits=None), Wishes(), ()),
-    (row("rr", 1.0, 0.5), Wishes(accuracy=0.5), ()),
-    (row("rr", 1.0, 0.4999), Wishes(accuracy=0.5), ("likely below 50 %",)),
-    (row("rr", 1.0, None), Wishes(accuracy=0.5), ()),
     (row("rr", 1.0, 0.31), Wishes(), ()),
-    (row("rr", 1.0, 0.25), Wishes(), ("not better than nobody's answer (chance: 25 %)",)),
-    (replace(row("rr", 1.0, 0.2), bar=None), Wishes(), ()),
-    (replace(row("rr", 1.0, 0.4), bar=("chance", 0.4 - 0.05)), Wishes(),
-     ("not clearly better than nobody's answer (chance: 35 %)",)),
+    (row("rr", 1.0, 0.25), Wishes(), ("not better than asking nobody (chance: 25 %)",)),
+    (replace(row("rr", 1.0, 0.2), worth=Worth(0.2)), Wishes(), ()),
 ])  # fmt: skip
 def test_the_reasons_of_a_row_at_the_limits(given: PlanRow, wishes: Wishes, why: tuple[str, ...]) -> None:
     found = judged(given, wishes)
     assert found.why == why
 
 
-def test_the_reason_of_a_choice_in_a_sentence() -> None:
-    rows = [row("rr", 4.0, 0.6), row("vote", 2.0, 0.55)]
-    seen = "likely 60 %, 55 to 65 (simulated, not measured on your people)"
-    assert chosen(rows, Wishes(), NOTHING) == (rows[0], f"{seen}, the best of 2 that meet the wishes")
-    assert chosen(rows[:1], Wishes(accuracy=0.5), NOTHING)[1] == (
-        f"{seen}, with the least loss at the level of a person of those that reach 50 %"
-    )
-    nothing = {**NOTHING, "chance": Worth(0.5, 0.4, 0.6), "graph alone": Worth(0.7, 0.6, 0.8)}
-    assert chosen(rows[:1], Wishes(accuracy=0.5), nothing, "here")[1] == (
-        "likely 60 %, 55 to 65 (here), with the least loss at the level of a person of those that reach 50 %; asking "
-        "nobody reaches it too (chance, graph alone where links and labels are public)"
-    )
-    unseen = replace(rows[0], worth=None)
-    assert chosen([unseen], Wishes(), {}) == (
-        unseen, "the least loss at the level of a person, then the fewest bytes; worth was not simulated"
-    )  # fmt: skip
-    assert chosen([], Wishes(), NOTHING) == (None, "none, because no method can be asked like that")
-
-
 def test_losses_that_are_alike_are_ordered_by_bytes_and_the_nearest_by_reasons_then_worth() -> None:
     rows = [row("rr", 2.004, 0.6, 300.0), row("vote", 1.996, 0.5, 400.0), row("hogs", 1.98, 0.4, 900.0),
             row("sbp", None, 0.9, 1.0)]  # fmt: skip
-    assert [each.method for each in ranked(rows, Wishes(accuracy=0.3))] == ["hogs", "rr", "vote", "sbp"]
-    assert [each.method for each in ranked(rows, Wishes())] == ["sbp", "rr", "vote", "hogs"]
-    rows[1] = replace(rows[1], worth=None)
-    assert [each.method for each in ranked(rows, Wishes())] == ["sbp", "rr", "hogs"]
-    assert [each.method for each in ranked([rows[1], rows[2].with_reasons("x")], Wishes())] == ["vote"]
+    bare = [replace(each, worth=None) for each in rows]
+    assert [each.method for each in ranked(bare)] == ["hogs", "rr", "vote", "sbp"]
+    assert [each.method for each in ranked(rows)] == ["sbp", "rr", "vote", "hogs"]
+    rows[1] = bare[1]
+    assert [each.method for each in ranked(rows)] == ["sbp", "rr", "hogs"]
+    assert [each.method for each in ranked([rows[1], rows[2].with_reasons("x")])] == ["vote"]
     missed = [row("rr", 1.0, 0.4).with_reasons("a"), row("vote", 1.0, 0.6).with_reasons("b"),
-            row("hogs", 1.0, 0.9).with_reasons("c", "d"),
+              row("hogs", 1.0, 0.9).with_reasons("c", "d"),
               replace(row("sbp", 1.0, 0.9).with_reasons("e"), worth=None)]  # fmt: skip
-    assert chosen(missed, Wishes(), {})[1] == ("none, because no method meets every wish; the nearest is vote: b")
+    assert chosen(missed, Wishes())[1] == "none, because no method meets every wish; the nearest is vote: b"
