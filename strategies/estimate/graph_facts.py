@@ -48,7 +48,7 @@ class GraphFacts:
              "must be 2 or more, and at most --clients"),
             ("--mean-degree", self.mean_degree, 0 < self.mean_degree < self.n, "must be above 0 and below --clients"),
             ("--homophily", self.homophily, 0 <= self.homophily <= 1, "must be a share, 0 to 1"),
-            ("features a person:", self.words, 1 <= self.words <= self.features,
+            ("--feature-rate as a number of features", self.words, 1 <= self.words <= self.features,
              "must be 1 or more, and at most --number-of-features"),
         ):  # fmt: skip
             if not fine:
