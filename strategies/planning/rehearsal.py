@@ -149,7 +149,7 @@ def rehearse(
         if graph is not None:
             save(miniature(paper.facts, size, seed=like.options.seeds_of(0).population), graph)
         trials = {name: trial_of(options, like, size, graph) for name, options in runs.items()}
-        with processes(workers) as pool:
+        with processes(workers, here=True) as pool:
             progress("rehearsing", 0.0)
             for place, outcome in outcomes_of(pool, run_trial, enumerate(trials.values())):
                 found[list(trials)[place]] = outcome
@@ -218,8 +218,13 @@ def run_trial(options: RunOptions) -> Worth:
     """
     from strategies.runs.simulate import simulate
 
-    logging.getLogger("ldpsim").setLevel(logging.ERROR)
-    record = simulate(options, keep_graph=False).record
+    logger = logging.getLogger("ldpsim")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        record = simulate(options, keep_graph=False).record
+    finally:
+        logger.setLevel(before)
     accuracy, name, verdict = record["accuracy"], asking_nobody(record), shown_verdict(record)
     if accuracy["test"] is None:
         raise ValueError("nobody was scored")

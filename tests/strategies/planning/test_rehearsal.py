@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +11,7 @@ import pytest
 from devices import datasets
 from devices.datasets.generated import generate
 from strategies import simulate
-from strategies.engines.pool import Pool
+from strategies.engines.pool import processes
 from strategies.estimate.graph_facts import GraphFacts, measured
 from strategies.estimate.load import Load
 from strategies.estimate.traffic import miniature
@@ -38,13 +35,6 @@ def planned(methods: list[str], wishes: Wishes | None = None, given: RunOptions 
     return make_plan(methods, more.pop("facts", FACTS), wishes or Wishes(), like, **more)
 
 
-@contextmanager
-def in_a_thread(workers: int) -> Iterator[Pool]:
-    made = Pool(ThreadPoolExecutor, 1)
-    yield made
-    made.close()
-
-
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
     """Runs that are asked for, with their data as they were; each has an accuracy of .6, in place of a simulation."""
@@ -57,7 +47,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
         return Worth(0.6, None, "chance", 0.3, {"value": 0.3, "low": 0.2, "high": 0.4})
 
     monkeypatch.setattr(rehearsal, "run_trial", trial)
-    monkeypatch.setattr(rehearsal, "processes", in_a_thread)
+    monkeypatch.setattr(rehearsal, "processes", lambda workers, here: processes(1, here=here))
     monkeypatch.setattr(rehearsal, "miniature", lambda facts, size, seed: generate(20))
     return seen
 
@@ -201,11 +191,8 @@ def test_given_facts_make_people_up(monkeypatch: pytest.MonkeyPatch, runs: Runs)
     assert usual.rehearsal is not None and usual.rehearsal.like is None
 
 
-def test_a_rehearsal_of_all_people_is_the_run_that_its_command_makes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_rehearsal_of_all_people_is_the_run_that_its_command_makes() -> None:
     """Proof: accuracy and what asking nobody gives are those of the printed command."""
-    monkeypatch.setattr(rehearsal, "processes", in_a_thread)
     made = planned(["lp-and"], like=Like(RunOptions(workers=1)), facts=GraphFacts(120))
     (row,) = made.rows
     assert command_of(made, row.options) == "ldpsim run --method lp-and --clients 120"
