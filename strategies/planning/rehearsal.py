@@ -91,7 +91,7 @@ class Rehearsal:
 
     @property
     def who(self) -> str:
-        """Whose accuracy it is."""
+        """The people whose accuracy it is."""
         return "made-up people" if self.like is None else f"people of {self.like}"
 
     @property
