@@ -84,6 +84,24 @@ def test_reported_bits_are_read() -> None:
     assert evidence.scores(np.array([1, 2]), np.array([2, 4])).tolist() == [[0], [0]]
 
 
+def test_what_is_public_is_taken_even_if_it_was_reported_too() -> None:
+    reports, public, _ = world(public=True, bits=True)
+    assert reports.features is not None and public.features is not None
+    evidence, alone = Evidence(reports, public), Evidence(dataclasses.replace(reports, features=None), public)
+    assert evidence.bits is None and evidence.scores is not None and alone.scores is not None
+    pairs = np.array([1, 2]), np.array([2, 4])
+    np.testing.assert_array_equal(evidence.scores(*pairs), alone.scores(*pairs))
+    np.testing.assert_array_equal(evidence.people.log_probability, alone.people.log_probability)
+
+
+def test_before_anybody_is_asked_public_knowledge_is_all() -> None:
+    _, public, labels = world(public_graph=True)
+    evidence = Evidence(None, public)
+    assert evidence.edges is public.edges and evidence.bits is None and evidence.labels.soft is None
+    assert evidence.labels.labels[SPLIT.train].tolist() == labels[SPLIT.train].tolist()
+    assert Evidence(None, dataclasses.replace(public, edges=None)).edges is None
+
+
 def test_neither_reports_nor_a_graph_is_refused() -> None:
     reports, public, _ = world(public_graph=True, private_labels=True)
     with pytest.raises(ValueError, match="no adjacency"):
