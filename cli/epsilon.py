@@ -12,7 +12,7 @@ from cli.output import console, print_json, text_table
 from cli.words import epsilon as shown
 
 if TYPE_CHECKING:
-    from curator.privacy.accountant import Account, Figure
+    from curator.owner.privacy.accountant import Account, Figure
 
 _METHODS = "privgnn|pate-g|pate-m|vote"
 _NAMES = {"privgnn": "PrivGnn", "pate-g": "PATE-G", "pate-m": "PATE-M"}
@@ -96,7 +96,7 @@ def epsilon(
              as_json=as_json)  # fmt: skip
         return
     from curator.names import nearest
-    from curator.privacy.accountant import FIGURES, METHODS, LabelRelease, account, largest_lambda
+    from curator.owner.privacy.accountant import FIGURES, METHODS, LabelRelease, account, largest_lambda
 
     if method not in METHODS:
         raise ValueError(

@@ -24,13 +24,13 @@ from curator.graph import Graph
 from curator.learning import networks, pair_attention
 from curator.learning.networks import make_network
 from curator.learning.training import TrainedNetwork, TrainingSettings, choose_device, cross_entropy, train
-from curator.teachers import answering
-from curator.teachers.answering import Teaching, posteriors
-from curator.teachers.graph import PlainGraph, cut
-from curator.teachers.randomness import Masks, weights_generator
-from curator.teachers.sage import SageSettings, train_sage
-from curator.teachers.stacked import train_stacked
-from curator.teachers.weights import Layout
+from curator.owner.teachers import answering
+from curator.owner.teachers.answering import Teaching, posteriors
+from curator.owner.teachers.graph import PlainGraph, cut
+from curator.owner.teachers.randomness import Masks, weights_generator
+from curator.owner.teachers.sage import SageSettings, train_sage
+from curator.owner.teachers.stacked import train_stacked
+from curator.owner.teachers.weights import Layout
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 N, D, CLASSES = 200, 30, 3

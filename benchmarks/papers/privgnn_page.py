@@ -11,8 +11,8 @@ from benchmarks.papers import NOTES
 from benchmarks.papers.agreement import published
 from benchmarks.speed import measured
 from benchmarks.study import Row
-from curator.privacy.accountant import LabelRelease, figure_of, printed_by
-from curator.teachers.answering import Teaching
+from curator.owner.privacy.accountant import LabelRelease, figure_of, printed_by
+from curator.owner.teachers.answering import Teaching
 from strategies.results.averages import spread
 
 Rows = Sequence[Row]

@@ -34,10 +34,10 @@ from curator.learning.training import TrainingSettings
 from curator.methods.owner.owner import B1, B2, B1Sampled, private_graph
 from curator.methods.owner.pate import PateG, PateM
 from curator.methods.owner.privgnn import PrivGnn
-from curator.privacy.accountant import LabelRelease, account
-from curator.teachers.sage import SageSettings
-from curator.teachers.selection import query_order
-from curator.teachers.student import train_network
+from curator.owner.privacy.accountant import LabelRelease, account
+from curator.owner.teachers.sage import SageSettings
+from curator.owner.teachers.selection import query_order
+from curator.owner.teachers.student import train_network
 from devices import datasets
 from strategies.people.owner_graphs import owned_people, public_graph
 from strategies.people.private_and_public import divide

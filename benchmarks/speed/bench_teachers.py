@@ -28,12 +28,12 @@ from torch.nn import functional
 
 from benchmarks.speed.measured import enter
 from benchmarks.speed.process import beside
-from curator.teachers.answering import Teaching
-from curator.teachers.graph import PlainGraph, cut
-from curator.teachers.randomness import Masks, weights_generator
-from curator.teachers.sage import SageSettings, train_sage
-from curator.teachers.stacked import train_stacked
-from curator.teachers.weights import Layout
+from curator.owner.teachers.answering import Teaching
+from curator.owner.teachers.graph import PlainGraph, cut
+from curator.owner.teachers.randomness import Masks, weights_generator
+from curator.owner.teachers.sage import SageSettings, train_sage
+from curator.owner.teachers.stacked import train_stacked
+from curator.owner.teachers.weights import Layout
 from devices import datasets
 from devices.data.population import Population, build_population
 from strategies.people.owner_graphs import owned_people, public_graph

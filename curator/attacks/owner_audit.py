@@ -21,7 +21,7 @@ from scipy.integrate import quad
 from curator.attacks.audit_row import AuditRow, Effort
 from curator.attacks.bounds import lower_bound
 from curator.methods.owner.owner import LabelAnswers, OwnerMethod
-from curator.teachers.release import noisy_labels
+from curator.owner.teachers.release import noisy_labels
 
 CLASSES = 3
 QUERIES = 5

@@ -7,9 +7,9 @@ from scipy.sparse import csr_array, diags_array
 
 from curator.nulls.known import NullEvidence
 from curator.owned import OwnedGraph, Trust
+from curator.owner.teachers.graph import PlainGraph
 from curator.reports.decoding import AnswersByDevice
 from curator.reports.labels import LabelEvidence
-from curator.teachers.graph import PlainGraph
 from devices.data.population import Population
 from devices.facts import IntArray, PublicFacts, Split
 from devices.raw_record import read_record

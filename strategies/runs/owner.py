@@ -21,12 +21,12 @@ import numpy as np
 from curator.learning.training import TrainingSettings, choose_device
 from curator.methods import Question
 from curator.methods.owner.owner import B1, Baseline, LabelAnswers, OwnerMethod, private_graph, sage_settings
-from curator.privacy.accountant import Account
+from curator.owner.privacy.accountant import Account
+from curator.owner.privacy.shared import MOST_LAMBDAS, shared_label_epsilon
+from curator.owner.teachers.graph import PlainGraph
+from curator.owner.teachers.selection import query_order
+from curator.owner.teachers.student import Sage, Student, train_network
 from curator.privacy.guarantee import Guarantee
-from curator.privacy.shared import MOST_LAMBDAS, shared_label_epsilon
-from curator.teachers.graph import PlainGraph
-from curator.teachers.selection import query_order
-from curator.teachers.student import Sage, Student, train_network
 from devices.atomic_files import write_atomically
 from devices.data.population import Population
 from devices.facts import IntArray, Split

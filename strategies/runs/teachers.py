@@ -29,8 +29,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from curator.teachers.answering import Teaching, posteriors
-from curator.teachers.graph import PlainGraph, save_array
+from curator.owner.teachers.answering import Teaching, posteriors
+from curator.owner.teachers.graph import PlainGraph, save_array
 from devices.atomic_files import write_atomically
 from devices.facts import IntArray
 from strategies.engines.pool import on_ray, processes

@@ -14,7 +14,7 @@ from docs.rooms import ROOT
 
 PAGE = (ROOT / "docs" / "guarantees.md").read_text()
 FIGURES = ("float", "Account", "Guarantee")  # what a function that accounts returns
-MODULES = [*sorted((ROOT / "curator" / "privacy").glob("*.py")), ROOT / "devices" / "mechanisms" / "gaussian.py"]
+MODULES = [*sorted((ROOT / "curator").glob("**/privacy/*.py")), ROOT / "devices" / "mechanisms" / "gaussian.py"]
 LEDGERS = {"lifetime", "read_ledgers", "best_guess"}
 NO_LOSS = {"variance", "log_probability"}  # of the Gaussian law
 

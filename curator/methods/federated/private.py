@@ -9,11 +9,11 @@ from typing import ClassVar
 
 from curator.methods.base import Budget, Question
 from curator.methods.federated.fedavg import FedAvgMLP
+from curator.owner.privacy.release import small_delta
 from curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_for, poisson_epsilon, updates_epsilon
 from curator.privacy.guarantee import Claim, Guarantee
 from curator.privacy.level import REPLACED, Level
 from curator.privacy.levels import by_attribute
-from curator.privacy.release import small_delta
 from curator.setting_error import SettingError
 from devices.facts import PublicFacts
 from devices.mechanisms import gaussian

@@ -19,18 +19,18 @@ from curator import options as o
 from curator.learning.training import TrainingSettings
 from curator.methods.base import Budget, OwnBudget, Question, WithoutReports
 from curator.owned import OwnedGraph
-from curator.privacy.accountant import Account, LabelRelease, account, central_node
+from curator.owner.privacy.accountant import Account, LabelRelease, account, central_node
+from curator.owner.privacy.release import small_delta
+from curator.owner.teachers.answering import Teaching, ask_all
+from curator.owner.teachers.graph import PlainGraph
+from curator.owner.teachers.randomness import private_generator
+from curator.owner.teachers.release import noisy_labels
+from curator.owner.teachers.sage import SageSettings
+from curator.owner.teachers.selection import SELECTIONS
+from curator.owner.teachers.student import Student, train_network
 from curator.privacy.guarantee import Guarantee, open_guarantee
 from curator.privacy.level import Level
 from curator.privacy.levels import LEVELS
-from curator.privacy.release import small_delta
-from curator.teachers.answering import Teaching, ask_all
-from curator.teachers.graph import PlainGraph
-from curator.teachers.randomness import private_generator
-from curator.teachers.release import noisy_labels
-from curator.teachers.sage import SageSettings
-from curator.teachers.selection import SELECTIONS
-from curator.teachers.student import Student, train_network
 from devices.array_types import IntArray
 from devices.facts import PublicFacts
 
@@ -44,7 +44,7 @@ class OwnerMethod(WithoutReports):
     default_gnn: ClassVar[str] = "sage"
     hands_over: ClassVar[bool] = True  # private people hand their records over; else the owner's data are read as such
     scores: str = "votes"  # of its teachers: what gets the noise
-    basis: str = "given"  # of its teachers' training (:mod:`curator.teachers.sage`)
+    basis: str = "given"  # of its teachers' training (:mod:`curator.owner.teachers.sage`)
     trained_by: ClassVar[str] = "owner"
     options: ClassVar[frozenset[str]] = frozenset()
     training_read: ClassVar[frozenset[str] | None] = frozenset(

@@ -23,13 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curator.methods.owner.owner import LabelAnswers, induced
+from curator.owner.teachers.answering import ask_all
+from curator.owner.teachers.graph import PlainGraph
+from curator.owner.teachers.perceptron import perceptron_scores, train_perceptron
+from curator.owner.teachers.randomness import derive, private_generator, weights_generator
+from curator.owner.teachers.sage import SageSettings
+from curator.owner.teachers.student import train_network
 from curator.setting_error import SettingError
-from curator.teachers.answering import ask_all
-from curator.teachers.graph import PlainGraph
-from curator.teachers.perceptron import perceptron_scores, train_perceptron
-from curator.teachers.randomness import derive, private_generator, weights_generator
-from curator.teachers.sage import SageSettings
-from curator.teachers.student import train_network
 from devices.array_types import IntArray
 
 _FIRST = 1  # weights of teacher k: number k + 1

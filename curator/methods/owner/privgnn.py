@@ -1,7 +1,7 @@
 """PrivGnn: a personalised teacher for every query (Olatunji, Funke and Khosla, https://arxiv.org/abs/2109.08907).
 
-Algorithm 1: lines 2 to 6 are :mod:`curator.teachers.answering`, line 7
-:mod:`curator.teachers.release`, line 8 :mod:`curator.teachers.student`. Three differences from
+Algorithm 1: lines 2 to 6 are :mod:`curator.owner.teachers.answering`, line 7
+:mod:`curator.owner.teachers.release`, line 8 :mod:`curator.owner.teachers.student`. Three differences from
 the printed algorithm or the published code; the original is available for each:
 
 - Line 2 draws one sample; the paper's accounting is about a fresh one for each query.
@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from curator.learning.training import TrainingSettings
 from curator.methods.owner.owner import LabelAnswers, sage_settings
-from curator.privacy.accountant import Account, LabelRelease
+from curator.owner.privacy.accountant import Account, LabelRelease
+from curator.owner.teachers.answering import Teaching, check_sampling
+from curator.owner.teachers.release import SCORES, log_posteriors
+from curator.owner.teachers.sage import BASES
 from curator.privacy.guarantee import Guarantee
 from curator.privacy.level import Level
-from curator.teachers.answering import Teaching, check_sampling
-from curator.teachers.release import SCORES, log_posteriors
-from curator.teachers.sage import BASES
 from devices.array_types import IntArray
 
 
@@ -39,7 +39,7 @@ class PrivGnn(LabelAnswers):
         sampling: ``fresh`` for each query, or ``once``.
         K: Number of sampled people, the nearest to the query, that a teacher learns from.
         distance: ``euclidean`` or ``cosine``.
-        basis: ``given``, or ``rotated``: another, faster training (:mod:`curator.teachers.sage`).
+        basis: ``given``, or ``rotated``: another, faster training (:mod:`curator.owner.teachers.sage`).
         scores: Vector that gets the noise: ``posterior``, or ``log-posterior`` (no guarantee).
         others: The parameters of :class:`LabelAnswers`.
 

@@ -25,8 +25,10 @@ def test_every_module_of_the_product_is_in_one_room() -> None:
 
 
 def test_a_module_without_a_test_file_is_an_error() -> None:
-    assert mirrored(ROOT, Path("curator/privacy/label.py")) == ("tests/curator/privacy/test_label.py",)
-    assert mirrored(ROOT, Path("curator/privacy/release.py")) == ("tests/curator/privacy/test_accountant.py",)
+    assert mirrored(ROOT, Path("curator/owner/privacy/label.py")) == ("tests/curator/owner/privacy/test_label.py",)
+    assert mirrored(ROOT, Path("curator/owner/privacy/release.py")) == (
+        "tests/curator/owner/privacy/test_accountant.py",
+    )
     assert "tests/strategies/runs/test_simulate.py" in mirrored(ROOT, Path("strategies/results/record.py"))
     with pytest.raises(LookupError, match="test_nowhere"):
         mirrored(ROOT, Path("curator/privacy/nowhere.py"))

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from curator.privacy.accountant import LabelRelease, account
+from curator.owner.privacy.accountant import LabelRelease, account
 from devices.data.population import Population
 from strategies.experiments.match_budgets import _solve, guarantee_before, match
 from strategies.results.levels import held

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.privacy.shared import shared_label_epsilon
+from curator.owner.privacy.shared import shared_label_epsilon
 from devices.client_app import open_state
 from devices.data.population import Population
 from devices.datasets.generated import CLASSES

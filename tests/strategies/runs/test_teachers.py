@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curator.teachers.answering import Teaching
-from curator.teachers.graph import PlainGraph
-from curator.teachers.sage import SageSettings
+from curator.owner.teachers.answering import Teaching
+from curator.owner.teachers.graph import PlainGraph
+from curator.owner.teachers.sage import SageSettings
 from devices.datasets.generated_v1 import generate
 from strategies.people.owner_graphs import owned_people, public_graph
 from strategies.people.private_and_public import divide

@@ -1,6 +1,6 @@
 """PrivGnn, PATE and the baselines of an owner.
 
-It covers ``curator.methods.owner.owner``, ``curator.teachers.student``, ``curator.methods.owner.pate``
+It covers ``curator.methods.owner.owner``, ``curator.owner.teachers.student``, ``curator.methods.owner.pate``
 and ``curator.owned`` too.
 """
 
@@ -20,10 +20,10 @@ from curator.methods.owner.owner import B1, B2, B1Sampled, LabelAnswers, induced
 from curator.methods.owner.pate import PateG, PateM
 from curator.methods.owner.privgnn import PrivGnn
 from curator.owned import OwnedGraph
-from curator.privacy.accountant import LabelRelease, account
-from curator.teachers.graph import PlainGraph
-from curator.teachers.sage import SageSettings
-from curator.teachers.student import train_network
+from curator.owner.privacy.accountant import LabelRelease, account
+from curator.owner.teachers.graph import PlainGraph
+from curator.owner.teachers.sage import SageSettings
+from curator.owner.teachers.student import train_network
 from devices.facts import PublicFacts, Split
 
 NAMES = ("privgnn", "pate-g", "pate-m", "b1", "b1-sampled", "b2")

@@ -1,6 +1,6 @@
 """Training of teachers.
 
-It covers ``curator.teachers.randomness``, ``curator.teachers.stacked``, ``graph``, ``weights`` too.
+It covers ``curator.owner.teachers.randomness``, ``curator.owner.teachers.stacked``, ``graph``, ``weights`` too.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 import torch
 
-from curator.teachers.answering import ask, ask_all
-from curator.teachers.graph import Piece, PlainGraph, cut, save_array
-from curator.teachers.randomness import Masks, weights_generator
-from curator.teachers.sage import SageSettings, train_sage
-from curator.teachers.stacked import train_stacked
-from curator.teachers.weights import Layout, TeacherWeights
+from curator.owner.teachers.answering import ask, ask_all
+from curator.owner.teachers.graph import Piece, PlainGraph, cut, save_array
+from curator.owner.teachers.randomness import Masks, weights_generator
+from curator.owner.teachers.sage import SageSettings, train_sage
+from curator.owner.teachers.stacked import train_stacked
+from curator.owner.teachers.weights import Layout, TeacherWeights
 
 CLASSES = 3
 

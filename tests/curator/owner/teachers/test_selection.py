@@ -4,8 +4,8 @@ import networkx
 import numpy as np
 import pytest
 
-from curator.teachers.graph import PlainGraph
-from curator.teachers.selection import SELECTIONS, pagerank, query_order
+from curator.owner.teachers.graph import PlainGraph
+from curator.owner.teachers.selection import SELECTIONS, pagerank, query_order
 
 
 @pytest.mark.parametrize("how", SELECTIONS)

@@ -3,7 +3,7 @@
 An owner holds all private data and answers ``queries`` public questions with noise from
 Lap(1 / lambda). :func:`privgnn` and :func:`pate` say what that is worth, data-independently:
 
-* ``label``: only the arg max is released. Exact for PrivGnn (:mod:`~curator.privacy.label`).
+* ``label``: only the arg max is released. Exact for PrivGnn (:mod:`~curator.owner.privacy.label`).
 * ``vector``: the noisy posterior (one coordinate may change by 2) or PATE's noisy counts
   (two change by 1) are released.
 * ``label_edge``, ``vector_edge``: one private edge changes instead of a person. PrivGnn
@@ -25,12 +25,17 @@ from typing import Any, Literal
 
 from scipy.optimize import brentq
 
-from curator.privacy.label import label_edge_epsilon, label_epsilon, label_epsilon_once, label_loss, label_probabilities
-from curator.privacy.laplace import laplace_edge_epsilon, laplace_epsilon, laplace_epsilon_once
-from curator.privacy.level import Level
-from curator.privacy.pate import moments_epsilon
-from curator.privacy.rdp import rdp_epsilon, rdp_epsilon_once
-from curator.privacy.release import (
+from curator.owner.privacy.label import (
+    label_edge_epsilon,
+    label_epsilon,
+    label_epsilon_once,
+    label_loss,
+    label_probabilities,
+)
+from curator.owner.privacy.laplace import laplace_edge_epsilon, laplace_epsilon, laplace_epsilon_once
+from curator.owner.privacy.pate import moments_epsilon
+from curator.owner.privacy.rdp import rdp_epsilon, rdp_epsilon_once
+from curator.owner.privacy.release import (
     LARGEST_LAMBDA,
     METHODS,
     MOST_QUERIES,
@@ -41,6 +46,7 @@ from curator.privacy.release import (
     Printed,
     Sampling,
 )
+from curator.privacy.level import Level
 from devices.mechanisms import round_up
 
 __all__ = [

@@ -1,6 +1,6 @@
 """Accounts of PrivGnn and PATE.
 
-It covers ``curator.privacy.release`` too.
+It covers ``curator.owner.privacy.release`` too.
 """
 
 from __future__ import annotations
@@ -14,11 +14,20 @@ from typing import Any
 
 import pytest
 
-from curator.privacy.accountant import Account, Figure, LabelRelease, account, largest_lambda, pate, printed_by, privgnn
-from curator.privacy.label import label_edge_epsilon, label_epsilon, label_epsilon_once, label_loss
-from curator.privacy.laplace import laplace_edge_epsilon, laplace_epsilon, laplace_epsilon_once
-from curator.privacy.rdp import laplace_rdp, poisson_rdp, rdp_epsilon, rdp_epsilon_once
-from curator.privacy.release import LARGEST_LAMBDA, SMALLEST_LAMBDA, small_delta
+from curator.owner.privacy.accountant import (
+    Account,
+    Figure,
+    LabelRelease,
+    account,
+    largest_lambda,
+    pate,
+    printed_by,
+    privgnn,
+)
+from curator.owner.privacy.label import label_edge_epsilon, label_epsilon, label_epsilon_once, label_loss
+from curator.owner.privacy.laplace import laplace_edge_epsilon, laplace_epsilon, laplace_epsilon_once
+from curator.owner.privacy.rdp import laplace_rdp, poisson_rdp, rdp_epsilon, rdp_epsilon_once
+from curator.owner.privacy.release import LARGEST_LAMBDA, SMALLEST_LAMBDA, small_delta
 from devices.mechanisms import round_up
 
 DATA = Path(__file__).with_name("data")

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from curator.privacy.sampling import amplified, sampled_once
+from curator.owner.privacy.sampling import amplified, sampled_once
 
 
 def test_amplification() -> None:

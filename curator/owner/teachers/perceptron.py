@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from curator.learning.adam import Adam
-from curator.teachers.sage import SageSettings
+from curator.owner.teachers.sage import SageSettings
 from devices.array_types import IntArray
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator.teachers.graph import Floats, PlainGraph
-from curator.teachers.randomness import derive
+from curator.owner.teachers.graph import Floats, PlainGraph
+from curator.owner.teachers.randomness import derive
 from devices.array_types import IntArray
 
 SELECTIONS = ("random", "pagerank", "degree", "cluster")

@@ -17,12 +17,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from curator.owner.teachers.graph import Piece, PlainGraph, cut
+from curator.owner.teachers.randomness import Masks, private_generator, weights_generator
+from curator.owner.teachers.sage import SageSettings, train_sage
+from curator.owner.teachers.stacked import train_stacked
+from curator.owner.teachers.weights import Layout, TeacherWeights
 from curator.setting_error import SettingError
-from curator.teachers.graph import Piece, PlainGraph, cut
-from curator.teachers.randomness import Masks, private_generator, weights_generator
-from curator.teachers.sage import SageSettings, train_sage
-from curator.teachers.stacked import train_stacked
-from curator.teachers.weights import Layout, TeacherWeights
 from devices.array_types import IntArray
 
 DISTANCES = ("euclidean", "cosine")

@@ -1,6 +1,6 @@
 """Queries and released labels.
 
-It covers ``curator.teachers.release`` too.
+It covers ``curator.owner.teachers.release`` too.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from curator.privacy.label import label_probabilities
-from curator.teachers.answering import Teaching, on_simplex, posteriors
-from curator.teachers.graph import PlainGraph
-from curator.teachers.release import log_posteriors, noisy_labels
-from curator.teachers.sage import SageSettings
+from curator.owner.privacy.label import label_probabilities
+from curator.owner.teachers.answering import Teaching, on_simplex, posteriors
+from curator.owner.teachers.graph import PlainGraph
+from curator.owner.teachers.release import log_posteriors, noisy_labels
+from curator.owner.teachers.sage import SageSettings
 
 QUICK = SageSettings(hidden=8, epochs=15)
 

@@ -32,7 +32,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaln, xlogy
 
-from curator.privacy.sampling import amplified, sampled_once
+from curator.owner.privacy.sampling import amplified, sampled_once
 from devices.array_types import FloatArray
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
