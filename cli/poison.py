@@ -144,4 +144,5 @@ def show(result: CampaignResult, folder: Path) -> None:
         "[red]Rows marked ! are not as theory says.[/red]"
     )  # fmt: skip
     screen.print(f"{result.seconds:,.0f} seconds.")
-    screen.print(f"Written to {escape(str(folder))}: result.json, table.csv, poison.png, poison.html", soft_wrap=True)
+    whole = "" if result.failures else "result.json, "  # a folder without it is continued
+    screen.print(f"Written to {escape(str(folder))}: {whole}table.csv, poison.png, poison.html", soft_wrap=True)

@@ -10,7 +10,7 @@ import typer
 from cli import completion
 from cli import options as o
 from cli.errors import FAILED, Failure, end_if_any_failed
-from cli.output import console, print_json, text_table, working
+from cli.output import console, print_json, show_failures, text_table, working
 from cli.words import percent, points
 
 Protection = Annotated[
@@ -86,7 +86,10 @@ def stress(
     elif quiet:
         typer.echo(str(folder / "result.json"))
     else:
-        console().print(view(result, folder))
+        screen = console()
+        if result.rows:
+            screen.print(view(result, folder))
+        show_failures(screen, result.failures)
     end_if_any_failed(result.failures, "cells", debug=debug)
     if not result.passed:
         wrong = next(row for row in result.rows if not row["passed"])
@@ -141,7 +144,8 @@ def view(result: Any, folder: Path | None) -> Any:
     verdict = "[green]as theory says[/green]" if result.passed else "[red]NOT as theory says (marked !)[/red]"
     parts += [f"Every row is {verdict}. {result.seconds:,.0f} seconds."]
     if folder is not None:
-        parts.append(f"Written to {escape(str(folder))}: result.json, table.csv, stress.png")
+        whole = "" if result.failures else "result.json, "  # a folder without it is continued
+        parts.append(f"Written to {escape(str(folder))}: {whole}table.csv, stress.png")
     return Group(*parts)
 
 

@@ -37,9 +37,7 @@ def measured(folder: Path) -> list[dict[str, Any]]:
     for entry in (*SETS, *DEFENDED, *MORE):
         cells |= {cell.name: cell for cell in all_cells(entry.options(3)) if cell.name not in cells}
     found = {name: path for name in cells if (path := folder / "cells" / f"{name}.json").is_file()}
-    rows = poison_rows(list(cells.values()), {name: json.loads(path.read_text()) for name, path in found.items()})
-    alone = {(row["method"], row["epsilon"]) for row in rows}
-    return [row for row in rows for key in [(row["method"], row["epsilon"])] if key in alone]
+    return poison_rows(list(cells.values()), {name: json.loads(path.read_text()) for name, path in found.items()})
 
 
 def write_rows(rows: Table, path: Path) -> None:

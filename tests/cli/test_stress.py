@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
 from cli.options import numbers
 from cli.stress import view
-from strategies.attacks.stress.campaign import StressCampaign
+from strategies.attacks.stress.campaign import StressCampaign, StressCase, measure_case
 from strategies.attacks.stress.options import StressOptions
 
 runner = CliRunner()
@@ -70,3 +72,20 @@ def test_a_row_that_is_wrong_is_marked_and_fails(tmp_path: Path, monkeypatch: ob
     with screen.capture() as printed:
         screen.print(view(result, None))
     assert "NOT as theory says" in printed.get() and "%!" in printed.get()
+
+
+@pytest.mark.parametrize("wrong", ["refuse", "all"])
+def test_a_comparison_that_fails_is_told_beside_the_others(
+    wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(case: StressCase, tell: Any) -> Any:
+        return 1 / 0 if wrong in (case.protection, "all") else measure_case(case)
+
+    monkeypatch.setattr(StressCampaign, "measure", failing)
+    found = runner.invoke(app, [*SMALL, "--protection", "none", "--protection", "refuse", "--out", str(tmp_path)])
+    assert found.exit_code == 1, found.output
+    assert "refuse new-run failed: ZeroDivisionError: division by zero" in " ".join(found.stdout.split())
+    assert "cells failed; " in found.stderr and ("none new-run failed" in found.stdout) == (wrong == "all")
+    assert "result.json" not in found.stdout
+    (folder,) = tmp_path.iterdir()
+    assert sorted(path.name for path in folder.iterdir()) == ["cells", "stress.png", "table.csv"]
