@@ -52,11 +52,14 @@ def scaled_record(record: Record, task: Task, dtype: np.dtype) -> tuple[NDArray[
     if len(columns) and not (columns[0] >= 0 and columns[-1] < task.d):
         inside = (columns >= 0) & (columns < task.d)
         columns, values = columns[inside], values[inside]
-    if task.scaling != "none" and len(values):
-        size = np.abs(values).sum() if task.scaling == "row" else np.sqrt((values * values).sum())
-        if size > 0:
-            values = values / size
-    return columns, values
+    return columns, values if task.scaling == "none" else values / dtype.type(size_of(values, task.scaling))
+
+
+def size_of(values: FloatArray, scaling: str) -> float:
+    """Return what a scaling divides a record's features by; 1 where there is nothing to divide."""
+    if scaling == "none":
+        return 1.0
+    return float(np.abs(values).sum() if scaling == "row" else np.sqrt((values * values).sum())) or 1.0
 
 
 def class_of(record: Record, task: Task) -> int:

@@ -48,6 +48,12 @@ def public_knowledge(
     return PublicKnowledge(population.facts, split, labels, features, edges, donated)
 
 
+def known_to_curator(scene: RepeatContext) -> PublicKnowledge:
+    """Return the curator's knowledge in a repeat, before anybody is asked."""
+    setup = scene.setup
+    return public_knowledge(setup.population, scene.split, setup.options, setup.method)
+
+
 def gather_reports(scene: RepeatContext) -> tuple[tuple[Question, ...], Collected, Reports]:
     """Ask the devices of a scene, and return the decoded reports too; their bytes are not kept.
 
@@ -93,7 +99,7 @@ def ask_devices(scene: RepeatContext, *, decode: bool = False) -> tuple[tuple[Qu
 
     try:
         if setup.method.in_batches:
-            public = public_knowledge(people, scene.split, setup.options, setup.method)
+            public = known_to_curator(scene)
             questions, collected = ask_in_batches(setup.method, public, setup.budget, questions, scene.home, ask)
         else:
             collected = ask(questions)

@@ -28,7 +28,7 @@ from curator.reports.reports import Reports
 from strategies.people.owned_graph import own
 from strategies.results.outcome import Predictions, Score
 from strategies.results.shown_nulls import CHANCE, COMMON_NEIGHBOURS, FEATURES_ALONE, PAGERANK
-from strategies.runs.asking import public_knowledge
+from strategies.runs.asking import known_to_curator
 from strategies.runs.one_report import OneReportRun
 from strategies.runs.run import RepeatContext
 from strategies.setup.options import LINKS
@@ -59,9 +59,7 @@ class LinkRun(OneReportRun):
         graph = super().graph(scene, reports)
         if reports is None:
             return graph
-        setup = scene.setup
-        public = public_knowledge(setup.population, scene.split, setup.options, setup.method)
-        estimates = setup.method.pair_estimates(reports, public, _pairs_of(scene).pairs)
+        estimates = scene.setup.method.pair_estimates(reports, known_to_curator(scene), _pairs_of(scene).pairs)
         return graph if estimates is None else replace(graph, notes={**graph.notes, _ESTIMATES: estimates})
 
     def train(self, scene: RepeatContext, graph: Graph) -> TrainedLinks:

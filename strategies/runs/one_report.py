@@ -28,7 +28,7 @@ from strategies.results.outcome import Outcome, Predictions
 from strategies.rounds.collect_once import Collected
 from strategies.rounds.kept_reports import load_reports
 from strategies.rounds.stages import stages_of
-from strategies.runs.asking import gather_reports, public_knowledge
+from strategies.runs.asking import gather_reports, known_to_curator
 from strategies.runs.run import ALL, Others, RepeatContext, Run
 from strategies.setup.run_setup import RunSetup
 
@@ -187,8 +187,7 @@ class OneReportRun(Run):
         """Return the graph to train on; None of reports is a reference's."""
         setup = scene.setup
         if reports is not None:
-            public = public_knowledge(setup.population, scene.split, setup.options, setup.method)
-            return setup.method.reconstruct(reports, public)
+            return setup.method.reconstruct(reports, known_to_curator(scene))
         return setup.method.from_owned(own(setup.population, scene.split, trust="none"))
 
     def train(self, scene: RepeatContext, graph: Graph) -> TrainedNetwork | TrainedLinks:
@@ -210,8 +209,7 @@ class OneReportRun(Run):
         """Return what the null models may use."""
         setup = scene.setup
         if reports is not None:
-            public = public_knowledge(setup.population, scene.split, setup.options, setup.method)
-            found = known_from_reports(reports, public)
+            found = known_from_reports(reports, known_to_curator(scene))
             return replace(found, taught_by_validation=setup.method.learns_from_validation())
         return known_from_graph(own(setup.population, scene.split, trust="none"), setup.method.reads)
 
@@ -221,8 +219,7 @@ def _defended(scene: RepeatContext, reports: Reports | None) -> Defended | None:
     setup, names = scene.setup, scene.setup.options.defences()
     if reports is None or not names:
         return None
-    public = public_knowledge(setup.population, scene.split, setup.options, setup.method)
-    return defend(names, reports, public, setup.options.false_alarm)
+    return defend(names, reports, known_to_curator(scene), setup.options.false_alarm)
 
 
 def _section(scene: RepeatContext, defended: Defended) -> dict[str, Any]:

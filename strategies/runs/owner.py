@@ -52,9 +52,7 @@ class OwnerRun(Run):
 
     def check(self, setup: RunSetup) -> None:
         """Check options, method and division against one another."""
-        division = setup.repeats[0].split
-        assert isinstance(division, Division)
-        check_owner_run(setup.options, setup.settings, setup.population, division)
+        check_owner_run(setup.options, setup.settings, setup.population, _division(setup.repeats[0].split))
 
     def divide(self, options: RunOptions, population: Population, seeds: Seeds) -> Split:
         """Return the division into private and public people."""
@@ -62,13 +60,11 @@ class OwnerRun(Run):
 
     def questions(self, setup: RunSetup, split: Split, collection: str) -> tuple[Question, ...]:
         """Return the request for the raw record, to the private people."""
-        assert isinstance(split, Division)
-        return (Question(hand_over(collection), split.private),) if _method(setup).hands_over else ()
+        return (Question(hand_over(collection), _division(split).private),) if _method(setup).hands_over else ()
 
     def released_before(self, setup: RunSetup, split: Split) -> Account | None:
         """Return the account of the labels that will be released; None of a baseline."""
-        assert isinstance(split, Division)
-        return _method(setup).account(len(split.private), setup.population.facts.classes)
+        return _method(setup).account(len(_division(split).private), setup.population.facts.classes)
 
     def guarantee_of(self, setup: RunSetup, released: Sequence[Account | None]) -> Guarantee:
         """Return the guarantee of releases of labels; a division that varies is taken to keep a person private."""
@@ -82,8 +78,7 @@ class OwnerRun(Run):
 
     def work(self, scene: RepeatContext) -> Outcome:
         """Collect the records, train teachers or count votes, release labels, train the student."""
-        setup, division, method = scene.setup, scene.split, _method(scene.setup)
-        assert isinstance(division, Division)
+        setup, division, method = scene.setup, _division(scene.split), _method(scene.setup)
         population, classes = setup.population, setup.population.facts.classes
         seconds = dict.fromkeys(("collect", "reconstruct"), 0.0)
         collected = Collected()
@@ -129,20 +124,16 @@ class OwnerRun(Run):
 
     def people_to_shuffle(self, scene: RepeatContext) -> IntArray | None:
         """Return the private people: the public ones keep their records."""
-        assert isinstance(scene.split, Division)
-        return scene.split.private
+        return _division(scene.split).private
 
     def reference(self, scene: RepeatContext, settings: TrainingSettings) -> IntArray | None:
         """Return everybody's class by a network that trained on the private people's own labels (B1)."""
-        division = scene.split
-        assert isinstance(division, Division)
         if not _method(scene.setup).hands_over:
             return None
-        return _everybody(self._baseline(scene, B1(), settings), scene.setup.population, division)
+        return _everybody(self._baseline(scene, B1(), settings), scene.setup.population, _division(scene.split))
 
     def _baseline(self, scene: RepeatContext, method: Baseline, settings: TrainingSettings) -> Student:
-        setup, population, division = scene.setup, scene.setup.population, scene.split
-        assert isinstance(division, Division)
+        setup, population, division = scene.setup, scene.setup.population, _division(scene.split)
         public = public_graph(population, division, labelled=not _method(setup).hands_over)
         asked = np.searchsorted(division.public, division.asked)
         with one_thread():
@@ -153,6 +144,11 @@ class OwnerRun(Run):
 
 def _method(setup: RunSetup) -> OwnerMethod:
     return cast(OwnerMethod, setup.method)
+
+
+def _division(split: Split) -> Division:
+    assert isinstance(split, Division)
+    return split
 
 
 def _release(

@@ -19,6 +19,7 @@ from curator.methods.federated.silos import Silos
 from curator.observer import watched
 from curator.reports.decoding import AnswersByDevice
 from devices.facts import IntArray, Split
+from devices.federated.local_steps import size_of
 from devices.federated.silo import Bound, Silo, SiloTask, has_sums
 from devices.network import FloatArray
 from devices.policy.policy import Mode
@@ -145,7 +146,7 @@ def _settle(answers: AnswersByDevice, member_of: IntArray, split: Split, rooms: 
     for number in range(method.silos):
         members = np.array([person for person in np.flatnonzero(member_of == number) if person in answers], np.int64)
         records = [read_record(answers[person]) for person in members.tolist()]
-        values = [rec.feature_values / np.float32(_size(rec.feature_values, method.scaling)) for rec in records]
+        values = [rec.feature_values / np.float32(size_of(rec.feature_values, method.scaling)) for rec in records]
         labels = np.array([record.label for record in records], np.int64)
         silo = Silo(
             members, *joined_rows([record.feature_indices for record in records], np.int64),
@@ -156,12 +157,6 @@ def _settle(answers: AnswersByDevice, member_of: IntArray, split: Split, rooms: 
         silo.save(rooms / f"silo-{number}")
         silos.append(silo)
     return silos
-
-
-def _size(values: np.ndarray, scaling: str) -> float:
-    if scaling == "none":
-        return 1.0
-    return float(np.abs(values).sum() if scaling == "row" else np.sqrt((values * values).sum())) or 1.0
 
 
 def _predict(silos: Sequence[Silo], rooms: Path, task: SiloTask, weights: FloatArray, people: int) -> np.ndarray:
