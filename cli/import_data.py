@@ -8,45 +8,46 @@ from typing import Annotated, Any
 import typer
 
 from cli import options as o
+from cli.errors import MISTAKE, say
 from cli.output import console, print_json, text_table, working
 from cli.words import count, percent
+from strategies.importing import ImportOptions, WrongFiles
 
 _RANGE_FROM = {"stated": "stated", "default": "the default", "data": "taken from the data: this is a release"}
 _CLASSES_FROM = {"stated": "stated", "labels": "counted in the labels: state them with --class-names"}
 
 
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(","))
+
+
+def _range(text: str) -> tuple[float, float]:
+    """Read ``LOW,HIGH``.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(f"--feature-range {text}: two numbers with a comma between, such as 0,1") from None
+    return low, high
+
+
+@o.with_options(ImportOptions, class_names=_list, feature_range=_range)
 def import_data(
     sources: Annotated[
         list[Path], typer.Argument(metavar="SOURCE...", help="Edge list, .csv, .gml, .graphml, .npz or .pt.")
     ],
+    options: ImportOptions,
     out: Annotated[
         Path | None, o.plain_option("--out", "File to write; left out: the summary alone.", "FILE.npz")
     ] = None,
-    label: Annotated[
-        str | None, o.plain_option("--label", "Column or attribute of the class.", "NAME", show_default="label")
-    ] = None,
-    ignore: Annotated[
-        list[str] | None, o.plain_option("--ignore", "Column or attribute to leave out (repeatable).", "NAME")
-    ] = None,
-    class_names: Annotated[
-        str | None,
-        o.plain_option("--class-names", "Public list of classes.", "A,B,...", show_default="those of the labels"),
-    ] = None,
-    feature_range: Annotated[
-        str | None,
-        o.plain_option("--feature-range", "Public range of each feature.", "LOW,HIGH", show_default="0,1"),
-    ] = None,
-    scale: Annotated[
-        str | None,
-        o.plain_option(
-            "--scale", "Cut at the range, 1 where not 0, or by range of the data (a release).", "clip|binary|minmax"
-        ),
-    ] = None,
-    masks: Annotated[
-        str, o.plain_option("--masks", "Training, validation and test people of the file.", "keep|drop")
-    ] = "keep",
     ids: Annotated[
         Path | None, o.plain_option("--ids", "Write each person's number and name, too.", "FILE.csv")
+    ] = None,
+    vaults: Annotated[
+        Path | None, o.plain_option("--vaults", "Write a deployment's public facts and each device's record.", "DIR")
     ] = None,
     force: Annotated[bool, o.plain_option("--force", "Replace files that are there.")] = False,
     as_json: o.PlainJson = False,
@@ -56,14 +57,14 @@ def import_data(
 
     ldpsim import edges.csv people.csv --out mine.npz
     """
-    from strategies.importing import ImportOptions, import_graph
+    from strategies.importing import import_graph
 
-    chosen = ImportOptions(
-        label=label, ignore=tuple(ignore or ()), class_names=_list(class_names), feature_range=_range(feature_range),
-        scale=scale, masks=masks,
-    )  # fmt: skip
-    with working(silent=True):
-        found = import_graph(sources, out, chosen, force=force, ids=ids)
+    try:
+        with working(silent=True):
+            found = import_graph(sources, out, options, force=force, ids=ids, vaults=vaults)
+    except WrongFiles as wrong:
+        _tell(wrong)
+        raise typer.Exit(MISTAKE) from None
     for line in found["warnings"]:
         typer.echo(f"warning: {line}", err=True)
     if as_json:
@@ -76,29 +77,24 @@ def import_data(
     screen.print("\nNot public", style="bold")
     screen.print(_plain(*(("-", line) for line in found["not_public"])))
     if out is None:
-        screen.print("\nNothing was written: --out FILE.npz writes it.")
+        screen.print("\nNo data set was written: --out FILE.npz writes it.")
     if found["next"]:
         screen.print(f"\nWritten: {out}. Next:", markup=False, soft_wrap=True)
         screen.print(f"  {found['next']}", markup=False, soft_wrap=True)
+    if made := found.get("vaults"):
+        parts = (made["folder"], count(made["records"], "record"), count(made["public_labels"], "public label"))
+        screen.print(f"\nWritten: {', '.join(parts)}", markup=False, soft_wrap=True)
+        if made["next"]:
+            screen.print(f"  {made['next']}", markup=False, soft_wrap=True)
 
 
-def _list(text: str | None) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",")) if text else ()
-
-
-def _range(text: str | None) -> tuple[float, float] | None:
-    """Read ``LOW,HIGH``.
-
-    Raises:
-        ValueError: for anything else.
-    """
-    if text is None:
-        return None
-    try:
-        low, high = (float(part) for part in text.split(","))
-    except ValueError:
-        raise ValueError(f"--feature-range {text}: two numbers with a comma between, such as 0,1") from None
-    return low, high
+def _tell(wrong: WrongFiles) -> None:
+    """Write each fault in one line, and the command that mends all of them, if there is one."""
+    for fault in wrong.faults:
+        say(fault.line)
+    if wrong.command is not None:
+        typer.echo("Nothing was written. This command takes the first remedy of each line:", err=True)
+        typer.echo(f"  {wrong.command}", err=True)
 
 
 def _counts(found: dict[str, Any]) -> Any:

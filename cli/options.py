@@ -161,6 +161,43 @@ def with_run_options(
     return decorate
 
 
+def with_options(kind: type, **readers: Callable[[str], Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options that the fields of a dataclass declare, in place of its parameter ``options``.
+
+    Args:
+        kind: The dataclass.
+        readers: Field whose value is one text on the command line -> the function that reads it.
+    """
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        specs, several = declared(kind), []
+        for own in inspect.signature(function, eval_str=True).parameters.values():
+            if own.name != "options":
+                several.append(own)
+                continue
+            for name, spec in specs.items():
+                value: Any = list[str] | None if spec.several else str | None if name in readers else spec.kind
+                default = None if spec.several or name in readers else spec.default
+                several.append(_parameter(name, value, default, spec))
+        shown = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in several]
+
+        @wraps(function)
+        def command(**given: Any) -> None:
+            values = {name: given.pop(name) for name in specs}
+            chosen = {
+                name: tuple(value) if specs[name].several else readers[name](value) if name in readers else value
+                for name, value in values.items()
+                if value is not None
+            }
+            function(**given, options=kind(**chosen))
+
+        command.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+        command.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
+        return command
+
+    return decorate
+
+
 def _parameters(leave_out: Sequence[str], hidden: Sequence[str]) -> Iterator[inspect.Parameter]:
     for spec in declared(RunOptions).values():
         if spec.name in leave_out:

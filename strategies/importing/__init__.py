@@ -1,8 +1,25 @@
 """Graphs from other programs' files, checked and written in the one form that ``--dataset FILE.npz`` reads.
 
 ``from strategies.importing import import_graph`` is the Python use of ``ldpsim import``.
+Importing this package is cheap: pandas and the readers are imported on first use.
 """
 
-from strategies.importing.graph_import import ImportOptions, import_graph
+from __future__ import annotations
 
-__all__ = ["ImportOptions", "import_graph"]
+from typing import TYPE_CHECKING, Any
+
+from strategies.importing.faults import WrongFiles
+from strategies.importing.options import ImportOptions
+
+if TYPE_CHECKING:
+    from strategies.importing.graph_import import import_graph
+
+__all__ = ["ImportOptions", "WrongFiles", "import_graph"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "import_graph":
+        from strategies.importing import graph_import
+
+        return graph_import.import_graph
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+import shlex
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from strategies.importing.cells import MASKS, number, numbers
-from strategies.importing.parts import FeatureRows, NamedEdges, PeopleTable
+from strategies.importing.faults import FileFaults, and_more
+from strategies.importing.options import ImportOptions
+from strategies.importing.parts import NamedEdges, PeopleTable
+from strategies.importing.people import read_people
 
 LABELS = ("label", "y", "class")  # attributes that hold the class where --label names none
+_ID = "name of the node"  # heading of the names beside the attributes
 
 
-def read_graph_file(
-    path: Path, *, label: str | None = None, ignore: Collection[str] = ()
-) -> tuple[NamedEdges, PeopleTable]:
+def read_graph_file(path: Path, options: ImportOptions, faults: FileFaults) -> tuple[NamedEdges, PeopleTable]:
     """Read nodes with their attributes, and edges.
 
     Args:
         path: The file.
-        label: Attribute of the class; None: ``label``, ``y`` or ``class``. In GML ``label`` is
-            the node's name, unless it is given here.
-        ignore: Attributes to leave out.
+        options: The choices. Without a label the class is ``label``, ``y`` or ``class``; in GML ``label`` is
+            the node's name, unless it is chosen as the class.
+        faults: Where the faults of attributes go.
 
     Raises:
-        ValueError: one line: what the parser says, or the first node and attribute at fault.
+        ValueError: one line: what the parser says.
     """
     import networkx as nx
 
@@ -41,12 +42,12 @@ def read_graph_file(
     numbers_of = {node: number for number, node in enumerate(graph)}
     data = [dict(attributes) for _, attributes in graph.nodes(data=True)]
     ids = [str(node) for node in graph]
-    if gml and label != "label":
+    if gml and options.label != "label":
         names = [str(attributes.pop("label", node)) for node, attributes in zip(ids, data, strict=True)]
         ids = names if len(set(names)) == len(names) else ids
     pairs = np.array([(numbers_of[a], numbers_of[b]) for a, b in graph.edges()], np.int64).reshape(-1, 2).T
     edges = NamedEdges(path.name, ids, pairs, np.arange(pairs.shape[1]), graph.is_directed())
-    return edges, _people(path.name, ids, data, label, ignore)
+    return edges, _people(path.name, ids, data, options, faults)
 
 
 def _parse_gml(text: str) -> Any:
@@ -59,35 +60,35 @@ def _parse_gml(text: str) -> Any:
 
 
 def _people(
-    file: str, ids: list[str], data: list[dict[str, Any]], label: str | None, ignore: Collection[str]
+    file: str, ids: list[str], data: list[dict[str, Any]], options: ImportOptions, faults: FileFaults
 ) -> PeopleTable:
     found = list(dict.fromkeys(name for attributes in data for name in attributes))
-    label = label or next((name for name in LABELS if name in found and name not in ignore), None)
+    label = options.label or next((name for name in LABELS if name in found and name not in options.ignore), None)
     label = label if label in found else None
-    features = [name for name in found if name not in {label, *MASKS, *ignore}]
-    widths = {name: len(data[0][name]) for name in features if isinstance(data[0].get(name), list)}
-    sources = [name for name in features for _ in _names(name, widths)]
-    columns = [part for name in features for part in _names(name, widths)]
-    masks = {part: name for name, part in MASKS.items() if name in found and name not in ignore}
-    places = [f"{file}: node {name}" for name in ids]
-    rows, masked = FeatureRows(), []
-    for place, attributes in zip(places, data, strict=True):
-        cells: list[Any] = []
-        for name in features:
+    used = [name for name in found if name not in options.ignore]
+    widths = {name: len(data[0][name]) for name in used if isinstance(data[0].get(name), list)}
+    sources = {part: name for name in used for part in _names(name, widths)}
+    rows: list[tuple[str, list[Any]]] = []
+    other: dict[str, list[tuple[str, int]]] = {}
+    for name_of, attributes in zip(ids, data, strict=True):
+        cells: list[Any] = [name_of]
+        for name in used:
             value = attributes.get(name)
             many = value if isinstance(value, list) else [value]
-            if len(many) != widths.get(name, 1):
-                want = widths.get(name, 1)
-                raise ValueError(f"{place}, column {name}: has {len(many)} numbers, the first node has {want}")
+            want = widths.get(name, 1)
+            if len(many) != want:
+                other.setdefault(name, []).append((name_of, len(many)))
+                many = [None] * want
             cells += many
-        rows.add(numbers(cells, place, columns, sources))
-        masked.append([number(attributes.get(name), place, name) != 0 for name in masks.values()])
-    parts = np.array(masked, bool).reshape(len(ids), len(masks)).T
-    labels = [attributes.get(label) for attributes in data] if label else None
-    return PeopleTable(
-        file, ids, places, tuple(found), tuple(columns), rows.matrix(len(columns)), labels,
-        dict(zip(masks, parts, strict=True)),
-    )  # fmt: skip
+        rows.append((name_of, cells))
+    for name, nodes in other.items():
+        node, size = nodes[0]
+        what = f"has {size} numbers, the first node has {widths.get(name, 1)}{and_more(len(nodes), 'nodes')}"
+        remedy = f"--ignore {shlex.quote(name)} leaves the attribute out"
+        faults.add(f"{file}: node {node}, column {name}", what, remedy, ignore=(name,))
+    return read_people(
+        file, [_ID, *sources], rows, options, faults, id=_ID, label=label, found=found, sources=sources, row_word="node"
+    )
 
 
 def _names(name: str, widths: dict[str, int]) -> list[str]:

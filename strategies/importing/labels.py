@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import reprlib
+import shlex
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from devices.array_types import IntArray
+from strategies.importing.faults import FileFault, WrongFiles, and_more, short
 
 NO_LABEL = ("", "-1", "nan", "none")
 
@@ -27,7 +28,7 @@ def numbered(
         place: Words for a person's place.
 
     Raises:
-        ValueError: one line: the first label that is not in the stated list.
+        WrongFiles: for labels that are not in the stated list.
     """
     texts = [_text(label) for label in labels]
     here = dict.fromkeys(text for text in texts if text not in NO_LABEL)
@@ -38,11 +39,19 @@ def numbered(
             return np.array([int(text) if text in here else -1 for text in texts], np.int64), stated
     names = stated or tuple(sorted(here, key=int if whole else None))
     number = {name: k for k, name in enumerate(names)}
-    for k, text in enumerate(texts):
-        if text in here and text not in number:
-            known = reprlib.repr(", ".join(names))
-            raise ValueError(f"{place(k)}: {reprlib.repr(text)} is none of the classes of --class-names: {known}")
+    outside = [k for k, text in enumerate(texts) if text in here and text not in number]
+    if outside:
+        k, unknown = outside[0], sorted({texts[k] for k in outside})
+        every = shlex.quote(",".join((*names, *unknown)))
+        what = f"{short(texts[k])} is none of the classes of --class-names{and_more(len(outside))}"
+        remedy = f"write one of {short(', '.join(names))}, or state all: --class-names {every}"
+        raise WrongFiles([FileFault(place(k), what, remedy, {"class_names": (*names, *unknown)})])
     return np.array([number.get(text, -1) if text in here else -1 for text in texts], np.int64), names
+
+
+def is_none(label: Any) -> bool:
+    """Return whether a label as written means that the person has none."""
+    return not _text(label)
 
 
 def _text(label: Any) -> str:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from devices.array_types import IntArray
 
@@ -27,6 +25,7 @@ class NamedEdges:
         lines: int64 (m,), row of the file for each edge.
         directed: Whether the file says that direction counts; None: it does not say.
         notes: Further facts for the person who imports.
+        columns: Names of the two ends.
     """
 
     file: str
@@ -35,31 +34,51 @@ class NamedEdges:
     lines: IntArray
     directed: bool | None = None
     notes: tuple[str, ...] = ()
+    columns: tuple[str, str] = ("source", "target")
 
 
 @dataclass(frozen=True, eq=False)
 class PeopleTable:
-    """Table with one row a person.
+    """Table with one row a person, or several where they are merged later.
 
     Args:
         file: Name of the file.
         ids: Names of the people.
-        places: Place of each person in the file, such as ``row 2``.
+        rows: Each row's number, or name of the node, in the file.
         found: Names of all columns, used or not.
-        columns: Names of the features.
-        features: float64 (people, features) CSR.
-        labels: Labels as written, or None where the table has none.
-        masks: Training, validation and test people, each bool (people,).
+        cells: DataFrame of the features, numbers, or text for a column of categories; NaN where a cell is empty.
+        sources: Column or attribute that each column of ``cells`` comes from: the name that options take.
+        labels: Series of the labels as written, None for an empty one; None where the table has no labels.
+        masks: DataFrame of training, validation and test people, numbers; NaN where a cell is empty.
+        row_word: What a row is called: ``row`` or ``node``.
+        id: Column of the names.
     """
 
     file: str
     ids: list[str]
-    places: list[str]
+    rows: list[Any]
     found: tuple[str, ...]
-    columns: tuple[str, ...]
-    features: Any = field(repr=False)
-    labels: list[Any] | None = field(default=None, repr=False)
-    masks: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict, repr=False)
+    cells: Any = field(repr=False)
+    sources: tuple[str, ...]
+    labels: Any = field(default=None, repr=False)
+    masks: Any = field(default=None, repr=False)
+    row_word: str = "row"
+    id: str = "id"
+
+    def place(self, row: int) -> str:
+        """Return the words for a row: file and row."""
+        return f"{self.file}: {self.row_word} {self.rows[row]}"
+
+    def place_of(self, name: str) -> str:
+        """Return the words for the first row of a person, or for the file where the person has none."""
+        return self.place(self.ids.index(name)) if name in self.ids else f"{self.file}: no row for {name!r}"
+
+    def taken(self, rows: Any) -> PeopleTable:
+        """Return the table with these rows alone, given by their positions."""
+        return replace(
+            self, ids=[self.ids[k] for k in rows], rows=[self.rows[k] for k in rows], cells=self.cells.iloc[rows],
+            labels=None if self.labels is None else self.labels.iloc[rows], masks=self.masks.iloc[rows],
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +89,7 @@ class FoundGraph:
         file: Name of the file, or of the first one.
         arrays: The arrays; features are CSR parts.
         ids: Names of the people, or None where they are numbered.
-        places: Place of each person in the file, or None for ``row`` and the number.
+        places: Returns the place of a person's feature in the files; None for ``row`` and the number.
         columns: Names of the features, or empty.
         directed: Whether a file says that direction counts; None: no file says.
         classes_stated: Whether the number of classes is stated, not counted in the labels.
@@ -80,7 +99,7 @@ class FoundGraph:
     file: str
     arrays: dict[str, Any]
     ids: list[str] | None = None
-    places: list[str] | None = None
+    places: Callable[[int, int], str] | None = field(default=None, repr=False)
     columns: tuple[str, ...] = ()
     directed: bool | None = None
     classes_stated: bool = False
@@ -88,7 +107,7 @@ class FoundGraph:
 
     def place(self, row: int, column: int) -> str:
         """Return the words for a person's feature: file, row and column."""
-        where = self.places[row] if self.places else f"{self.file}: row {row}"
+        where = self.places(row, column) if self.places else f"{self.file}: row {row}"
         named = f"column {self.columns[column]}" if column < len(self.columns) else f"column {column}"
         return f"{where}, {named}"
 
@@ -103,25 +122,3 @@ def named_edges(file: str, rows: Iterable[tuple[int, str, str]], **more: Any) ->
         lines.append(line)
     pairs = np.frombuffer(ends, np.int64).reshape(-1, 2).T if ends else np.zeros((2, 0), np.int64)
     return NamedEdges(file, list(numbers), pairs, np.frombuffer(lines, np.int64) if lines else pairs[0], **more)
-
-
-class FeatureRows:
-    """Collector of dense rows of features that keeps what is not zero."""
-
-    def __init__(self) -> None:
-        self._columns: list[NDArray[np.int32]] = []
-        self._values: list[NDArray[np.float64]] = []
-
-    def add(self, values: list[float]) -> None:
-        """Add the next person's features."""
-        row = np.array(values, np.float64)
-        at = np.flatnonzero(row)  # NaN is not zero: the check names its row and column
-        self._columns.append(at.astype(np.int32))
-        self._values.append(row[at])
-
-    def matrix(self, width: int) -> Any:
-        """Return all rows as a float64 CSR array of ``width`` columns."""
-        starts = np.concatenate([[0], np.cumsum([len(row) for row in self._columns], dtype=np.int64)])
-        values = np.concatenate([np.zeros(0), *self._values])
-        columns = np.concatenate([np.zeros(0, np.int32), *self._columns])
-        return csr_array((values, columns, starts), shape=(len(self._columns), width))

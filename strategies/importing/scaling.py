@@ -9,7 +9,6 @@ from scipy.sparse import csr_array
 
 from devices.data.population import WrongFeature
 
-SCALES = ("minmax", "clip", "binary")
 FROM_DATA = (
     "--scale minmax: each feature's smallest and largest value is computed from the data, which is itself a release "
     "that no epsilon covers; state a public range with --feature-range where you can"

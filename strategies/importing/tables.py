@@ -1,103 +1,127 @@
-"""CSV files: edges (columns ``source`` and ``target``) or people (column ``id``), told apart by their first row."""
+"""CSV files: edges (two columns of names) or people (one column of names), told apart by their first row.
+
+The rows come from Python's ``csv`` and not from ``pandas.read_csv``: that one does not tell the row of the file, fills
+a short row without a word and stops at the first long one. pandas does what comes after (:mod:`.people`).
+"""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection, Iterator, Sequence
+import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
+from strategies.importing.edge_list import ENDS
+from strategies.importing.faults import FileFaults, and_more
+from strategies.importing.options import ImportOptions
+from strategies.importing.parts import NamedEdges, PeopleTable, named_edges
+from strategies.importing.people import NAMELESS, read_people
 
-from strategies.importing.cells import MASKS, number, numbers
-from strategies.importing.parts import FeatureRows, NamedEdges, PeopleTable, named_edges
-
-ENDS = ("source", "target")
+# Names that other programs give to the ends of an edge. They are proposed, never taken unasked.
+LIKELY_ENDS = (
+    ("from", "to"), ("src", "dst"), ("source_id", "target_id"), ("from_id", "to_id"), ("node1", "node2"), ("a", "b")
+)  # fmt: skip
 _Rows = Iterator[tuple[int, list[str]]]
 
 
-def read_table(path: Path, *, label: str | None = None, ignore: Collection[str] = ()) -> NamedEdges | PeopleTable:
+def read_table(path: Path, options: ImportOptions, faults: FileFaults) -> NamedEdges | PeopleTable | None:
     """Read a CSV with a first row of names; cells are divided by comma, semicolon or tab.
 
     Args:
         path: The file.
-        label: Column of the class; None: ``label``, where there is one.
-        ignore: Columns to leave out.
+        options: The choices.
+        faults: Where faults go. Rows are counted as in an editor, from 1.
 
-    Raises:
-        ValueError: one line with the first row and column at fault. Rows are counted as in an editor, from 1.
+    Returns:
+        What the file holds; None if its first row does not tell.
     """
     with path.open(encoding="utf-8-sig", newline="") as file:
         first = file.readline()
         file.seek(0)
         divider = next((sign for sign in (",", ";", "\t") if sign in first), ",")
-        rows = _rows(path.name, csv.reader(file, delimiter=divider, strict=True))
+        rows = _rows(path.name, csv.reader(file, delimiter=divider, strict=True), faults)
         _, given = next(rows, (0, []))
         header = [name.strip() for name in given]
-        twice = next((name for k, name in enumerate(header) if name in header[:k]), None)
-        if twice is not None:
-            raise ValueError(f"{path.name}: row 1: the column {twice!r} stands twice")
-        if set(ENDS) <= set(header):
-            unused = [name for name in header if name not in ENDS]
-            notes = (f"{path.name}: not read: {', '.join(unused)} (an edge has no attributes)",) if unused else ()
-            return named_edges(path.name, _ends(path.name, rows, [header.index(end) for end in ENDS]), notes=notes)
-        if "id" not in header:
-            found = ", ".join(header) or "nothing"
-            raise ValueError(
-                f"{path.name}: row 1 must name the columns source and target (edges) or id (people), found {found}"
-            )
-        return _people(path.name, header, rows, label, ignore)
+        twice = [name for k, name in enumerate(header) if name in header[:k]]
+        if twice:
+            faults.add(f"{path.name}: row 1", f"the column {twice[0]!r} stands twice", "give each column its own name")
+            return None
+        for ends in ends_of(options):
+            if set(ends) <= set(header):
+                unused = [name for name in header if name not in ends]
+                notes = (f"{path.name}: not read: {', '.join(unused)} (an edge has no attributes)",) if unused else ()
+                return named_edges(
+                    path.name, _ends(path.name, rows, header, ends, options, faults),
+                    notes=notes, columns=ends,
+                )  # fmt: skip
+        id = next((name for name in (options.id, "id") if name in header), None)
+        if id is None:
+            _tell_header(path.name, header, options, faults)
+            return None
+        label = options.label or ("label" if "label" not in options.ignore else None)
+        label = label if label in header else None
+        return read_people(path.name, header, rows, options, faults, id=id, label=label, found=header)
 
 
-def _rows(file: str, reader: Iterator[list[str]]) -> _Rows:
-    """Yield (row of the file, cells), without empty rows.
+def ends_of(options: ImportOptions) -> tuple[tuple[str, str], ...]:
+    """Return the names of the two columns that make a table one of edges."""
+    return (options.source or ENDS[0], options.target or ENDS[1]), ENDS
 
-    Raises:
-        ValueError: for a row with more or fewer cells than the first, or broken quotes.
-    """
-    width = 0
+
+def _rows(file: str, reader: Iterator[list[str]], faults: FileFaults) -> _Rows:
+    """Yield (row of the file, cells), without empty rows; rows of another width than the first are a fault."""
+    width, wrong = 0, []
     try:
         for cells in reader:
             if not cells:
                 continue
             line: int = reader.line_num  # type: ignore[attr-defined]
             width = width or len(cells)
-            if len(cells) != width:
-                raise ValueError(f"{file}: row {line} has {len(cells)} cells, the first row has {width}")
-            yield line, cells
+            if len(cells) == width:
+                yield line, cells
+            else:
+                wrong.append((line, len(cells)))
     except csv.Error as error:
-        raise ValueError(f"{file}: row {reader.line_num}: {error}") from None  # type: ignore[attr-defined]
+        faults.add(f"{file}: row {reader.line_num}", str(error), "correct the quotes there")  # type: ignore[attr-defined]
+    if wrong:
+        others = ", ".join(f"{line}" for line, _ in wrong[1:6]) + (" ..." if len(wrong) > 6 else "")
+        more = f" ({len(wrong):,} such rows: also {others})" if others else ""
+        line, size = wrong[0]
+        remedy = "correct the file: a cell that holds the dividing sign stands in double quotes"
+        faults.add(file, f"row {line} has {size} cells, the first row has {width}{more}", remedy)
 
 
-def _ends(file: str, rows: _Rows, at: Sequence[int]) -> Iterator[tuple[int, str, str]]:
-    left, right = at
+def _ends(
+    file: str, rows: _Rows, header: Sequence[str], ends: Sequence[str], options: ImportOptions, faults: FileFaults
+) -> Iterator[tuple[int, str, str]]:
+    left, right = (header.index(end) for end in ends)
+    empty = []
     for line, cells in rows:
         one, other = cells[left].strip(), cells[right].strip()
-        if not one or not other:
-            raise ValueError(f"{file}: row {line}, column {ENDS[bool(one)]}: is empty")
-        yield line, one, other
+        if one and other:
+            yield line, one, other
+        else:
+            empty.append((line, ends[bool(one)]))
+    if empty and options.missing == "refuse":
+        line, column = empty[0]
+        faults.add(f"{file}: row {line}, column {column}", f"is empty{and_more(len(empty))}", NAMELESS, missing="zero")
 
 
-def _people(file: str, header: list[str], rows: _Rows, label: str | None, ignore: Collection[str]) -> PeopleTable:
-    label = label or ("label" if "label" not in ignore else None)
-    label = label if label in header else None
-    special = {"id", label, *MASKS, *ignore}
-    at = [k for k, name in enumerate(header) if name not in special]
-    columns = tuple(header[k] for k in at)
-    masks = {part: header.index(name) for name, part in MASKS.items() if name in header and name not in ignore}
-    ids, places, labels = [], [], []
-    features, masked = FeatureRows(), []
-    for line, cells in rows:
-        place = f"{file}: row {line}"
-        ids.append(cells[header.index("id")].strip())
-        if not ids[-1]:
-            raise ValueError(f"{place}, column id: is empty")
-        places.append(place)
-        features.add(numbers([cells[k] for k in at], place, columns))
-        if label is not None:
-            labels.append(cells[header.index(label)])
-        masked.append([number(cells[k], place, header[k]) != 0 for k in masks.values()])
-    parts = np.array(masked, bool).reshape(len(ids), len(masks)).T
-    return PeopleTable(
-        file, ids, places, tuple(header), columns, features.matrix(len(columns)), labels if label else None,
-        dict(zip(masks, parts, strict=True)),
-    )  # fmt: skip
+def _tell_header(file: str, header: Sequence[str], options: ImportOptions, faults: FileFaults) -> None:
+    """Add the fault of a first row that names neither edges nor people, with the options that its names suggest."""
+    wanted = (
+        f"row 1 must name the columns {options.source or ENDS[0]} and {options.target or ENDS[1]} (edges) "
+        f"or {options.id or 'id'} (people)"
+    )
+    small = {name.lower(): name for name in header}
+    pairs = [pair for pair in (ENDS, *LIKELY_ENDS) if set(pair) <= set(small)]
+    names = [name for name in header if name.lower().endswith(("id", "name"))]
+    if pairs or (len(header) == 2 and len(names) != 1):
+        source, target = (small[end] for end in pairs[0]) if pairs else header
+        remedy = f"--source {shlex.quote(source)} --target {shlex.quote(target)} reads edges"
+        change = {"source": source, "target": target}
+    elif names:
+        remedy, change = f"--id {shlex.quote(names[0])} reads people", {"id": names[0]}
+    else:
+        remedy, change = "--source NAME --target NAME reads edges, --id NAME reads people", {}
+    faults.add(file, f"{wanted}, found {', '.join(header) or 'nothing'}", remedy, **change)

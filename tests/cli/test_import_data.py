@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import shlex
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from cli.main import app
+from strategies.importing import ImportOptions
+from strategies.setup.option_spec import declared
 
 EDGES = "source,target,since\n" + "".join(f"p{i},p{(i + step) % 60},2020\n" for i in range(60) for step in (1, 3, 0))
 PEOPLE = "id,tall,old,label\n" + "".join(f"p{i},{i % 2},{i % 3 / 2},{'red' if i % 2 else 'blue'}\n" for i in range(60))
@@ -44,7 +48,7 @@ def test_summary_and_preview(folder: Path) -> None:
 
 def test_without_out_it_is_a_preview(folder: Path) -> None:
     shown = _import("edges.csv", "people.csv")
-    assert "Nothing was written: --out FILE.npz writes it." in shown.stdout
+    assert "No data set was written: --out FILE.npz writes it." in shown.stdout
     assert not list(folder.glob("*.npz"))
 
 
@@ -74,7 +78,7 @@ def test_a_run_on_what_was_imported(folder: Path) -> None:
         (["graph.pkl"], "error: graph.pkl: a pickle runs code when it is opened"),
         (["graph.xlsx"], "error: graph.xlsx: the form of this file is not known; accepted are edge list (.txt"),
         (["edges.csv", "--feature-range", "1"], "error: --feature-range 1: two numbers with a comma between"),
-        (["edges.csv", "--scale", "log"], "error: --scale log: one of minmax, clip, binary"),
+        (["edges.csv", "--scale", "log"], "error: --scale log: must be one of clip, binary, minmax"),
         (["edges.csv", "--out", "people.csv"], "error: --out people.csv: the name of the file must end with .npz"),
         (["people.csv"], "error: no edges: people.csv lists people"),
     ],
@@ -93,3 +97,83 @@ def test_a_file_that_is_there_stays(folder: Path) -> None:
     assert (folder / "mine.npz").read_bytes() == before
     assert _import("edges.csv", "people.csv", "--out", "mine.npz", "--force").exit_code == 0
     assert (folder / "mine.npz").read_bytes() != before
+
+
+def _messy(folder: Path) -> None:
+    """Write files as they come: other names of columns, repeated rows, empty cells, dates, categories, a stranger."""
+    club, draw = ("chess", "choir", "sport"), random.Random(3)
+    friends = [f"S-{i},S-{j},2024-01-{1 + i % 28}" for i in range(90) for j in range(i)
+               if draw.random() < (0.2 if (i - j) % 3 == 0 else 0.02)]  # fmt: skip
+    city = ("Rome", "Bonn", "", "Oslo")
+    students = [
+        f"S-{i},{'' if i % 17 == 5 else 11 + i % 8},{city[i % 4]},2023-{1 + i % 12}-{1 + i % 28},"
+        f"{'n/a' if i % 29 == 3 else i * 0.7},{club[i % 3] if i % 9 else ''}"
+        for i in range(90)
+    ]
+    friends += ["S-1,,2024-01-01", "S-2,S-999,2024-01-01", "S-3,S-3,2024-01-01"]
+    students += [students[7], students[9].replace("Rome", "Bonn")]
+    (folder / "friends.csv").write_text("\n".join(["from,to,since", *friends]) + "\n")
+    (folder / "students.csv").write_text("\n".join(["student_id,age,city,joined,money,club", *students]) + "\n")
+
+
+def test_from_messy_files_to_a_first_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The walk of somebody who pastes what the program proposes: at most four commands and two messages of errors.
+
+    The column of the class is the one thing that nothing can propose safely; here it is forgotten at first.
+    """
+    monkeypatch.chdir(tmp_path)
+    _messy(tmp_path)
+    commands = ["ldpsim import friends.csv students.csv --out school.npz"]
+    messages, verdict = 0, ""
+    while not verdict:
+        assert len(commands) <= 4, commands
+        words = shlex.split(commands[-1])[1:]
+        shown = CliRunner().invoke(
+            app, [*words, *(["--no-reference", "--engine", "local"] if words[0] == "run" else [])]
+        )
+        if shown.exit_code:
+            assert shown.exit_code == 2 and not (tmp_path / "school.npz").exists()
+            assert "--label club takes it as the class" in shown.stderr
+            messages += 1
+            commands.append(f"{shown.stderr.splitlines()[-1].strip().replace('--one-hot club ', '')} --label club")
+        elif words[0] == "import":
+            commands.append(shown.stdout.splitlines()[-1].strip())
+        else:
+            verdict = shown.stdout
+    assert "accuracy" in verdict and "privacy" in verdict
+    assert (len(commands), messages) == (3, 1)
+
+
+def test_every_fault_is_a_line_with_its_place_and_an_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    _messy(tmp_path)
+    shown = _import("friends.csv", "students.csv", "--label", "club", "--out", "school.npz", "--vaults", "v")
+    assert shown.exit_code == 2 and shown.stdout == ""
+    *faults, said, command = shown.stderr.splitlines()
+    assert len(faults) == 11 and said == "Nothing was written. This command takes the first remedy of each line:"
+    for line in faults:
+        assert line.startswith(("error: friends.csv: ", "error: students.csv: ")) and " --" in line
+    assert command.startswith("  ldpsim import friends.csv students.csv --source from --target to --id student_id ")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["friends.csv", "students.csv"]
+
+
+def test_vaults_are_what_a_device_enrols_with(folder: Path) -> None:
+    shown = _import("edges.csv", "people.csv", "--vaults", "vaults")
+    assert shown.exit_code == 0, shown.output
+    runner = CliRunner()
+    command = shown.stdout.splitlines()[-1].strip().removesuffix(" > policy.json")
+    policy = runner.invoke(app, shlex.split(command)[1:])
+    assert policy.exit_code == 0, policy.output
+    (folder / "policy.json").write_text(policy.stdout)
+    state = folder / "state"
+    words = ["device", "enrol", "--data", "vaults/record-7.json", "--policy", "policy.json", "--state", str(state)]
+    enrolled = runner.invoke(app, words)
+    assert enrolled.exit_code == 0 and "enrolled 1 devices" in enrolled.stderr, enrolled.output
+    again = _import("edges.csv", "people.csv", "--vaults", "vaults", "--force")
+    assert again.exit_code == 2 and again.stderr.startswith("error: --vaults vaults: it is there already")
+
+
+def test_help_has_every_choice() -> None:
+    shown = CliRunner().invoke(app, ["import", "--help"], env={"COLUMNS": "200"})
+    for spec in declared(ImportOptions).values():
+        assert spec.option in shown.stdout and spec.help.split()[0] in shown.stdout

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import stat
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from torch_geometric.utils import to_networkx
 from devices.data.population import Population
 from devices.datasets import FORMS, load
 from devices.datasets.npz_file import write_npz_file
-from strategies.importing.graph_import import ImportOptions, import_graph
+from strategies.importing import ImportOptions, WrongFiles, import_graph
 
 CSV = {
     "edges.csv": "source,target\na,b\nb,a\nb,c\nc,c\nd,a\n",
@@ -138,8 +140,8 @@ def test_a_value_outside_the_range_names_row_column_and_remedy(tmp_path: Path) -
     assert found["public"]["feature_range"] == [0, 120] and found["public"]["feature_range_from"] == "stated"
     with pytest.raises(ValueError, match=r"people\.csv: row 3, column tall: feature 0 outside \[0.5, 120\]"):
         import_graph(files, options=ImportOptions(feature_range=(0.5, 120)))
-    with pytest.raises(ValueError, match="row 2, column age: feature that is not a finite number$"):
-        import_graph(_files(tmp_path, people=CSV["people.csv"].replace("0.5", "nan")))
+    with pytest.raises(ValueError, match="row 2, column age: feature that is not a finite number; .* --ignore NAME$"):
+        import_graph(_files(tmp_path, people=CSV["people.csv"].replace("0.5", "inf")))
 
 
 def test_scales(tmp_path: Path) -> None:
@@ -222,12 +224,14 @@ def test_sources_at_fault(tmp_path: Path, sources: list[str], message: str) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"scale": "log"}, "--scale log: one of minmax, clip, binary"),
-        ({"masks": "all"}, "--masks all: keep or drop"),
+        ({"scale": "log"}, "--scale log: must be one of clip, binary, minmax"),
+        ({"masks": "all"}, "--masks all: must be one of keep, drop"),
         ({"scale": "minmax", "feature_range": (0, 1)}, "--scale minmax: the range is then 0 to 1"),
         ({"feature_range": (1, 0)}, "--feature-range 1,0: two finite numbers, the smaller one first"),
         ({"feature_range": (0, float("inf"))}, "--feature-range 0,inf: two finite numbers"),
         ({"class_names": ("a", "a")}, "--class-names: a name is given twice"),
+        ({"one_hot": ("city=A,A",)}, "--one-hot city: a value is given twice"),
+        ({"missing": "guess"}, "--missing guess: must be one of refuse, zero, mean, mark, drop"),
     ],
 )
 def test_options_at_fault(options: dict[str, Any], message: str) -> None:
@@ -253,3 +257,106 @@ def test_published_file_of_computers(tmp_path: Path, data_dir: Path) -> None:
     ours, theirs = load(str(tmp_path / "c.npz")), load("computers", data_dir=data_dir)
     for name in ("feature_indptr", "feature_indices", "neighbour_indptr", "neighbour_indices", "labels"):
         np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
+
+
+def _digest(path: Path) -> str:
+    """Return the start of the SHA-256 of a file's names and bytes, whatever packed them."""
+    with zipfile.ZipFile(path) as stored:
+        parts = [name.encode() + stored.read(name) for name in sorted(stored.namelist())]
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
+
+
+@pytest.mark.parametrize(
+    ("options", "stored", "population"),
+    [
+        ({}, "de3edf65bc2ff18e", "f313395635f19a45"),
+        ({"scale": "binary"}, "05e22fb73111b493", "8f2df06686e3576b"),
+        ({"feature_range": (-1.0, 1.5)}, "7440da624f371bee", "0dcf91a03391f60b"),
+        ({"class_names": ("red", "green", "blue")}, "2d98b19a367df675", "404188a604e7695c"),
+        ({"label": "tall", "ignore": ("label",)}, "a475287939a6fe45", "fd57ba0dde0f4ddd"),
+        ({"ignore": ("age",)}, "e865e271aee07d8a", "3fbaf31868b93ff2"),
+    ],
+)
+def test_bytes_of_clean_tables_stay(tmp_path: Path, options: dict[str, Any], stored: str, population: str) -> None:
+    """The digests were written by an earlier version, whose readers were other ones."""
+    import_graph(_files(tmp_path), tmp_path / "mine.npz", ImportOptions(**options))
+    assert (_digest(tmp_path / "mine.npz"), load(str(tmp_path / "mine.npz")).digest[:16]) == (stored, population)
+
+
+def test_bytes_of_several_clean_tables_stay(tmp_path: Path) -> None:
+    (tmp_path / "two.csv").write_text("id;z\nc; 7e-1\na;0.8123456789012345\nb;TRUE\nd;0\n")
+    (tmp_path / "label.csv").write_text("id\tlabel\ttrain_mask\nb\tx\t1\na\ty\t0\n")
+    files = _files(tmp_path, people="id,age,tall\na,0.5,1\nb,1,0\nc,0,1\nd,.1,0\n")
+    import_graph([*files, tmp_path / "two.csv", tmp_path / "label.csv"], tmp_path / "mine.npz")
+    assert _digest(tmp_path / "mine.npz") == "a7551b855a7d242a"
+    assert load(str(tmp_path / "mine.npz")).digest.startswith("5ceeeba1bb9aa8ce")
+    (tmp_path / "e.txt").write_text("# c\n10 9\n9 2 # x\n9 9\n2 10\n")
+    import_graph([tmp_path / "e.txt"], tmp_path / "mine.npz", force=True)
+    assert _digest(tmp_path / "mine.npz") == "be247bbad61620ca"
+
+
+@pytest.mark.parametrize("form", ["pt", "npz", "csv", "gml", "graphml"])
+def test_bytes_of_clean_files_of_each_form_stay(tmp_path: Path, form: str) -> None:
+    import_graph(_export(tmp_path, form, _people()), tmp_path / "mine.npz")
+    assert _digest(tmp_path / "mine.npz") == "54d6fe34c47cb2fd"
+    assert load(str(tmp_path / "mine.npz")).digest.startswith("eec1bfb1850c7c02")
+
+
+MESSY = {
+    "people": "name,age,city,since,label\na,31,Rome,2020-01-02,red\nb,,Oslo,2021-03-04,blue\na,31,Rome,2020-01-02,red\n"
+    "c,47,Rome,2021-03-05,\n",
+    "edges": "from,to\na,b\nb,\nc,zed\na,c\n",
+}
+
+
+def test_all_faults_of_all_files_at_once_and_a_command_that_works(tmp_path: Path) -> None:
+    files, out = _files(tmp_path, **MESSY), tmp_path / "mine.npz"
+    with pytest.raises(WrongFiles) as caught:
+        import_graph(files, out, ids=tmp_path / "my ids.csv")
+    assert [(fault.place, fault.change) for fault in caught.value.faults] == [
+        ("edges.csv", {"source": "from", "target": "to"}),
+        ("people.csv", {"id": "name"}),
+        ("edges.csv: row 3, column to", {"missing": "zero"}),
+        ("people.csv: row 2, column city", {"one_hot": ("city",)}),
+        ("people.csv: row 2, column since", {"one_hot": ("since",)}),
+        ("people.csv: row 4, column name", {"duplicates": "first"}),
+        ("edges.csv: row 4, column to", {"without_row": "drop"}),
+        ("people.csv: row 3, column age", {"missing": "zero"}),
+        ("people.csv: row 2, column age", {"scale": "minmax"}),
+    ]
+    assert str(caught.value).splitlines() == [fault.line for fault in caught.value.faults]
+    assert caught.value.command == (
+        f"ldpsim import {files[0]} {files[1]} --source from --target to --id name --one-hot city --one-hot since "
+        f"--scale minmax --missing zero --duplicates first --without-row drop --out {out} --ids '{tmp_path}/my ids.csv'"
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "people.csv"]
+    changes = (fault.change for fault in caught.value.faults)
+    found = import_graph(files, out, ImportOptions().changed(changes))
+    assert (found["people"], found["features"], found["edges"]["kept"]) == (3, 6, 2)
+
+
+def test_a_fault_that_no_option_mends_leaves_no_command(tmp_path: Path) -> None:
+    with pytest.raises(WrongFiles) as caught:
+        import_graph(_files(tmp_path, people="name,age\na,x\nb\n"))
+    first, second, *_ = caught.value.faults
+    assert caught.value.command is None
+    assert first.change == {"id": "name"} and second.what == "row 3 has 1 cells, the first row has 2"
+
+
+def test_a_range_names_all_columns(tmp_path: Path) -> None:
+    files = _files(tmp_path, people="id,a,b,c\na,1,2,-3\nb,0,0,0\nc,1,0,0\nd,0,0,9\n")
+    with pytest.raises(WrongFiles, match=r"row 2, column b: feature outside \[0, 1\] \(columns b, c\)") as caught:
+        import_graph(files)
+    assert caught.value.faults[0].change == {"scale": "minmax"}
+    with pytest.raises(WrongFiles) as caught:
+        import_graph(files, options=ImportOptions(feature_range=(-1, 5)))
+    assert caught.value.faults[0].change == {"scale": "clip"} and "--scale clip" in (caught.value.command or "")
+
+
+def test_one_hot_from_the_data_is_said_to_be_a_release(tmp_path: Path) -> None:
+    files = _files(tmp_path, people="id,tall,label\na,yes,x\nb,no,y\nc,yes,x\nd,no,y\n")
+    (line,) = import_graph(files, options=ImportOptions(one_hot=("tall",)))["warnings"]
+    assert line.startswith(
+        "--one-hot tall: its values are read from the data, which is itself a release; --one-hot tall=A"
+    )
+    assert import_graph(files, options=ImportOptions(one_hot=("tall=yes,no",)))["warnings"] == []

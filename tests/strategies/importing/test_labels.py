@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from strategies.importing.faults import WrongFiles
 from strategies.importing.labels import numbered
 
 
@@ -33,5 +34,16 @@ def test_classes_and_names(labels: list[Any], stated: tuple[str, ...], classes: 
 
 @pytest.mark.parametrize("labels", [["red", "pink"], ["0", "3"]])
 def test_a_label_outside_the_stated_list(labels: list[str]) -> None:
-    with pytest.raises(ValueError, match=r"row \d: '(pink|0)' is none of the classes of --class-names: 'red, blue'"):
+    with pytest.raises(ValueError, match=r"row \d: '(pink|0)' is none of the classes of --class-names"):
         numbered(labels, ("red", "blue"), lambda row: f"row {row}")
+
+
+def test_all_labels_outside_the_list_are_in_one_fault() -> None:
+    with pytest.raises(WrongFiles) as caught:
+        numbered(["red", "pink", "grey", "pink"], ("red", "blue"), lambda row: f"p.csv: row {row}")
+    (fault,) = caught.value.faults
+    assert fault.line == (
+        "p.csv: row 1: 'pink' is none of the classes of --class-names (3 rows); write one of 'red, blue', or state "
+        "all: --class-names red,blue,grey,pink"
+    )
+    assert fault.change == {"class_names": ("red", "blue", "grey", "pink")}
