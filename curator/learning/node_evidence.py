@@ -99,14 +99,14 @@ def node_evidence(
         scores = add(rows, train, told)
         components |= {name: _RIDGE_SCALE * scores, f"ln {name}": ln_scores(scores)}
     prior = {name: _PRIOR.get(name, 0.0) for name in components}
-    pool = fit_pool(components, told.labels, val, others=train, soft=told.soft, prior=prior)
+    pool = fit_pool(components, told, val, others=train, prior=prior)
     if features is None or not len(val):
         return NodeEvidence(pool.log_probability, components, pool.exponents)
     perceptron = fit_perceptron(
         features, told.labels, train, val, told.classes, seed=seed, device=device, named=told.rows
     )
     components["perceptron"] = ln_scores(told.unbiased(np.exp(perceptron.log_probability) * told.whole))
-    both = joined_pool(pool, {"perceptron": components["perceptron"]}, told.labels, val, soft=told.soft)
+    both = joined_pool(pool, {"perceptron": components["perceptron"]}, told, val)
     rows = both.log_probability.copy()
     rows[train] = pool.log_probability[train]
     return NodeEvidence(rows, components, both.exponents)

@@ -27,6 +27,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from curator.learning.naive_bayes import folds_of
+from curator.reports.labels import LabelEvidence
 from devices.array_types import DoubleArray, IntArray
 
 FOLDS = 5
@@ -50,12 +51,11 @@ class OpinionPool:
 
 def fit_pool(
     components: Mapping[str, DoubleArray],
-    labels: IntArray,
+    labels: LabelEvidence,
     nodes: IntArray,
     *,
     others: IntArray | None = None,
     late: Mapping[str, DoubleArray] | None = None,
-    soft: DoubleArray | None = None,
     prior: Mapping[str, float] | None = None,
     strength: float = STRENGTH,
 ) -> OpinionPool:
@@ -63,40 +63,36 @@ def fit_pool(
 
     Args:
         components: Finite float64 (n, classes) by name, at least one.
-        labels: int64 (n,); only those of ``nodes`` and ``others`` are read, -1 is no label.
+        labels: Public or reported labels; only those of ``nodes`` and ``others`` are read.
         nodes: People whose label is in no row of theirs: validation people.
         others: More people whose label is in no row of theirs in ``components``: training people.
         late: Components that may hold the labels of ``others``.
-        soft: float64 (n, classes): ln-likelihood of each person's label report, up to a constant of the row.
-            It then replaces ``labels``.
         prior: Exponents of ``components`` before anybody's label is seen; None for equal ones with the sum 1.
         strength: Weight of the penalty.
     """
     start = np.array([1 / len(components) if prior is None else prior[name] for name in components])
     people = nodes if others is None else np.concatenate([nodes, others])
-    exponents, nll, _ = _fit(list(components.values()), labels, people, soft, start, strength)
+    exponents, nll, _ = _fit(list(components.values()), labels, people, start, strength)
     named = dict(zip(components, exponents.tolist(), strict=True))
     first = OpinionPool(named, pooled(components, exponents), nll)
-    return joined_pool(first, late, labels, nodes, soft=soft) if late else first
+    return joined_pool(first, late, labels, nodes) if late else first
 
 
 def joined_pool(
     pool: OpinionPool,
     late: Mapping[str, DoubleArray],
-    labels: IntArray,
+    labels: LabelEvidence,
     nodes: IntArray,
-    *,
-    soft: DoubleArray | None = None,
 ) -> OpinionPool:
     """Return the pool with late components; as it was where the log-likelihood gains less than one for each exponent.
 
     Args:
         pool: A fitted pool.
         late: Finite float64 (n, classes) by name; exponents are 0 before any label is seen.
-        labels, nodes, soft: Those of :func:`fit_pool`.
+        labels, nodes: Those of :func:`fit_pool`.
     """
     parts = {"": pool.log_probability, **late}
-    exponents, nll, gain = _fit(list(parts.values()), labels, nodes, soft, np.eye(1, len(parts))[0], STRENGTH)
+    exponents, nll, gain = _fit(list(parts.values()), labels, nodes, np.eye(1, len(parts))[0], STRENGTH)
     if not gain > len(parts):
         return OpinionPool({**pool.exponents, **dict.fromkeys(late, 0.0)}, pool.log_probability, pool.nll)
     named = {name: float(exponents[0]) * exponent for name, exponent in pool.exponents.items()}
@@ -106,12 +102,11 @@ def joined_pool(
 
 def cross_fitted(
     components: Mapping[str, DoubleArray],
-    labels: IntArray,
+    labels: LabelEvidence,
     nodes: IntArray,
     *,
     others: IntArray | None = None,
     late: Mapping[str, DoubleArray] | None = None,
-    soft: DoubleArray | None = None,
     prior: Mapping[str, float] | None = None,
     strength: float = STRENGTH,
     folds: int = FOLDS,
@@ -123,9 +118,8 @@ def cross_fitted(
     """
 
     def fit(people: IntArray) -> DoubleArray:
-        return fit_pool(
-            components, labels, people, others=others, late=late, soft=soft, prior=prior, strength=strength
-        ).log_probability
+        pool = fit_pool(components, labels, people, others=others, late=late, prior=prior, strength=strength)
+        return pool.log_probability
 
     found = fit(nodes).copy()
     own = folds_of(len(nodes), folds, seed)
@@ -137,18 +131,17 @@ def cross_fitted(
 
 def _fit(
     parts: list[DoubleArray],
-    labels: IntArray,
+    labels: LabelEvidence,
     people: IntArray,
-    soft: DoubleArray | None,
     start: DoubleArray,
     strength: float,
 ) -> tuple[DoubleArray, float, float]:
     """Return the exponents, the mean of -ln p_i(label), and what the sum of ln p_i(label) gains over ``start``."""
-    if soft is None:
-        people = people[labels[people] >= 0]
+    if labels.soft is None:
+        people = labels.known(people)
     if not len(people):
         return start, float("nan"), 0.0
-    told = told_classes(labels, people, soft, parts[0].shape[1])
+    told = labels.log_likelihood(people)
     stacked = np.stack([part[people] for part in parts])
     stacked -= stacked.mean(axis=2, keepdims=True)  # no probability changes; no large numbers
     scale = np.maximum(np.sqrt(np.square(stacked).mean(axis=(1, 2))), 1e-12)
@@ -163,14 +156,6 @@ def _fit(
     exponents = np.asarray(best.x / scale)
     before, after = (loss_of(each, stacked, told)[0] for each in (start, exponents))
     return exponents, after / len(people), before - after
-
-
-def told_classes(labels: IntArray, nodes: IntArray, soft: DoubleArray | None, classes: int) -> DoubleArray:
-    """float64 (len(nodes), classes): ln-likelihood of what is known of each label; a known class is 0, others -inf."""
-    if soft is not None:
-        return soft[nodes]
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.eye(classes)[labels[nodes]]))
 
 
 def loss_of(exponents: DoubleArray, stacked: DoubleArray, told: DoubleArray) -> tuple[float, DoubleArray]:

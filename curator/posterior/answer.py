@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from curator.learning.pool import cross_fitted, fit_pool
+from curator.reports.labels import LabelEvidence
 from devices.array_types import DoubleArray, IntArray
 
 POOL = "pool"
@@ -39,8 +40,8 @@ class GuardedAnswer:
 
 
 def answer(
-    components: Mapping[str, DoubleArray], simpler: Mapping[str, DoubleArray], labels: IntArray, val: IntArray,
-    *, train: IntArray | None = None, late: Mapping[str, DoubleArray] | None = None, soft: DoubleArray | None = None,
+    components: Mapping[str, DoubleArray], simpler: Mapping[str, DoubleArray], labels: LabelEvidence, val: IntArray,
+    *, train: IntArray | None = None, late: Mapping[str, DoubleArray] | None = None,
     prior: Mapping[str, float],
 ) -> GuardedAnswer:  # fmt: skip
     """Pool the components and let validation guard the result.
@@ -48,16 +49,15 @@ def answer(
     Args:
         components: float64 (n, classes) by name, log-probabilities or scores.
         simpler: float64 (n, classes) by name: the other candidates, the most trusted first.
-        labels: int64 (n,): public or reported labels.
+        labels: Public or reported labels.
         val: int64: validation people with a label.
         train: int64: people whose own label is in no row of theirs in ``components``; their labels fit exponents too.
         late: float64 (n, classes) by name: components that may hold labels of ``train``.
-        soft: float64 (n, classes): log-likelihood of reported labels, None for public ones.
         prior: Exponents before any validation label is seen.
     """
-    pool = fit_pool(components, labels, val, others=train, late=late, soft=soft, prior=prior)
-    honest = cross_fitted(components, labels, val, others=train, late=late, soft=soft, prior=prior)
-    hits = {POOL: _hits(honest, labels, val)} | {name: _hits(rows, labels, val) for name, rows in simpler.items()}
+    pool = fit_pool(components, labels, val, others=train, late=late, prior=prior)
+    honest = cross_fitted(components, labels, val, others=train, late=late, prior=prior)
+    hits = {name: _hits(rows, labels, val) for name, rows in {POOL: honest, **simpler}.items()}
     chosen = POOL
     for name in simpler:
         gain = hits[name] - hits[POOL]
@@ -67,5 +67,5 @@ def answer(
     return GuardedAnswer(chosen, pool.log_probability if chosen == POOL else simpler[chosen], pool.exponents, accuracy)
 
 
-def _hits(scores: DoubleArray, labels: IntArray, nodes: IntArray) -> DoubleArray:
-    return (scores[nodes].argmax(axis=1) == labels[nodes]).astype(np.float64)
+def _hits(scores: DoubleArray, labels: LabelEvidence, nodes: IntArray) -> DoubleArray:
+    return (scores[nodes].argmax(axis=1) == labels.labels[nodes]).astype(np.float64)

@@ -75,8 +75,7 @@ def estimate(evidence: Evidence, sources: str = "train") -> Estimate:
     simpler[_LARGEST] = np.tile(np.log(np.maximum(shares, 0) + 1), (len(people), 1))
     prior = {name: float(name == BELIEFS) for name in components}
     published = answer(
-        components, simpler, evidence.labels.labels, evidence.val,
-        train=evidence.train, late=late, soft=evidence.labels.soft, prior=prior,
+        components, simpler, evidence.labels, evidence.val, train=evidence.train, late=late, prior=prior,
     )  # fmt: skip
     if sources == "labelled" and published.chosen == POOL and len(evidence.val):
         model, components, late = _read(evidence, np.union1d(evidence.train, evidence.val))

@@ -74,16 +74,14 @@ def class_posterior(known: VoteEvidence, nodes: IntArray) -> tuple[DoubleArray, 
     if VOTE not in known.components:
         return known.components[FEATURES], {FEATURES: 1.0}
     nodes = nodes[known.voted[nodes]]
-    parts, labels, soft = dict(known.components), known.labels.labels, known.labels.soft
+    parts = dict(known.components)
     if len(nodes):
         truth = known.labels.log_likelihood(nodes)
         alone = {FEATURES: parts[FEATURES]}
-        with_votes, without = (
-            cross_fitted(some, labels, nodes, soft=soft, prior=PRIOR)[nodes] for some in (parts, alone)
-        )
+        with_votes, without = (cross_fitted(some, known.labels, nodes, prior=PRIOR)[nodes] for some in (parts, alone))
         if _surprise(with_votes, truth) > _surprise(without, truth):
             parts = alone
-    pool = fit_pool(parts, labels, nodes, soft=soft, prior=PRIOR)
+    pool = fit_pool(parts, known.labels, nodes, prior=PRIOR)
     return pool.log_probability, {VOTE: 0.0, CLASS: 0.0, **pool.exponents}
 
 

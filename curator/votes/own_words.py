@@ -16,6 +16,7 @@ from curator.learning.node_evidence import bits_of, ln_scores
 from curator.learning.pool import fit_pool, pooled
 from curator.learning.ridge import ridge
 from curator.linear.tfidf import is_text, tfidf_rows
+from curator.reports.labels import LabelEvidence
 from curator.setting_error import SettingError
 from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicKnowledge
@@ -70,7 +71,8 @@ def own_words(public: PublicKnowledge) -> OwnWords:
     shares = WordModel(*parts, (0, 0)).shares(bits)
     shares[train] = _whole(fit.left_out * UNIT)
     opinions = {"ridge": _SCALE * shares / UNIT, "ln ridge": ln_scores(shares / UNIT)}
-    fitted = fit_pool(opinions, known, val, others=train, prior={"ridge": 1.0, "ln ridge": 0.0}).exponents
+    prior, evidence = {"ridge": 1.0, "ln ridge": 0.0}, LabelEvidence(known, classes)
+    fitted = fit_pool(opinions, evidence, val, others=train, prior=prior).exponents
     one = 1 << EXPONENT_BITS
     exponents = (min(round(one * _SCALE * fitted["ridge"]), LARGEST_EXPONENT),
                  min(round(one * fitted["ln ridge"]), LARGEST_EXPONENT))  # fmt: skip

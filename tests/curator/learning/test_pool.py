@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from curator.learning.naive_bayes import folds_of
-from curator.learning.pool import FOLDS, cross_fitted, fit_pool, loss_of, pooled, told_classes
+from curator.learning.pool import FOLDS, cross_fitted, fit_pool, loss_of, pooled
+from curator.reports.labels import LabelEvidence
 
 N, CLASSES = 200, 3
 RNG = np.random.Generator(np.random.PCG64(4))
@@ -15,13 +16,19 @@ GOOD = 2.0 * np.eye(CLASSES)[LABELS] + RNG.normal(size=(N, CLASSES))
 NOISE = 30 * RNG.normal(size=(N, CLASSES))
 COMPONENTS = {"good": GOOD, "noise": NOISE}
 NODES = np.arange(0, N, 2)
+
+
+def known(labels: np.ndarray, soft: np.ndarray | None = None) -> LabelEvidence:
+    return LabelEvidence(labels, CLASSES, soft=soft)
+
+
 SOFT = np.log(np.full((N, CLASSES), 0.1) + 0.7 * np.eye(CLASSES)[LABELS])
 
 
 @pytest.mark.parametrize("soft", [None, SOFT])
 def test_gradient_is_that_of_finite_differences(soft: np.ndarray | None) -> None:
     stacked = np.stack([GOOD, NOISE / 30])[:, NODES]
-    told = told_classes(LABELS, NODES, soft, CLASSES)
+    told = known(LABELS, soft).log_likelihood(NODES)
     at, step = np.array([0.4, 0.7]), 1e-6
     _, gradient = loss_of(at, stacked, told)
     for k in range(2):
@@ -33,14 +40,14 @@ def test_gradient_is_that_of_finite_differences(soft: np.ndarray | None) -> None
 def test_loss_is_the_negative_log_likelihood() -> None:
     log_p = pooled({"good": GOOD}, np.array([0.8]))
     stacked = GOOD[None, NODES]
-    loss, _ = loss_of(np.array([0.8]), stacked, told_classes(LABELS, NODES, None, CLASSES))
+    loss, _ = loss_of(np.array([0.8]), stacked, known(LABELS).log_likelihood(NODES))
     assert loss == pytest.approx(-log_p[NODES, LABELS[NODES]].sum())
-    loss, _ = loss_of(np.array([0.8]), stacked, told_classes(LABELS, NODES, SOFT, CLASSES))
+    loss, _ = loss_of(np.array([0.8]), stacked, known(LABELS, SOFT).log_likelihood(NODES))
     assert loss == pytest.approx(-np.log((np.exp(log_p) * np.exp(SOFT))[NODES].sum(axis=1)).sum())
 
 
 def test_a_true_posterior_keeps_its_exponent_and_noise_gets_none() -> None:
-    pool = fit_pool(COMPONENTS, LABELS, np.arange(N), strength=0.0)
+    pool = fit_pool(COMPONENTS, known(LABELS), np.arange(N), strength=0.0)
     assert pool.exponents["good"] == pytest.approx(2, abs=0.5)  # ln p(label | row) is 2 row + constant
     assert pool.exponents["noise"] < 0.02
     best = pool.nll
@@ -51,28 +58,31 @@ def test_a_true_posterior_keeps_its_exponent_and_noise_gets_none() -> None:
 
 
 def test_exponents_are_never_negative() -> None:
-    assert fit_pool({"wrong": -GOOD}, LABELS, NODES, strength=0.0).exponents == {"wrong": 0}
+    assert fit_pool({"wrong": -GOOD}, known(LABELS), NODES, strength=0.0).exponents == {"wrong": 0}
 
 
 def test_without_labels_the_prior_stands() -> None:
     hidden = np.full(N, -1)
     for nodes in (NODES, NODES[:0]):
-        pool = fit_pool(COMPONENTS, hidden, nodes)
+        pool = fit_pool(COMPONENTS, known(hidden), nodes)
         assert pool.exponents == {"good": 0.5, "noise": 0.5}
         assert np.isnan(pool.nll)
-    assert fit_pool(COMPONENTS, hidden, NODES, prior={"good": 1, "noise": 0}).exponents == {"good": 1, "noise": 0}
+    assert fit_pool(COMPONENTS, known(hidden), NODES, prior={"good": 1, "noise": 0}).exponents == {
+        "good": 1,
+        "noise": 0,
+    }
 
 
 def test_penalty_holds_the_exponents_near_the_prior() -> None:
     prior = {"good": 0.3, "noise": 0.0}
-    near = fit_pool(COMPONENTS, LABELS, NODES, prior=prior, strength=1e9).exponents
+    near = fit_pool(COMPONENTS, known(LABELS), NODES, prior=prior, strength=1e9).exponents
     assert near["good"] == pytest.approx(0.3, abs=1e-3)
 
 
 def test_labels_of_others_are_not_read() -> None:
     hidden = np.full(N, -1)
     hidden[NODES] = LABELS[NODES]
-    seen, unseen = (fit_pool(COMPONENTS, labels, NODES) for labels in (LABELS, hidden))
+    seen, unseen = (fit_pool(COMPONENTS, known(labels), NODES) for labels in (LABELS, hidden))
     assert np.array_equal(seen.log_probability, unseen.log_probability)
 
 
@@ -83,48 +93,48 @@ def test_noisy_reports_give_the_exponents_of_the_true_labels() -> None:
     rows = np.eye(CLASSES)[labels] + rng.normal(size=(n, CLASSES))
     reported = np.where(rng.random(n) < 0.6, labels, (labels + rng.integers(1, CLASSES, n)) % CLASSES)
     soft = np.log(np.full((n, CLASSES), 0.2) + 0.4 * np.eye(CLASSES)[reported])
-    pool = fit_pool({"row": rows}, np.full(n, -1), np.arange(n), soft=soft)
+    pool = fit_pool({"row": rows}, known(np.full(n, -1), soft), np.arange(n))
     assert pool.exponents["row"] == pytest.approx(1, abs=0.2)
-    naive = fit_pool({"row": rows}, reported, np.arange(n))
+    naive = fit_pool({"row": rows}, known(reported), np.arange(n))
     assert naive.exponents["row"] < 0.6  # reports taken for labels
 
 
 def test_cross_fitted_rows_come_from_the_other_folds() -> None:
-    found = cross_fitted(COMPONENTS, LABELS, NODES, seed=2)
+    found = cross_fitted(COMPONENTS, known(LABELS), NODES, seed=2)
     own = folds_of(len(NODES), FOLDS, 2)
     for fold in range(FOLDS):
-        expected = fit_pool(COMPONENTS, LABELS, NODES[own != fold]).log_probability
+        expected = fit_pool(COMPONENTS, known(LABELS), NODES[own != fold]).log_probability
         np.testing.assert_allclose(found[NODES[own == fold]], expected[NODES[own == fold]], atol=1e-12)
     others = np.setdiff1d(np.arange(N), NODES)
-    assert np.array_equal(found[others], fit_pool(COMPONENTS, LABELS, NODES).log_probability[others])
+    assert np.array_equal(found[others], fit_pool(COMPONENTS, known(LABELS), NODES).log_probability[others])
     flipped = LABELS.copy()
     flipped[NODES[0]] = (flipped[NODES[0]] + 1) % CLASSES
-    assert np.array_equal(found[NODES[0]], cross_fitted(COMPONENTS, flipped, NODES, seed=2)[NODES[0]])
+    assert np.array_equal(found[NODES[0]], cross_fitted(COMPONENTS, known(flipped), NODES, seed=2)[NODES[0]])
 
 
 def test_others_fit_the_exponents_too() -> None:
     few, many = NODES[:2], NODES[2:]
     prior = {"good": 0.0, "noise": 0.0}
-    both = fit_pool(COMPONENTS, LABELS, few, others=many, prior=prior)
-    assert both.exponents == pytest.approx(fit_pool(COMPONENTS, LABELS, NODES, prior=prior).exponents, abs=1e-4)
+    both = fit_pool(COMPONENTS, known(LABELS), few, others=many, prior=prior)
+    assert both.exponents == pytest.approx(fit_pool(COMPONENTS, known(LABELS), NODES, prior=prior).exponents, abs=1e-4)
 
 
 def test_a_late_component_joins_where_it_helps() -> None:
     others = np.arange(1, N, 2)
     parroted = NOISE / 30
     parroted[others] = 9 * np.eye(CLASSES)[LABELS[others]]  # knows by heart what it was taught, else nothing
-    pool = fit_pool({"good": GOOD}, LABELS, NODES, others=others)
-    with_parrot = fit_pool({"good": GOOD}, LABELS, NODES, others=others, late={"parrot": parroted})
+    pool = fit_pool({"good": GOOD}, known(LABELS), NODES, others=others)
+    with_parrot = fit_pool({"good": GOOD}, known(LABELS), NODES, others=others, late={"parrot": parroted})
     assert with_parrot.exponents == {**pool.exponents, "parrot": 0}
     assert np.array_equal(with_parrot.log_probability, pool.log_probability)
     honest = np.eye(CLASSES)[LABELS] + RNG.normal(size=(N, CLASSES))
-    found = fit_pool({"good": GOOD}, LABELS, NODES, others=others, late={"more": honest})
+    found = fit_pool({"good": GOOD}, known(LABELS), NODES, others=others, late={"more": honest})
     assert found.exponents["more"] > 0.3
     assert found.nll < pool.nll
     both = {"good": GOOD, "more": honest}
     np.testing.assert_allclose(found.log_probability, pooled(both, np.array(list(found.exponents.values()))), atol=1e-9)
     hidden = np.where(np.isin(np.arange(N), NODES), -1, LABELS)  # nobody to join by
-    assert fit_pool({"good": GOOD}, hidden, NODES, others=others, late={"more": honest}).exponents["more"] == 0
+    assert fit_pool({"good": GOOD}, known(hidden), NODES, others=others, late={"more": honest}).exponents["more"] == 0
 
 
 @pytest.mark.parametrize("strength", [0.0, 5.0])
@@ -132,8 +142,8 @@ def test_a_late_component_joins_where_it_helps() -> None:
 def test_exponents_are_the_optimum_whatever_the_scale_of_a_component(soft: np.ndarray | None, strength: float) -> None:
     other = np.eye(CLASSES)[LABELS] + RNG.normal(size=(N, CLASSES))
     components, prior = {"large": 100 * GOOD, "small": 0.02 * other}, {"large": 0.003, "small": 1.0}
-    pool = fit_pool(components, LABELS, NODES, soft=soft, prior=prior, strength=strength)
-    told = told_classes(LABELS, NODES, soft, CLASSES)
+    pool = fit_pool(components, known(LABELS, soft), NODES, prior=prior, strength=strength)
+    told = known(LABELS, soft).log_likelihood(NODES)
     stacked = np.stack([part[NODES] for part in components.values()])
 
     def objective(exponents: np.ndarray) -> float:

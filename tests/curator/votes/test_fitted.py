@@ -36,14 +36,14 @@ def test_predictions_are_the_likeliest_classes_of_the_pool_that_all_labels_fit()
     """Training and validation people fit the exponents; the same pool by hand."""
     made, told = graph()
     parts = told.components
-    expected = fit_pool(parts, made.labels, np.arange(40), prior=PRIOR)
+    expected = fit_pool(parts, told.labels, np.arange(40), prior=PRIOR)
     found = fitted(made, told)
     assert np.array_equal(found.predictions, expected.log_probability.argmax(axis=1))
     assert {name: float(value) for name, value in found.model.state_dict().items()} == pytest.approx(
         dict(expected.exponents)
     )
     assert found.val_accuracy == np.mean(found.predictions[VAL] == TRUTH[VAL]) and found.predictions.dtype == np.int64
-    alone = fit_pool(parts, made.labels, VAL, prior=PRIOR)
+    alone = fit_pool(parts, told.labels, VAL, prior=PRIOR)
     assert max(abs(alone.exponents[name] - expected.exponents[name]) for name in COMPONENTS) > 0.02  # power
 
 
