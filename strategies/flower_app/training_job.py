@@ -23,7 +23,7 @@ from devices.training_task import Task
 from strategies.federated.fedavg import EVERYBODY
 from strategies.flower_app.roster import ready_nodes
 from strategies.rounds.flower_rounds import run_rounds
-from strategies.rounds.replies import Replies
+from strategies.rounds.replies import Replies, stopping_for_good
 from strategies.rounds.training_grid import TrainingGrid
 
 
@@ -66,16 +66,22 @@ def is_training(folder: Path) -> bool:
 
 
 def run_training(grid: Grid, folder: Path) -> None:
-    """Run a training job and write its result; TimeoutError if too few nodes connect."""
+    """Run a training job and write its result.
+
+    Raises:
+        TimeoutError: if too few nodes connect.
+        TooManyFailed: where too many nodes of a round fail, and each time that the job is run again.
+    """
     job = TrainingJob.load(folder)
     nodes = ready_nodes(grid, job.nodes, timeout=job.timeout)
     replies = Replies(job.task, name=lambda node: f"node {node}")
     training = TrainingGrid(grid, train=lambda number: nodes, replies=replies)
     ends: list[float] = []
-    weights = run_rounds(
-        FedAvg(**EVERYBODY), training, job.weights, job.task.to_bytes(), rounds=job.rounds,
-        after=lambda number, weights: ends.append(time.perf_counter()),
-    )  # fmt: skip
+    with stopping_for_good(folder / "stopped"):
+        weights = run_rounds(
+            FedAvg(**EVERYBODY), training, job.weights, job.task.to_bytes(), rounds=job.rounds,
+            after=lambda number, weights: ends.append(time.perf_counter()),
+        )  # fmt: skip
     np.save(folder / "trained.npy", weights, allow_pickle=False)
     found: dict[str, Any] = {
         "round_seconds": np.diff(ends).tolist(),

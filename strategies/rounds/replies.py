@@ -6,12 +6,15 @@ training of everybody. So such a reply is no answer: its party counts as failed,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from flwr.app import Message, MessageType, MetricRecord
 
+from devices.atomic_files import write_atomically
 from devices.federated.control_variate import read_variate
 from devices.federated.exchange import read_contribution, read_representation
 from devices.federated.silo import SiloTask, read_rows
@@ -26,6 +29,25 @@ _RECORDS = {MessageType.TRAIN: {"arrays", "metrics"}, MessageType.EVALUATE: {"me
 
 class TooManyFailed(RuntimeError):
     """End of a training in which more parties of a round failed than may; one line."""
+
+
+@contextmanager
+def stopping_for_good(note: Path) -> Iterator[None]:
+    """Let nobody be asked in a training that stopped before, here or in an earlier process.
+
+    Args:
+        note: File with the line about the stop, once there is one.
+
+    Raises:
+        TooManyFailed: now, or as it was raised before.
+    """
+    if note.is_file():
+        raise TooManyFailed(note.read_text())
+    try:
+        yield
+    except TooManyFailed as error:
+        write_atomically(note, str(error))
+        raise
 
 
 class Replies:

@@ -23,7 +23,6 @@ from curator.nulls.known import NullEvidence, known_from_graph
 from curator.observer import watched
 from curator.privacy.guarantee import Guarantee
 from curator.privacy.level import Level
-from devices.atomic_files import write_atomically
 from devices.facts import Split
 from devices.mechanisms.exact_loss import Loss
 from devices.policy.policy import Mode, Policy, policy_for_training
@@ -33,7 +32,7 @@ from strategies.people.owned_graph import own
 from strategies.results.lifetime import TrainingAnswers, read_ledgers
 from strategies.results.outcome import Outcome
 from strategies.rounds.checkpoint import CheckpointFile
-from strategies.rounds.replies import TooManyFailed
+from strategies.rounds.replies import TooManyFailed, stopping_for_good
 from strategies.rounds.training_grid import RoundTally
 from strategies.runs.federated_network import TwoLayers, predict
 from strategies.runs.federated_training import Trained, Training
@@ -92,15 +91,12 @@ class InRounds(Run):
             Refused, ValueError, OSError: as :meth:`train`.
         """
         # The id of a collection is a valid file name: the task checks its characters.
-        stopped = scene.home / f"stopped-{scene.collection}"
-        if stopped.is_file():
-            raise RunFailed(stopped.read_text())
         try:
-            return self.train(scene)
+            with stopping_for_good(scene.home / f"stopped-{scene.collection}"):
+                return self.train(scene)
         except TooManyFailed as error:
-            line = f"{scene.setup.method.name}: {error}; a run with another --state, or another --out, enrols others"
-            write_atomically(stopped, line)
-            raise RunFailed(line) from None
+            name = scene.setup.method.name
+            raise RunFailed(f"{name}: {error}; a run with another --state, or another --out, enrols others") from None
 
     def train(self, scene: RepeatContext) -> Outcome:
         """Ask the parties, train, and return the outcome; raises as :meth:`strategies.runs.run.Run.work`."""
