@@ -102,9 +102,7 @@ def node_evidence(
     pool = fit_pool(components, told, val, others=train, prior=prior)
     if features is None or not len(val):
         return NodeEvidence(pool.log_probability, components, pool.exponents)
-    perceptron = fit_perceptron(
-        features, told.labels, train, val, told.classes, seed=seed, device=device, named=told.rows
-    )
+    perceptron = fit_perceptron(features, told, train, val, seed=seed, device=device)
     components["perceptron"] = ln_scores(told.unbiased(np.exp(perceptron.log_probability) * told.whole))
     both = joined_pool(pool, {"perceptron": components["perceptron"]}, told, val)
     rows = both.log_probability.copy()

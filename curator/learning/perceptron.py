@@ -11,6 +11,7 @@ from scipy.special import log_softmax
 from curator.graph import Graph
 from curator.linear.scaling import scale_public
 from curator.linear.tfidf import is_text, weighted_rows
+from curator.reports.labels import LabelEvidence
 from devices.array_types import DoubleArray, IntArray
 
 if TYPE_CHECKING:
@@ -38,31 +39,29 @@ class FittedPerceptron:
 
 
 def fit_perceptron(
-    features: Any, labels: IntArray, train: IntArray, val: IntArray, classes: int, *, seed: int, device: str = "cpu",
-    named: DoubleArray | None = None,
-) -> FittedPerceptron:  # fmt: skip
+    features: Any, told: LabelEvidence, train: IntArray, val: IntArray, *, seed: int, device: str = "cpu"
+) -> FittedPerceptron:
     """Train on the labels of ``train``; those of ``val`` choose the epoch, by their loss.
 
     The epoch with the most hits on validation labels would have an unfair lead over other models on them.
 
     Args:
         features: (n, d), numpy or CSR.
-        labels: int64 (n,); only those of ``train`` and ``val`` are read.
+        told: Labels, public or reported; only those of ``train`` and ``val`` are read.
         train: People to learn from, all with a label.
         val: Others, all with a label.
-        classes: Number of classes.
         seed: Seed of the weights and of dropout.
         device: ``auto``, ``cpu`` or ``cuda``.
-        named: float64 (n, classes): weights of the classes in the place of ``labels``, none below 0; None for labels.
     """
     from curator.learning import training  # torch is only needed from here on
 
     # Text as the reference `mlp` has it.
     rows = scale_public(features, "row-normalised") if is_text(features) else weighted_rows(features)
-    graph = Graph(rows, np.zeros((2, 0), np.int64), None, labels, train, val)
-    settings = training.TrainingSettings(gnn="mlp", selection="loss")
-    if named is None:
-        network = training.train(graph, settings=settings, classes=classes, seed=seed, device=device)
+    graph = Graph(rows, np.zeros((2, 0), np.int64), None, told.labels, train, val)
+    given: dict[str, Any] = {"settings": training.TrainingSettings(gnn="mlp", selection="loss"),
+                             "classes": told.classes, "seed": seed, "device": device}  # fmt: skip
+    if told.rows is None:
+        network = training.train(graph, **given)
     else:
-        network = training.train_on_weights(graph, named, settings=settings, classes=classes, seed=seed, device=device)
+        network = training.train_on_weights(graph, told.rows, **given)
     return FittedPerceptron(network, rows)

@@ -67,8 +67,6 @@ def features_alone(known: NullEvidence, *, seed: int, device: str = "cpu") -> In
         return by_ridge
     honest = by_ridge.copy()
     honest[taught] = np.argmax(fit.left_out, axis=1)
-    network = fit_perceptron(
-        known.features, told.labels, learned, chosen, told.classes, seed=seed, device=device, named=told.rows
-    ).network
+    network = fit_perceptron(known.features, told, learned, chosen, seed=seed, device=device).network
     of_ridge = float(np.mean(honest[chosen] == told.labels[chosen]))
     return network.predictions if network.val_accuracy > of_ridge else by_ridge

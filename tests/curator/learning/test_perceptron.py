@@ -9,6 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from curator.learning.perceptron import fit_perceptron
+from curator.reports.labels import LabelEvidence
 
 N, CLASSES = 60, 3
 RNG = np.random.Generator(np.random.PCG64(3))
@@ -20,7 +21,7 @@ TRAIN, VAL, TEST = np.sort(ORDER[:30]), np.sort(ORDER[30:45]), np.sort(ORDER[45:
 
 @pytest.mark.parametrize("features", [csr_array(WORDS), WORDS, WORDS + 1])
 def test_probabilities_are_those_of_the_network(features: Any) -> None:
-    found = fit_perceptron(features, LABELS, TRAIN, VAL, CLASSES, seed=1)
+    found = fit_perceptron(features, LabelEvidence(LABELS, CLASSES), TRAIN, VAL, seed=1)
     np.testing.assert_allclose(np.exp(found.log_probability).sum(axis=1), 1)
     scores = found.network.model().detach().numpy()
     apart = found.log_probability - scores
@@ -33,6 +34,7 @@ def test_labels_of_others_are_not_read() -> None:
     hidden = LABELS.copy()
     hidden[TEST] = -1
     seen, unseen = (
-        fit_perceptron(csr_array(WORDS), labels, TRAIN, VAL, CLASSES, seed=1) for labels in (LABELS, hidden)
+        fit_perceptron(csr_array(WORDS), LabelEvidence(labels, CLASSES), TRAIN, VAL, seed=1)
+        for labels in (LABELS, hidden)
     )
     assert seen.log_probability.tobytes() == unseen.log_probability.tobytes()
