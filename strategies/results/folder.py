@@ -21,6 +21,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from curator.privacy.levels import LEVELS
 from curator.privacy.older import level_of_before
 from devices.atomic_files import exclusive_lock, write_atomically
 from devices.mechanisms.exact_loss import round_up
@@ -157,11 +158,16 @@ def read_result(path: Path) -> dict[str, Any]:
     """Return the content of a result.json in the form of today.
 
     Raises:
-        OSError, ValueError: for a file that cannot be read, or is no JSON object.
+        OSError, ValueError: for a file that cannot be read, is no JSON object, or lacks a level of guarantee.
     """
     record = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(record, dict):
         raise ValueError(f"{path.name} is no JSON object")
+    privacy = record.get("privacy")
+    holds = privacy.get("holds") if isinstance(privacy, Mapping) else None
+    missing = [name for name in LEVELS if name not in holds] if isinstance(holds, Mapping) else []
+    if missing:
+        raise ValueError(f"privacy.holds has no {', '.join(missing)}: the run was made without it; run it again")
     return upgraded(record)
 
 

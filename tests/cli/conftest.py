@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from curator.privacy.level import Level
+from curator.privacy.levels import LEVELS
 
 RECORD: dict[str, Any] = {
     "schema": 2,
@@ -37,7 +38,7 @@ RECORD: dict[str, Any] = {
     "privacy": {
         "trust": "untrusted curator",
         "claimed": {"statement": "epsilon-LDP of links and features, epsilon = 8 (Theorem 4)", "value": 8.0},
-        "holds": {
+        "holds": {name: Level("not asked").to_dict() for name in LEVELS} | {
             "bit_adjacency": Level("bounded", 7.2).to_dict(),
             "bit_feature": Level("bounded", 0.8).to_dict(),
             "relationship": Level("bounded", 14.4).to_dict(),
@@ -45,7 +46,6 @@ RECORD: dict[str, Any] = {
             "label": Level("unprotected", public=("label",)).to_dict(),
             "user": Level("bounded", 21797.6).to_dict(),
             "node": Level("bounded", 43390.4).to_dict(),
-            "central_node": Level("not asked").to_dict(),
         },
         "collections": 1, "repeats": None, "searched": 0,
         "lifetime_per_device": {

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from curator.privacy.level import Level
+from curator.privacy.levels import LEVELS
 from devices.atomic_files import exclusive_lock
 from strategies.results.folder import (
     hold_folder,
@@ -74,6 +76,8 @@ def test_the_origin_of_a_folder_is_that_of_its_copies(tmp_path: Path) -> None:
 HOLD = """
 import sys
 from pathlib import Path
+from curator.privacy.level import Level
+from curator.privacy.levels import LEVELS
 from strategies.results.folder import hold_folder
 
 with hold_folder(Path(sys.argv[1]), method="hogs", dataset="generated", digest="abc", seed=0) as (folder, _):
@@ -186,4 +190,13 @@ def test_a_result_that_lacks_its_parts_is_no_reason_to_stop(record: dict[str, An
 def test_a_file_that_is_no_object_is_refused(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text("[1]")
     with pytest.raises(ValueError, match="no JSON object"):
+        read_result(tmp_path / "result.json")
+
+
+def test_a_result_from_before_a_level_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = {"schema": 2, "privacy": {"holds": {name: Level("not asked").to_dict() for name in LEVELS}}}
+    (tmp_path / "result.json").write_text(json.dumps(made))
+    assert read_result(tmp_path / "result.json") == made
+    monkeypatch.setitem(LEVELS, "list", LEVELS["vector"])
+    with pytest.raises(ValueError, match="^privacy.holds has no list: the run was made without it"):
         read_result(tmp_path / "result.json")
