@@ -112,8 +112,9 @@ def _whole(
             population, range_from = checked_graph(name or graph.file, graph, tried)
         except WrongFiles as wrong:
             found |= {fault.line: fault for fault in wrong.faults}
-            before, tried = tried, tried.changed(fault.change for fault in wrong.faults)
-            if tried == before:
+            before, changes = tried, [fault.change for fault in wrong.faults]
+            tried = tried.changed(changes)
+            if tried == before or not tried.keeps([*(fault.change for fault in found.values()), *changes]):
                 break
         else:
             if not found:
@@ -217,7 +218,7 @@ def _feature_fault(graph: FoundGraph, arrays: dict[str, Any], wrong: WrongFeatur
     low, high = (float(end) for end in np.ravel(arrays.get("feature_range", (0.0, 1.0)))[:2])
     values = np.asarray(arrays["values"])
     columns = np.unique(np.asarray(arrays["indices"])[(values < low) | (values > high)])
-    names = [graph.columns[k] if graph.columns else str(k) for k in columns[:_SHOWN]]
+    names = [graph.columns[k] or "''" if graph.columns else str(k) for k in columns[:_SHOWN]]
     more = f" and {len(columns) - _SHOWN} more" if len(columns) > _SHOWN else ""
     reason = wrong.reason + (f" (columns {', '.join(names)}{more})" if len(columns) > 1 else "")
     change = {} if options.scale or not low <= 0 <= high else {"scale": "clip" if options.feature_range else "minmax"}

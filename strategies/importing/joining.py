@@ -52,7 +52,7 @@ def join(
     _tell_absent_columns(tables, options, faults)
     tables = [one_hot_coded(_once_each(table, options, faults, notes), options, faults) for table in tables]
     for name, stated in options.categories.items():
-        if not stated:
+        if not stated and name != options.label:
             why = "its values are read from the data, which is itself a release"
             notes.append(f"--one-hot {name}: {why}; --one-hot {name}=A,B,... states them")
     full = [table for table in tables if len(table.sources)]

@@ -98,6 +98,10 @@ class ImportOptions:
                 values[name] = tuple(dict.fromkeys((*values[name], *value))) if joined else value
         return ImportOptions(**values)
 
+    def keeps(self, changes: Iterable[dict[str, Any]]) -> bool:
+        """Return whether these choices hold every change: two of them may want different values of one option."""
+        return all(self.changed([change]) == self for change in changes)
+
     def words(self) -> list[str]:
         """Return the options of the command line that say these choices, quoted for a shell."""
         found: list[str] = []

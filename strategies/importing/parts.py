@@ -108,8 +108,8 @@ class FoundGraph:
     def place(self, row: int, column: int) -> str:
         """Return the words for a person's feature: file, row and column."""
         where = self.places(row, column) if self.places else f"{self.file}: row {row}"
-        named = f"column {self.columns[column]}" if column < len(self.columns) else f"column {column}"
-        return f"{where}, {named}"
+        named = (self.columns[column] or "''") if column < len(self.columns) else column
+        return f"{where}, column {named}"
 
 
 def named_edges(file: str, rows: Iterable[tuple[int, str, str]], **more: Any) -> NamedEdges:

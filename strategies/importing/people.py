@@ -97,7 +97,7 @@ def one_hot_coded(table: PeopleTable, options: ImportOptions, faults: FileFaults
                 faults.add(
                     f"{table.place(row)}, column {name}",
                     f"{short(column.iloc[row])} is none of the values of --one-hot{and_more(int(outside.sum()))}",
-                    f"write one of them, or state all: --one-hot {shlex.quote(f'{name}={every}')}",
+                    f"write one of them, or state all (none with a comma): --one-hot {shlex.quote(f'{name}={every}')}",
                 )
                 column = column.mask(outside, stated[0])
             kinds = pd.Categorical(column, categories=stated or sorted(column.dropna().unique()))
@@ -113,6 +113,13 @@ def _chunks(rows: Iterable[Any]) -> Iterator[list[Any]]:
     given = iter(rows)
     while chunk := list(islice(given, _CHUNK)):
         yield chunk
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _texts(cells: Sequence[Any]) -> NDArray[np.object_]:
@@ -174,6 +181,8 @@ class _NotNumbers:
             remedy = f"write 0 or 1 there, or {without}"
         elif 2 * self.count < rows:
             remedy = f"write numbers there, or empty these cells and choose --missing, or {without}"
+        elif _is_number(text.replace(",", ".")):
+            remedy = f"write numbers with a point ({text.replace(',', '.')}), or {without}"
         else:
             remedy = without
             if few:

@@ -114,14 +114,20 @@ def _tell_header(file: str, header: Sequence[str], options: ImportOptions, fault
         f"or {options.id or 'id'} (people)"
     )
     small = {name.lower(): name for name in header}
-    pairs = [pair for pair in (ENDS, *LIKELY_ENDS) if set(pair) <= set(small)]
+    pairs = [tuple(small[end] for end in pair) for pair in (ENDS, *LIKELY_ENDS) if set(pair) <= set(small)]
     names = [name for name in header if name.lower().endswith(("id", "name"))]
-    if pairs or (len(header) == 2 and len(names) != 1):
-        source, target = (small[end] for end in pairs[0]) if pairs else header
-        remedy = f"--source {shlex.quote(source)} --target {shlex.quote(target)} reads edges"
-        change = {"source": source, "target": target}
+    if len(header) == 2 and len(names) != 1:
+        pairs.append(tuple(header))
+    elif len(header) == 3 and len(names) == 2:  # two people and a weight
+        pairs.append(tuple(names))
+    change: dict[str, str] = {}
+    if pairs:
+        change = dict(zip(ENDS, pairs[0], strict=True))
+        remedy = f"--source {shlex.quote(change['source'])} --target {shlex.quote(change['target'])} reads edges"
     elif names:
-        remedy, change = f"--id {shlex.quote(names[0])} reads people", {"id": names[0]}
+        change = {"id": names[0]}
+        remedy = f"--id {shlex.quote(names[0])} reads people, --source NAME --target NAME reads edges"
     else:
-        remedy, change = "--source NAME --target NAME reads edges, --id NAME reads people", {}
-    faults.add(file, f"{wanted}, found {', '.join(header) or 'nothing'}", remedy, **change)
+        remedy = "--source NAME --target NAME reads edges, --id NAME reads people"
+    found = ", ".join(name or "''" for name in header) or "nothing"
+    faults.add(file, f"{wanted}, found {found}", remedy, **change)

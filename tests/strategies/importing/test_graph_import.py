@@ -360,3 +360,13 @@ def test_one_hot_from_the_data_is_said_to_be_a_release(tmp_path: Path) -> None:
         "--one-hot tall: its values are read from the data, which is itself a release; --one-hot tall=A"
     )
     assert import_graph(files, options=ImportOptions(one_hot=("tall=yes,no",)))["warnings"] == []
+
+
+def test_two_tables_whose_names_of_people_have_different_columns(tmp_path: Path) -> None:
+    """One option cannot mend both: each is told once, and no command is proposed."""
+    (tmp_path / "more.csv").write_text("user_id,z,w\na,1,0\n")
+    files = _files(tmp_path, people="name,x,y\na,1,0\n")
+    with pytest.raises(WrongFiles) as caught:
+        import_graph([*files, tmp_path / "more.csv"])
+    assert [fault.change for fault in caught.value.faults] == [{"id": "name"}, {"id": "user_id"}]
+    assert caught.value.command is None

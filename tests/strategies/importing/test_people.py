@@ -107,7 +107,7 @@ def test_stated_categories_keep_their_order_and_refuse_others() -> None:
     fault = _read("id city", [*rows, ["c", "Oslo"]], label=None, one_hot=("city=Rome",))[1][0]
     assert fault.line == (
         "p.csv: row 3, column city: 'Oslo' is none of the values of --one-hot (2 rows); write one of them, or state "
-        "all: --one-hot city=Rome,Oslo"
+        "all (none with a comma): --one-hot city=Rome,Oslo"
     )
 
 
@@ -118,3 +118,9 @@ def test_rows_without_a_name() -> None:
     assert faults[0].change == {"missing": "zero"} and table.ids == ["b"]
     table, faults = _read("id x", rows, label=None, missing="mark")
     assert not faults and (table.ids, table.rows, table.cells["x"].tolist()) == (["b"], [3], [2.0])
+
+
+def test_numbers_with_a_comma_are_not_a_category() -> None:
+    fault = _read("id height", [["a", "1,80"], ["b", "1,75"]], label=None)[1][0]
+    assert fault.remedy == "write numbers with a point (1.80), or --ignore height leaves the column out"
+    assert fault.change == {"ignore": ("height",)}

@@ -100,7 +100,18 @@ def test_rows_without_an_end_are_left_out_where_empty_cells_are_dealt_with(tmp_p
             "--source person --target 'friend of' reads edges",
             {"source": "person", "target": "friend of"},
         ),
-        ("user_id,age,club", "--id user_id reads people", {"id": "user_id"}),
+        ("user_id,age,club", "--id user_id reads people, --source NAME --target NAME reads edges", {"id": "user_id"}),
+        ("name,age", "--id name reads people, --source NAME --target NAME reads edges", {"id": "name"}),
+        (
+            "user_id,friend_id,w",
+            "--source user_id --target friend_id reads edges",
+            {"source": "user_id", "target": "friend_id"},
+        ),
+        (
+            "user_id,friend_id",
+            "--source user_id --target friend_id reads edges",
+            {"source": "user_id", "target": "friend_id"},
+        ),
         ("who,age,club", "--source NAME --target NAME reads edges, --id NAME reads people", {}),
     ],
 )
