@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _WISHES = "Wishes"
 _DEFAULT = "of --like"
 _LARGEST = (1 << 31) - 1  # of a number that is read; what a plan takes is much less
+_GUESS = 3  # place of this column, which is left out where a table does not fit
 _GROUPS = {
     "one report": "One report",
     "asking less": "Asking less",
@@ -228,8 +229,13 @@ def _table(screen: Console, made: Plan) -> None:
     if not narrow:
         headings = ["!method", ">budget", f">{level}", ">guess", ">bytes", ">CPU", ">memory", *accuracy]
     cells = {row.method: _cells(row, worth, narrow) for row in made.rows}
-    plain = [[heading.lstrip(">!~") for heading in headings], *cells.values()]
-    widths = [max(cell_len(Text.from_markup(each[place]).plain) for each in plain) for place in range(len(headings))]
+    table = [[heading.lstrip(">!~") for heading in headings], *cells.values()]
+    widths = [max(cell_len(Text.from_markup(cell).plain) for cell in column) for column in zip(*table, strict=True)]
+    guess = not narrow and sum(widths) + len(widths) <= screen.width
+    if not guess and not narrow:  # it follows from the loss beside it
+        del widths[_GUESS]
+        for each in (headings, *cells.values()):
+            del each[_GUESS]
 
     def lines(*rows: PlanRow) -> Table:
         shown = text_table(*headings, gap=1)
@@ -248,11 +254,9 @@ def _table(screen: Console, made: Plan) -> None:
             screen.print(lines(*(row for row in rows if row.listed.asks == asks)))
     marks = "*: the rest of the record is public. c: held by a trusted curator."
     if not narrow:
-        marks = (
-            f"{level}, by epsilon; guess: the best guess between two possible values "
-            f"of it, 50 % is chance. {marks} bytes: a device, both ways. CPU, memory: `ldpsim run`, "
-            f"within {_factors(made)}."
-        )
+        best = "; guess: the best guess between two possible values of it, 50 % is chance" if guess else ""
+        marks = f"{level}, by epsilon{best}. {marks} bytes: a device, both ways. CPU, memory: `ldpsim run`, " \
+                f"within {_factors(made)}."  # fmt: skip
     if worth:
         marks += f" {accuracy[0][1:]}: accuracy in per cent" + ("." if narrow else "; nobody: if nobody is asked.")
     screen.print(f"[dim]{marks}[/dim]")

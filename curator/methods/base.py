@@ -38,12 +38,10 @@ class OwnBudget:
     Args:
         parameter: Its name.
         symbol: Its name in a table.
-        tried: Rising values that a plan tries.
     """
 
     parameter: str
     symbol: str
-    tried: tuple[float, ...]
 
 
 class Method:

@@ -12,7 +12,7 @@ class Listed:
     Args:
         answers: What people are asked for, in a few words.
         public: What has to be public; empty for nothing but the labels of some people.
-        group: ``one report``, ``asking less``, ``other trust``, or ``nothing`` for what needs nobody's answer.
+        group: ``one report``, ``asking less``, ``other trust``, or ``nothing`` for what needs no answer.
     """
 
     answers: str

@@ -57,7 +57,7 @@ class OnPaper:
             ("features of a person that are not 0", facts.words, MOST_WORDS),
         ):
             if value > most:
-                raise ValueError(f"{round(value)} {what}: a plan takes up to {most:,}")
+                raise ValueError(f"{round(value):,} {what}: a plan takes up to {most:,}")
         few = few_people(facts.public())
         object.__setattr__(self, "sizes", (few, min(2 * few, self.facts.n)))
 

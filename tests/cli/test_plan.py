@@ -3,12 +3,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 
 import click
 import pytest
 from click.testing import Result
+from rich.console import Console
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -17,6 +19,9 @@ from curator.privacy.level import Level
 from devices.datasets.generated import generate
 from strategies import RunOptions, simulate
 from strategies.planning.miniature import save
+from strategies.planning.rehearsal import Rehearsal
+from strategies.planning.rows import PlanRow
+from strategies.planning.worth import Worth
 from strategies.results.shown_nulls import asking_nobody, shown_nulls_of
 
 
@@ -150,3 +155,26 @@ def test_the_table_fits_the_terminal(width: int, tmp_path: Path, monkeypatch: py
     assert shown.exit_code == 0 and "hogs" in shown.stdout and "Choice" in shown.stdout
     said = " ".join(shown.stdout.split())
     assert 0 < said.find("Not protected by the choice:") < said.find("Choice: vote")  # first what it does not protect
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_rehearsal_fits_the_terminal_and_says_what_it_is(
+    width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = {"value": 0.4, "low": 0.3, "high": 0.5}
+    worth = Worth(0.743, None, "chance", 0.251, over)
+
+    def rehearse(paper: object, rows: dict[str, PlanRow], *given: object, **named: object) -> object:
+        return {name: replace(row, worth=worth) for name, row in rows.items()}, Rehearsal(600, 50_000, None, 12.0)
+
+    monkeypatch.setattr("strategies.planning.plan.rehearse", rehearse)
+    monkeypatch.setattr("cli.plan.console", lambda: Console(width=width, color_system=None))
+    methods = ("fp-solitude", "ldp-fedavg", "pate-m", "--clients", "50000", "--level", "relationship")
+    shown = ldpsim(*methods, "--out", tmp_path).stdout.partition("Written to")[0]
+    lines = shown.splitlines()
+    assert max(map(len, lines)) <= width and "…" not in shown and "fp-solitude" in shown
+    said = " ".join(shown.split())
+    assert "miniature" in lines[3 if width < 80 else 2] and "74.3" in said
+    assert ("25.1" in said) is (width == 80)  # what asking nobody gives has no room on 40 columns
+    assert "Miniature: 600 made-up people with the noise of 50,000. This is an estimate without an interval." in said
+    assert "It is not measured on your people. It took 12 s." in said

@@ -115,7 +115,7 @@ class LabelAnswers(OwnerMethod):
     private: ClassVar[tuple[str, ...]] = ("adjacency", "features", "label")
     mechanisms: ClassVar[tuple[str, ...]] = ("laplace",)
     options: ClassVar[frozenset[str]] = o.QUESTION
-    own_budget: ClassVar[OwnBudget | None] = OwnBudget("lambda_", "λ", (0.05, 0.1, 0.2, 0.4, 0.8, 1.6))
+    own_budget: ClassVar[OwnBudget | None] = OwnBudget("lambda_", "λ")
 
     def __post_init__(self) -> None:
         if self.queries < 1:

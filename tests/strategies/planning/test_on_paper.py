@@ -144,9 +144,9 @@ def test_the_share_of_features_is_that_of_all_people() -> None:
 
 
 @pytest.mark.parametrize(("more", "said"), [
-    ({"classes": 1001}, "1001 classes: a plan takes up to 1,000"),
-    ({"features": 100_001}, "100001 features: a plan takes up to 100,000"),
-    ({"features": 9000, "words": 5000.6}, "5001 features of a person that are not 0: a plan takes up to 5,000"),
+    ({"classes": 1001}, "1,001 classes: a plan takes up to 1,000"),
+    ({"features": 100_001}, "100,001 features: a plan takes up to 100,000"),
+    ({"features": 9000, "words": 5000.6}, "5,001 features of a person that are not 0: a plan takes up to 5,000"),
 ])  # fmt: skip
 def test_small_graphs_that_would_be_large_are_refused(more: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
