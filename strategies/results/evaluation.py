@@ -60,13 +60,18 @@ def reconstruction(graph: Graph, population: Population, *, own_features: bool =
         count), ``edges`` kept, ``feature_mae`` = mean |x^ - x| over all entries and
         ``aggregate_mae`` = the same after one mean over the neighbours, each with its own
         graph. Features are compared in their own units, before any standardisation.
+
+    Raises:
+        ValueError: for a graph that names an edge twice: its recall could be above 1.
     """
     n = len(population)
     left, right = graph.edge_index
     once = left < right
-    guessed = left[once] * n + right[once]
+    guessed = np.unique(left[once] * n + right[once])
+    if len(guessed) < np.count_nonzero(once):
+        raise ValueError("the method's graph names an edge twice: a method returns each edge once in each direction")
     true_left, true_right = population.edges
-    hits = int(np.isin(guessed, true_left * n + true_right).sum())
+    hits = int(np.isin(guessed, true_left * n + true_right, assume_unique=True).sum())
     mae, aggregate = _feature_errors(graph, population, own_features)
     return {
         "edge_precision": hits / len(guessed) if len(guessed) else None,
@@ -102,7 +107,7 @@ def degrees(graph: Graph, population: Population, reports: Reports | None = None
     edges: list[float] = [start for start in _DEGREES if start <= most]
     result: dict[str, list[float] | None] = {"from": [*edges], "noisy": None}
     for name, counts in found.items():
-        result[name] = [float(people) for people in np.histogram(counts, bins=[*edges, n + 1])[0]]
+        result[name] = [float(people) for people in np.histogram(counts, bins=[*edges, max(n, most) + 1])[0]]
     return result
 
 

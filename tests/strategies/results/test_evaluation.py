@@ -57,6 +57,15 @@ def test_precision_is_of_the_guessed_edges_and_recall_of_the_true_ones(path_of_f
     assert (all_of_them["edge_precision"], all_of_them["edge_recall"]) == (0.5, 1.0)
 
 
+def test_an_edge_that_is_named_twice_is_refused(path_of_four: Population) -> None:
+    """Its recall was 199.9 % in a run of a method whose pairs came from both ends."""
+    twice = graph([[0.0, 0.0]] * 4, [[0, 0, 1], [1, 1, 2]])
+    with pytest.raises(ValueError, match="^the method's graph names an edge twice"):
+        reconstruction(twice, path_of_four)
+    often = graph([[0.0, 0.0]] * 4, [[0] * 9, [1] * 9])
+    assert degrees(often, path_of_four)["reconstructed"] is not None  # more neighbours than people
+
+
 def test_standardised_features_are_compared_in_their_own_units(path_of_four: Population) -> None:
     centre, scale = np.array([0.5, 0.25], np.float32), np.array([2.0, 4.0], np.float32)
     truth = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
