@@ -112,16 +112,14 @@ def _whole(
             population, range_from = checked_graph(name or graph.file, graph, tried)
         except WrongFiles as wrong:
             found |= {fault.line: fault for fault in wrong.faults}
-            before, changes = tried, [fault.change for fault in wrong.faults]
-            tried = tried.changed(changes)
-            if tried == before or not tried.keeps([*(fault.change for fault in found.values()), *changes]):
+            before, tried = tried, tried.changed(fault.change for fault in wrong.faults)
+            if tried == before or not tried.keeps(fault.change for fault in found.values()):
                 break
         else:
             if not found:
                 return graph, population, range_from
-            stuck = any(not fault.change for fault in found.values())
             words = ["ldpsim import", *(shlex.quote(str(path)) for path in paths), *tried.words(), *more]
-            raise WrongFiles(found.values(), None if stuck else " ".join(words))
+            raise WrongFiles(found.values(), " ".join(words))
     raise WrongFiles(found.values())
 
 

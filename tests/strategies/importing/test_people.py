@@ -124,3 +124,10 @@ def test_numbers_with_a_comma_are_not_a_category() -> None:
     fault = _read("id height", [["a", "1,80"], ["b", "1,75"]], label=None)[1][0]
     assert fault.remedy == "write numbers with a point (1.80), or --ignore height leaves the column out"
     assert fault.change == {"ignore": ("height",)}
+
+
+def test_a_category_with_a_few_numbers_is_still_a_category() -> None:
+    rows = [[f"p{k}", str(k) if k < 4 else "Rome"] for k in range(10)]
+    assert _read("id city", rows, label=None)[1][0].change == {"one_hot": ("city",)}
+    rows = [[f"p{k}", str(k) if k < 6 else "Rome"] for k in range(10)]
+    assert _read("id city", rows, label=None)[1][0].change == {"ignore": ("city",)}
