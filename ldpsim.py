@@ -11,7 +11,7 @@ Importing it is cheap: a name is loaded on first use, and torch, Flower and Ray 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from strategies.outputs.graph import NoGraph
     from strategies.outputs.graph import ResultGraph as Graph
     from strategies.outputs.run_result import RunResult
+    from strategies.planning.plan import Plan
     from strategies.runs.run import Refused, RunFailed
     from strategies.setup.options import RunOptions
 
 NO_TELEMETRY = devices.NO_TELEMETRY
+_FACTS = ("mean_degree", "homophily", "classes", "features")  # of made-up people
 # name -> module, and the name there if it is another one; a module alone is the module
 _PLACES: Mapping[str, tuple[str, str]] = {
     "AskOnce": ("strategies.ask_once", "AskOnce"),
@@ -42,6 +44,7 @@ _PLACES: Mapping[str, tuple[str, str]] = {
     "Mechanism": ("devices.mechanisms", "Mechanism"),
     "Method": ("curator.methods", "Method"),
     "NoGraph": ("strategies.outputs.graph", "NoGraph"),
+    "Plan": ("strategies.planning.plan", "Plan"),
     "Refused": ("strategies.runs.run", "Refused"),
     "RunFailed": ("strategies.runs.run", "RunFailed"),
     "RunOptions": ("strategies.setup.options", "RunOptions"),
@@ -53,8 +56,9 @@ _PLACES: Mapping[str, tuple[str, str]] = {
 }
 
 __all__ = [
-    "NO_TELEMETRY", "AskOnce", "Comparison", "Graph", "Mechanism", "Method", "NoGraph", "Refused", "RunFailed",
-    "RunOptions", "RunResult", "SweepResult", "compare", "datasets", "mechanisms", "methods", "simulate", "sweep",
+    "NO_TELEMETRY", "AskOnce", "Comparison", "Graph", "Mechanism", "Method", "NoGraph", "Plan", "Refused", "RunFailed",
+    "RunOptions", "RunResult", "SweepResult", "compare", "datasets", "mechanisms", "methods", "plan", "simulate",
+    "sweep",
 ]  # fmt: skip
 
 
@@ -125,6 +129,33 @@ def sweep(grid: Path | str | Mapping[str, Any], folder: Path | str, **given: Any
 
     cells = cells_of_document(grid) if isinstance(grid, Mapping) else read_sweep(Path(grid))
     return run_sweep(cells, Path(folder), **{"goes_on": has_some_of, **given})
+
+
+def plan(methods: Sequence[str] = (), options: RunOptions | None = None, /, **given: Any) -> Plan:
+    """Estimate what methods would protect, cost and be worth, as ``ldpsim plan`` does; nobody is asked.
+
+    Args:
+        methods: Their names; empty for all that people answer by themselves.
+        options: Options of every method; None: the defaults.
+        given: Options by name; ``like``, the data set of the rehearsal; wishes (the fields of
+            :class:`strategies.planning.wishes.Wishes`: ``level``, ``holds``, ``max_bytes``, ``max_attack``); facts of
+            made-up people (``mean_degree``, ``homophily``, ``classes``, ``features``, ``feature_rate``); and the
+            keywords of :func:`strategies.planning.plan.make_plan`: ``worth``, ``people``, ``progress``.
+
+    Raises:
+        ValueError: one line, for options, wishes or facts that are unknown or do not fit.
+    """
+    from strategies.planning.plan import make_plan
+    from strategies.planning.planned_people import planned_people
+    from strategies.planning.wishes import Wishes
+
+    wishes = {name: given.pop(name) for name in [one.name for one in fields(Wishes)] if name in given}
+    facts = {name: given.pop(name) for name in _FACTS if name in given}
+    rate = given.pop("feature_rate", None)
+    like = {"dataset": given.pop("like")} if "like" in given else {}
+    made, others = _divided(options, {**given, **like}, make_plan)
+    found, people = planned_people(made, facts, rate)
+    return make_plan(methods, found, Wishes(**wishes), people, **others)
 
 
 def _divided(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from strategies.estimate.graph_facts import GraphFacts
     from strategies.planning.plan import Plan
-    from strategies.planning.rehearsal import Like
     from strategies.planning.rows import PlanRow
 
 _WISHES = "Wishes"
@@ -116,10 +114,11 @@ def plan(
     given = {"mean_degree": mean_degree, "homophily": homophily, "classes": classes, "features": features}
     with working(silent=quiet or as_json) as progress:
         from strategies.planning.plan import make_plan
+        from strategies.planning.planned_people import planned_people
         from strategies.planning.wishes import Wishes
 
         known = {name: value for name, value in given.items() if value is not None}
-        facts, people = _people(replace(options, dataset=like), known, feature_rate)
+        facts, people = planned_people(replace(options, dataset=like), known, feature_rate)
         made = make_plan(methods or (), facts, Wishes(level, holds, max_bytes, max_attack), people,
                          worth=not no_worth, people=miniature, progress=progress)  # fmt: skip
         files = written(made, options.out) if options.out is not None else ()
@@ -141,37 +140,6 @@ def written(made: Plan, out: Path) -> tuple[Path, ...]:
         typer.echo(f"No deployment.toml: {reason}.", err=True)
     write_plan_page(files[0].parent / PAGE, made)
     return (files[0].parent / PAGE, *files)
-
-
-def _people(
-    options: RunOptions, given: Mapping[str, float], feature_rate: float | None
-) -> tuple[GraphFacts, Like]:  # fmt: skip
-    """Return the facts of the people who are planned for, and the people on whom the plan is rehearsed.
-
-    Raises:
-        ValueError: one line, for data that cannot be read, or facts that do not fit.
-    """
-    from devices import datasets
-    from strategies.estimate.graph_facts import known_before, measured
-    from strategies.planning.rehearsal import Like
-
-    if (given or feature_rate is not None) and options.dataset != "generated":
-        raise ValueError(f"--like {options.dataset}: its people have their own facts; no other ones can be given")
-    if feature_rate is not None and not 0 < feature_rate <= 1:
-        raise ValueError(f"--feature-rate {feature_rate:g}: must be a share, above 0 and at most 1")
-    if options.dataset not in datasets.GENERATED:
-        data = datasets.load(options.dataset, data_dir=options.data_dir, option="--like")
-        facts = measured(data)
-        facts = facts if options.clients is None else replace(facts, n=options.clients)
-        like = Like(options, len(data), digest=data.digest)
-    else:
-        known = known_before(options)
-        assert known is not None
-        facts, like = known, Like(options, by_facts=bool(given) or feature_rate is not None)
-    wanted = given.get("features", facts.features)
-    rate = facts.words / facts.features if feature_rate is None else feature_rate
-    words = facts.words if feature_rate is None and wanted == facts.features else max(1.0, rate * wanted)
-    return replace(facts, **given, words=min(words, max(wanted, 1))), like  # type: ignore[arg-type]
 
 
 def _show(made: Plan, files: Sequence[Path]) -> None:
