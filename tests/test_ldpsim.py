@@ -1,4 +1,7 @@
-"""Python's front door: ``import ldpsim``."""
+"""Python's front door: ``import ldpsim``.
+
+It covers ``strategies/outputs/run_result.py`` too.
+"""
 
 from __future__ import annotations
 

@@ -1,3 +1,8 @@
+"""Plans from the command line.
+
+It covers ``strategies/planning/planned_people.py`` too.
+"""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,8 @@
+"""Scores of pairs from the features of both ends.
+
+It covers ``curator/reports/feature_bits.py`` too.
+"""
+
 from __future__ import annotations
 
 from itertools import product

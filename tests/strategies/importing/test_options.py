@@ -1,4 +1,7 @@
-"""Choices of an import: declared once, changed by faults, and said as options of the command line."""
+"""Choices of an import: declared once, changed by faults, and said as options of the command line.
+
+It covers ``strategies/importing/faults.py`` and ``strategies/importing/__init__.py`` too.
+"""
 
 from __future__ import annotations
 
