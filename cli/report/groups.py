@@ -1,8 +1,6 @@
 """Groups of results: one configuration of a method with several seeds is one row of the page.
 
-Figures of a group are means over its results, and the spread is the sample standard deviation
-over all their repeats. A loss that holds is the largest one, since a bound may not look smaller
-than it is.
+:mod:`strategies.outputs.seed_groups` has the rule by which results are grouped.
 """
 
 from __future__ import annotations
@@ -11,28 +9,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cli.report.gather import ShownResult
-from cli.report.labels import BUDGETS, Key, configuration, run_key
 from cli.report.rows import best_of, privacy_words
 from cli.words import count, difference
+from strategies.outputs.seed_groups import mean_nulls, places_of_groups, worst
 from strategies.results.averages import TAIL, Interval, Margin, even_tail, few, mean, over_best, over_seeds, spread
-from strategies.results.shown_nulls import CHANCE, NULLS, STANDINGS, best_null
+from strategies.results.shown_nulls import NULLS, STANDINGS, best_null
 
 Row = dict[str, Any]
-_WORST = ("unprotected", "bounded", "not asked")
 _DEGREES = ("true", "noisy", "reconstructed")
 
 
 def grouped(results: Sequence[ShownResult]) -> list[list[ShownResult]]:
     """Return the results in groups of one configuration, in the order of their first results."""
-    groups: dict[Key, dict[Key, ShownResult]] = {}
-    for entry in results:
-        # A budget changes nothing where nothing is protected: a sweep's cells of it are one simulation.
-        without = BUDGETS if entry.row["trust"] == "open" else ()
-        key = (entry.dataset, configuration(entry.record, without=without))
-        same = groups.setdefault(key, {})
-        simulation = (run_key(entry.record, without=without), entry.people["digest"], entry.row["test"])
-        same.setdefault(simulation if without and entry.row["seeded"] else (id(entry),), entry)
-    return [sorted(group.values(), key=lambda entry: entry.row["seed"] or 0.0) for group in groups.values()]
+    return [[results[place] for place in places] for places in places_of_groups([entry.record for entry in results])]
 
 
 def row_of_group(group: Sequence[ShownResult]) -> Row:
@@ -58,7 +47,7 @@ def row_of_group(group: Sequence[ShownResult]) -> Row:
 
 def _merged(rows: Sequence[Row]) -> Row:
     tests = [test for row in rows for test in row["tests"]]
-    nulls = _nulls(rows)
+    nulls = mean_nulls([row["nulls"] for row in rows])
     totals = {name: _mean(rows, "seconds", name) for name in rows[0]["seconds"]}
     return {
         "tests": tests,
@@ -72,7 +61,7 @@ def _merged(rows: Sequence[Row]) -> Row:
         "free": best_of(nulls, set.intersection(*(set(row["ask_nobody"]) for row in rows))),
         "verdict": _verdict(rows),
         "claimed": max((row["claimed"] for row in rows), key=lambda found: found["value"] or 0.0),
-        "levels": {name: _worst([row["levels"][name] for row in rows]) for name in rows[0]["levels"]},
+        "levels": {name: worst([row["levels"][name] for row in rows]) for name in rows[0]["levels"]},
         "why": list(dict.fromkeys(reason for row in rows for reason in row["why"])),
         "collections": max(row["collections"] for row in rows),
         "rounds": max(row["rounds"] for row in rows),
@@ -85,16 +74,6 @@ def _merged(rows: Sequence[Row]) -> Row:
 
 def _mean(rows: Sequence[Row], part: str, name: str) -> float | None:
     return mean([row[part][name] for row in rows])
-
-
-def _nulls(rows: Sequence[Row]) -> dict[str, dict[str, float | None]]:
-    """Return the null models that all results have."""
-    found: dict[str, dict[str, float | None]] = {}
-    for name in rows[0]["nulls"]:
-        if all(name in row["nulls"] for row in rows):
-            tests = [row["nulls"][name]["test"] for row in rows]
-            found[name] = {"test": mean(tests), "std": None if name == CHANCE else spread(tests)}
-    return found
 
 
 def _verdict(rows: Sequence[Row]) -> dict[str, Any] | None:
@@ -141,10 +120,6 @@ def _over(row: Row, name: str) -> Interval:
     known = row["verdict"]["over"].get(name)
     value = row["test"] - row["nulls"][name]["test"]
     return Interval(value, value, value) if known is None else Interval(**known)
-
-
-def _worst(entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    return min(entries, key=lambda entry: (_WORST.index(entry["status"]), -(entry["value"] or 0.0)))
 
 
 def _degrees(found: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:

@@ -6,8 +6,6 @@ rely on it. Its texts are not trusted (templates escape them).
 
 from __future__ import annotations
 
-import math
-import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -15,13 +13,13 @@ from strategies.results.in_words import NOT_ASKED, NOT_HIDDEN, privacy_in_words
 from strategies.results.levels import held, shown_levels
 from strategies.results.scores import AUC, about_links, score_name, scores_of
 from strategies.results.shown_nulls import ask_nobody, best_null, shown_nulls_of, shown_verdict
+from strategies.results.untrusted import number, text
 
 TRUST = {
     "untrusted curator": ("reports", "reports only, nobody is trusted"),
     "trusted curator": ("owner", "a curator is trusted with what devices send"),
     "none": ("open", "no protection: a reference on raw data"),
 }
-_LONGEST = 600
 
 
 class UnreadableRecord(ValueError):
@@ -117,24 +115,6 @@ def people_of(record: Any) -> dict[str, Any]:
     name = get.text("dataset.name") + (", links" if score_name(record) == AUC else "")
     return {"name": name, "digest": get.text("dataset.digest"), **sizes,
             "homophily": get.maybe("dataset.homophily")}  # fmt: skip
-
-
-def text(value: Any) -> str:
-    """Return text as one line without control characters, at most 600 characters long."""
-    kept = "".join(sign if unicodedata.category(sign)[0] != "C" else " " for sign in str(value)[: 4 * _LONGEST])
-    line = " ".join(kept.split())
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
-
-
-def number(value: Any) -> float | None:
-    """Return a finite number, None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        found = float(value)
-    except OverflowError:
-        return None
-    return found if math.isfinite(found) else None
 
 
 class _Reader:

@@ -8,9 +8,10 @@ from typing import Any
 from cli.report.badges import badge_of
 from cli.report.gather import Gathered
 from cli.report.groups import Row, grouped, row_of_group
-from cli.report.labels import BUDGETS, budget_of, configuration, name_rows
+from cli.report.labels import name_rows
 from cli.report.shell import command_of
 from cli.words import count
+from strategies.outputs.seed_groups import BUDGETS, budget_of, configuration
 
 
 def shown_rows(gathered: Gathered, *, methods: Sequence[str] | None = None) -> list[Row]:

@@ -54,6 +54,19 @@ class Margin:
     upper_tail: float
 
 
+def mean_interval(scores: Sequence[float]) -> Interval | None:
+    """Return the mean of scores from 0 to 1 with its 95 % interval by Student's t; None for fewer than two.
+
+    >>> found = mean_interval([0.5, 0.6, 0.7])
+    >>> f"{found.value:.1f}, {found.low:.4f} to {found.high:.4f}"
+    '0.6, 0.3516 to 0.8484'
+    """
+    if len(scores) < 2:
+        return None
+    found = _student(np.array(scores, np.float64), TAIL)
+    return Interval(found.value, max(found.low, 0.0), found.high)
+
+
 def gain(model: Sequence[Score], other: Sequence[Score], *, upper_tail: float = TAIL) -> Interval | None:
     """Return how much better a model is than another one, paired.
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from cli.report.labels import BUDGETS, budget_of, configuration, name_rows, run_key
+from cli.report.labels import name_rows
+from strategies.outputs.seed_groups import BUDGETS, budget_of, configuration, run_key
 
 
 def labels(*records: dict[str, Any]) -> list[str]:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from cli.report.rows import UnreadableRecord, number, people_of, row_of, text
+from cli.report.rows import UnreadableRecord, people_of, row_of
+from strategies.results.untrusted import number, text
 
 
 def test_a_result_becomes_a_row(record: dict[str, Any]) -> None:
