@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,9 @@ from cli.errors import end_if_any_failed
 from cli.output import WIDTH, console, print_json, show_failures, text_table, working
 from cli.words import ABOVE, TONES, epsilon, null_points, points
 from strategies.setup.option_spec import OUTPUT, RUNNING
+
+if TYPE_CHECKING:
+    from strategies.outputs.seed_groups import SeedGroup
 
 _SHOWN = 40
 
@@ -52,6 +55,7 @@ def sweep(
             "rows": [{key: _finite(value) for key, value in row.items()} for row in result.rows],
             "folder": str(result.folder),
             "table": str(result.table),
+            "summary": str(result.summary),
             "parquet": str(result.parquet) if result.parquet else None,
             "found": result.found,
             "failed": len(result.failures),
@@ -93,11 +97,17 @@ def _show(labels: Sequence[str], result: Any) -> None:
     )
     if len(labels) > _SHOWN:
         screen.print(f"[dim]and {len(labels) - _SHOWN} more[/dim]")
+    if any(group.n > 1 for group in result.groups):
+        screen.print(_means(result.groups))
+        screen.print("[dim]Means over seeds ± their standard deviation; null: the best mean of a null model.[/dim]")
+        if len(result.groups) > _SHOWN:
+            screen.print(f"[dim]and {len(result.groups) - _SHOWN} more[/dim]")
     failed = len(result.failures)
     ran = len(labels) - result.found - failed
     screen.print(f"{len(labels)} cells: {ran} ran, {result.found} had a result, {failed} failed.")
     show_failures(screen, result.failures[:_SHOWN])
     screen.print(f"Written to {escape(str(result.table))}", soft_wrap=True)
+    screen.print(f"       and {escape(str(result.summary))}, its means over the seeds", soft_wrap=True)
     if result.parquet is not None:
         screen.print(f"       and {escape(str(result.parquet))}", soft_wrap=True)
     else:
@@ -105,6 +115,19 @@ def _show(labels: Sequence[str], result: Any) -> None:
     if failed < len(labels):
         screen.print("Next:")
         screen.print(ShellCommand(page_of(result.folder)), crop=False)  # a long path stays whole
+
+
+def _means(groups: Sequence[SeedGroup]) -> Any:
+    """Return the table of the groups: number of scores, mean and spread of the test score, the best null model."""
+    from rich.markup import escape
+
+    shown = text_table("~mean of", ">n", ">test %", ">null", gap=1)
+    for group in groups[:_SHOWN]:
+        test = points(group.mean) + (f" ± {points(group.sd)}" if group.sd is not None else "")
+        best = None if group.null is None else {"test": group.null}
+        null = points(group.null) if group.mean is None else null_points(best, group.mean)
+        shown.add_row(escape(group.label), str(group.n), test, null)
+    return shown
 
 
 def _held(row: Mapping[str, Any], level: str, words: Any) -> str:

@@ -22,6 +22,8 @@ from strategies.estimate.fits import check_fits
 from strategies.experiments.cells_folder import GoesOn, anything, hold_cells
 from strategies.experiments.failures import Failed, Failures, failure, outcomes_of
 from strategies.experiments.sweep_file import Cell
+from strategies.outputs.seed_groups import SeedGroup, seed_groups
+from strategies.outputs.sweep_summary import write_summary
 from strategies.outputs.sweep_table import SweepRow, data_frame, failed_row, row_of, write_tables
 from strategies.progress import Progress, noted_if_interrupted, quiet, warn
 from strategies.results import folder as run_folder
@@ -48,6 +50,8 @@ class SweepResult:
         table, parquet: The written tables; ``parquet`` None where pyarrow is not installed.
         found: Number of cells that had a result before.
         failures: (label, reason) of the cells that failed.
+        groups: Means over the seeds: one for all cells that differ in their seeds alone.
+        summary: The written table of the groups; None where nothing was written.
     """
 
     rows: Sequence[SweepRow]
@@ -56,6 +60,8 @@ class SweepResult:
     parquet: Path | None
     found: int
     failures: Failures = field(default=())
+    groups: Sequence[SeedGroup] = field(default=())
+    summary: Path | None = None
 
     def to_frame(self) -> DataFrame:
         """Return the table as a pandas DataFrame, one row a cell."""
@@ -123,12 +129,17 @@ def run_sweep(
             for place, outcome in outcomes_of(pool, run_cell, tasks):
                 outcomes[place] = outcome
                 progress("cells", len(outcomes) / len(cells))
-            rows = [_row(place, cell, digests[place], outcomes[place], folder) for place, cell in enumerate(cells)]
+            records = {place: read_result(folder / outcome / "result.json")
+                       for place, outcome in sorted(outcomes.items()) if isinstance(outcome, str)}  # fmt: skip
+            rows = [_row(place, cell, digests[place], outcomes[place], records.get(place))
+                    for place, cell in enumerate(cells)]  # fmt: skip
+            groups = seed_groups(list(records.values()))
             table, parquet = write_tables(folder, rows)
+            summary = write_summary(folder, groups)
     failures = [
         (cell.label, outcome) for place, cell in enumerate(cells) if isinstance(outcome := outcomes[place], Failed)
     ]
-    return SweepResult(rows, folder, table, parquet, found, failures)
+    return SweepResult(rows, folder, table, parquet, found, failures, groups, summary)
 
 
 def _kept(cells: Sequence[Cell], outcomes: Mapping[int, str | Failed], folder: Path) -> str:
@@ -246,8 +257,10 @@ def _earlier(cells: Sequence[Cell], digests: Sequence[str | Failed], folder: Pat
     return known
 
 
-def _row(place: int, cell: Cell, digest: str | Failed, outcome: str | Failed, folder: Path) -> SweepRow:
+def _row(
+    place: int, cell: Cell, digest: str | Failed, outcome: str | Failed, record: Mapping[str, Any] | None
+) -> SweepRow:
     if isinstance(outcome, Failed):
         return failed_row(place + 1, cell.options, digest if isinstance(digest, str) else None, outcome.line)
-    record = read_result(folder / outcome / "result.json")
+    assert record is not None
     return row_of(place + 1, record, outcome)

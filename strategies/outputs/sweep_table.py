@@ -138,14 +138,17 @@ def write_tables(folder: Path, rows: Sequence[SweepRow]) -> tuple[Path, Path | N
         then removed, so that the two tables of a folder never disagree.
     """
     full = typed(rows)
+    write_atomically(folder / "table.csv", csv_text(columns(rows), [list(row.values()) for row in full]))
+    return folder / "table.csv", _write_parquet(folder / "table.parquet", full)
+
+
+def csv_text(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Return rows of values below their names as CSV; truth is ``true`` or ``false``, and None is empty."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns(rows))
-    writer.writerows(
-        [str(value).lower() if isinstance(value, bool) else value for value in row.values()] for row in full
-    )
-    write_atomically(folder / "table.csv", text.getvalue())
-    return folder / "table.csv", _write_parquet(folder / "table.parquet", full)
+    writer.writerow(names)
+    writer.writerows([str(value).lower() if isinstance(value, bool) else value for value in row] for row in rows)
+    return text.getvalue()
 
 
 def _write_parquet(path: Path, rows: Sequence[SweepRow]) -> Path | None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 
 from cli import sweep as command
 from cli.main import app
+from strategies.outputs.seed_groups import seed_groups
 from strategies.outputs.sweep_table import row_of
 
 pytestmark = pytest.mark.usefixtures("cells_in_this_process")
@@ -53,6 +55,8 @@ def test_a_sweep_ends_with_a_table_and_the_next_runs_nothing(
     following = shown.stdout.partition("\nNext:\n")[2].replace("\\\n", "")
     assert shlex.split(following) == ["ldpsim", "report", str(folder)]
     assert (folder / "table.csv").read_text().count("\n") == 5
+    assert (folder / "summary.csv").read_text().count("\n") == 3  # two methods, two seeds each
+    assert len(re.findall(r"\d ± \d", shown.stdout)) == 2 and str(folder / "summary.csv") in shown.stdout
     assert len(list(folder.glob("*/result.json"))) == 4
     assert len(list(folder.glob("*/config.toml"))) == 4
     before = listing(folder)
@@ -62,6 +66,7 @@ def test_a_sweep_ends_with_a_table_and_the_next_runs_nothing(
     document = json.loads(again.stdout)
     assert (document["found"], document["failed"], len(document["rows"])) == (4, 0, 4)
     assert document["table"] == str(folder / "table.csv")
+    assert document["summary"] == str(folder / "summary.csv")
     assert listing(folder) == before
 
     quiet = sweep(tmp_path, GRID, "--quiet")
@@ -142,8 +147,9 @@ def test_null_models_in_the_table(width: int, with_nulls: dict[str, Any], monkey
     screen = Console(width=width, highlight=False)
     monkeypatch.setattr(command, "console", lambda: screen)
     result = SimpleNamespace(
-        rows=rows, found=0, failures=[], folder=Path("my runs"), table=Path("table.csv"), parquet=None
-    )
+        rows=rows, groups=[], found=0, failures=[], folder=Path("my runs"), table=Path("table.csv"),
+        summary=Path("summary.csv"), parquet=None,
+    )  # fmt: skip
     with screen.capture() as capture:
         command._show(["seed=0", "seed=1", "seed=2"], result)
     lines = [" ".join(line.split()) for line in capture.get().splitlines()]
@@ -152,3 +158,23 @@ def test_null_models_in_the_table(width: int, with_nulls: dict[str, Any], monkey
     assert lines[1].startswith("seed=0 61.2 – –") and lines[2].startswith("seed=1 61.2 30.1 78.8 ▲")
     assert lines[3] == "seed=2 failed"
     assert ("below 14.4 21,797.6" in lines[2], "not taken 14.4" in lines[1]) == (width == 80, width == 80)
+
+
+@pytest.mark.parametrize("width", [80, 40])
+def test_means_over_the_seeds(width: int, with_nulls: dict[str, Any]) -> None:
+    records = []
+    for place, test in enumerate((0.5, 0.6, 0.7)):
+        other = copy.deepcopy(with_nulls)
+        other["config"] |= {"seed": place, "epsilon": 4.0 if place < 2 else 8.0}
+        other["accuracy"] |= {"test": test, "per_repeat": [test]}
+        records.append(other)
+    screen = Console(width=width, highlight=False)
+    with screen.capture() as capture:
+        screen.print(command._means(seed_groups(records)))
+    lines = capture.get().splitlines()
+    assert max(map(len, lines)) <= width
+    assert [line.split() for line in lines] == [
+        ["mean", "of", "n", "test", "%", "null"],
+        ["hogs", "ε", "4", "2", "55.0", "±", "7.1", "78.8", "▲"],
+        ["hogs", "ε", "8", "1", "70.0", "78.8", "▲"],
+    ]

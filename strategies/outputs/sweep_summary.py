@@ -1,0 +1,49 @@
+"""Short table of a sweep: one row for each group of cells that differ in their seeds alone, as CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from devices.atomic_files import write_atomically
+from strategies.outputs.seed_groups import SeedGroup
+from strategies.outputs.sweep_table import csv_text
+from strategies.results.levels import compared_levels
+
+SUMMARY = "summary.csv"
+
+
+def summary_rows(groups: Sequence[SeedGroup]) -> list[dict[str, Any]]:
+    """Return the flat row of each group; scores are shares, and losses are those of the worst result of a group."""
+    return [_row(group) for group in groups]
+
+
+def write_summary(folder: Path, groups: Sequence[SeedGroup]) -> Path:
+    """Write ``summary.csv``, completely or not at all, and return its path."""
+    names = ["method", *(groups[0].options if groups else ()), *_FIGURES]
+    rows = [[row[name] for name in names] for row in summary_rows(groups)]
+    write_atomically(folder / SUMMARY, csv_text(names, rows))
+    return folder / SUMMARY
+
+
+def _row(group: SeedGroup) -> dict[str, Any]:
+    interval = group.interval
+    held = {f"holds_{level}{part}": entry for level, (status, value) in group.levels.items()
+            for part, entry in (("", value), ("_status", status))}  # fmt: skip
+    return {
+        "method": group.method,
+        **group.options,
+        "n": group.n,
+        "mean": group.mean,
+        "sd": group.sd,
+        "low": interval and interval.low,
+        "high": interval and interval.high,
+        "best_null": group.best_null,
+        "best_null_mean": group.null,
+        **held,
+    }
+
+
+_FIGURES = ("n", "mean", "sd", "low", "high", "best_null", "best_null_mean",
+            *(f"holds_{level}{part}" for level in compared_levels() for part in ("", "_status")))  # fmt: skip
