@@ -15,9 +15,9 @@ from cli.report.rows import UnreadableRecord, people_of, row_of
 from cli.report.sweep_cells import TABLE, SweepCells, cells_of
 from cli.words import count as in_words
 from strategies.outputs.seed_groups import run_key
+from strategies.outputs.untrusted import number, text
 from strategies.results.folder import COMPARISON, upgraded
 from strategies.results.levels import compared_levels
-from strategies.results.untrusted import number, text
 from strategies.setup.fingerprint import SCHEMA
 
 _TOO_LARGE = 64 << 20  # bytes of a result.json; a real one has some ten thousand

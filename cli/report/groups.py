@@ -11,7 +11,7 @@ from typing import Any
 from cli.report.gather import ShownResult
 from cli.report.rows import best_of, privacy_words
 from cli.words import count, difference
-from strategies.outputs.seed_groups import mean_nulls, places_of_groups, worst
+from strategies.outputs.seed_groups import mean_nulls, places_of_groups, worst_guarantee
 from strategies.results.averages import TAIL, Interval, Margin, even_tail, few, mean, over_best, over_seeds, spread
 from strategies.results.shown_nulls import NULLS, STANDINGS, best_null
 
@@ -61,7 +61,7 @@ def _merged(rows: Sequence[Row]) -> Row:
         "free": best_of(nulls, set.intersection(*(set(row["ask_nobody"]) for row in rows))),
         "verdict": _verdict(rows),
         "claimed": max((row["claimed"] for row in rows), key=lambda found: found["value"] or 0.0),
-        "levels": {name: worst([row["levels"][name] for row in rows]) for name in rows[0]["levels"]},
+        "levels": {name: worst_guarantee([row["levels"][name] for row in rows]) for name in rows[0]["levels"]},
         "why": list(dict.fromkeys(reason for row in rows for reason in row["why"])),
         "collections": max(row["collections"] for row in rows),
         "rounds": max(row["rounds"] for row in rows),

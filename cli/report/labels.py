@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from strategies.outputs.seed_groups import options_of, words_of
-from strategies.results.untrusted import text
+from strategies.outputs.untrusted import text
 
 _MOST = 4  # options in one label
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from strategies.outputs.untrusted import number, text
 from strategies.results.in_words import NOT_ASKED, NOT_HIDDEN, privacy_in_words
 from strategies.results.levels import held, shown_levels
 from strategies.results.scores import AUC, about_links, score_name, scores_of
 from strategies.results.shown_nulls import ask_nobody, best_null, shown_nulls_of, shown_verdict
-from strategies.results.untrusted import number, text
 
 TRUST = {
     "untrusted curator": ("reports", "reports only, nobody is trusted"),

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from strategies.results.untrusted import number, text
+from strategies.outputs.untrusted import number, text
 from strategies.setup.fingerprint import configuration
 from strategies.setup.option_spec import DEVICES, OptionSpec, declared
 from strategies.setup.options import RunOptions, Seeds

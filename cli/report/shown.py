@@ -11,7 +11,7 @@ from cli.report.groups import Row, grouped, row_of_group
 from cli.report.labels import name_rows
 from cli.report.shell import command_of
 from cli.words import count
-from strategies.outputs.seed_groups import BUDGETS, budget_of, configuration
+from strategies.outputs.seed_groups import BUDGETS, budget_figures, group_key
 
 
 def shown_rows(gathered: Gathered, *, methods: Sequence[str] | None = None) -> list[Row]:
@@ -30,11 +30,11 @@ def shown_rows(gathered: Gathered, *, methods: Sequence[str] | None = None) -> l
     datasets = _datasets(gathered)
     wanted = list(methods or gathered.methods) or sorted({entry.row["method"] for entry in gathered.results})
     place = {name: number for number, name in reversed(list(enumerate(wanted)))}
-    lines = {id(group): configuration(group[0].record, without=BUDGETS) for group in groups}
+    lines = {id(group): group_key(group[0].record, without=BUDGETS) for group in groups}
     first = {key: number for number, key in reversed(list(enumerate(lines.values())))}
     groups.sort(key=lambda group: (
         datasets.index(group[0].dataset), place.get(group[0].row["method"], len(place)), first[lines[id(group)]],
-        budget_of(group[0].record),
+        budget_figures(group[0].record),
     ))  # fmt: skip
     series = {key: number for number, key in enumerate(dict.fromkeys(lines[id(group)] for group in groups))}
     rows = [

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from strategies.outputs.untrusted import number, text
 from strategies.results.averages import Interval, mean, mean_interval, spread
 from strategies.results.levels import compared_levels, held
 from strategies.results.scores import AUC, score_name, scores_of
 from strategies.results.shown_nulls import CHANCE, best_null, shown_nulls_of
-from strategies.results.untrusted import number, text
 from strategies.setup.option_spec import BUDGET, declared
 from strategies.setup.options import RunOptions
 
@@ -33,11 +33,11 @@ DATASET, PEOPLE = "dataset", "people"  # in the options of a group, where groups
 _NONE = "None"
 _WORST = ("unprotected", "bounded", "not asked")
 
-Key = tuple[Any, ...]
-Record = Mapping[str, Any]
+GroupKey = tuple[Any, ...]
+ResultRecord = Mapping[str, Any]
 
 
-def options_of(record: Record) -> dict[str, str]:
+def options_of(record: ResultRecord) -> dict[str, str]:
     """Return the options of a result that tell configurations of one method on one data set apart."""
     given = _config(record)
     found: dict[str, str] = {}
@@ -52,7 +52,7 @@ def options_of(record: Record) -> dict[str, str]:
     return found
 
 
-def configuration(record: Record, *, without: Iterable[str] = ()) -> Key:
+def group_key(record: ResultRecord, *, without: Iterable[str] = ()) -> GroupKey:
     """Return the method and the options of a result as a key, seeds and data set left out.
 
     Args:
@@ -63,13 +63,13 @@ def configuration(record: Record, *, without: Iterable[str] = ()) -> Key:
     return (text(record.get("method")), *sorted((key, options[key]) for key in options.keys() - set(without)))
 
 
-def run_key(record: Record, *, without: Iterable[str] = ()) -> Key:
-    """Return a key of one simulation: its configuration (:func:`configuration`) and its seeds."""
+def run_key(record: ResultRecord, *, without: Iterable[str] = ()) -> GroupKey:
+    """Return a key of one simulation: its configuration (:func:`group_key`) and its seeds."""
     seeds = json.dumps(record.get("seeds"), sort_keys=True)[:1000]
-    return (*configuration(record, without=without), text(_config(record).get("seed")), seeds)
+    return (*group_key(record, without=without), text(_config(record).get("seed")), seeds)
 
 
-def budget_of(record: Record) -> tuple[float, ...]:
+def budget_figures(record: ResultRecord) -> tuple[float, ...]:
     """Return the budgets of a result as figures to sort by; one that is not given counts as 0."""
     given = _config(record)
     return tuple(number(given.get(name)) or 0.0 for name in BUDGETS)
@@ -97,23 +97,23 @@ def option_word(name: str) -> str:
     return spec.label if spec and spec.label else name.replace("_", " ")
 
 
-def places_of_groups(records: Sequence[Record]) -> list[list[int]]:
+def places_of_groups(records: Sequence[ResultRecord]) -> list[list[int]]:
     """Return the places of the results of each group, sorted by seed; groups stand in the order of their first results.
 
     A budget changes nothing where nothing is protected: results that differ in it alone are one simulation there.
     """
-    groups: dict[Key, dict[Key, int]] = {}
+    groups: dict[GroupKey, dict[GroupKey, int]] = {}
     for place, record in enumerate(records):
         is_open = record["privacy"]["trust"] == "none"
         without = BUDGETS if is_open else ()
-        same = groups.setdefault((*data_of(record), configuration(record, without=without)), {})
+        same = groups.setdefault((*data_of(record), group_key(record, without=without)), {})
         simulation = (run_key(record, without=without), record["dataset"]["digest"], scores_of(record)["test"])
         same.setdefault(simulation if is_open and record.get("simulation_seeded") is True else (place,), place)
     return [sorted(group.values(), key=lambda place: number(_config(records[place]).get("seed")) or 0.0)
             for group in groups.values()]  # fmt: skip
 
 
-def data_of(record: Record) -> tuple[str, int]:
+def data_of(record: ResultRecord) -> tuple[str, int]:
     """Return name and size of a result's data set; the people themselves may differ."""
     about = ", links" if score_name(record) == AUC else ""
     return text(record["dataset"]["name"]) + about, int(record["dataset"]["nodes"])
@@ -133,7 +133,7 @@ def mean_nulls(several: Sequence[Mapping[str, Mapping[str, Any]]]) -> dict[str, 
     return found
 
 
-def worst(entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def worst_guarantee(entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the worst of several guarantees at one level: unprotected, then the largest loss."""
     return min(entries, key=lambda entry: (_WORST.index(entry["status"]), -(entry["value"] or 0.0)))
 
@@ -173,7 +173,7 @@ class SeedGroup:
     levels: Mapping[str, tuple[str, float | None]]
 
 
-def seed_groups(records: Sequence[Record]) -> list[SeedGroup]:
+def seed_groups(records: Sequence[ResultRecord]) -> list[SeedGroup]:
     """Return the groups of results, sorted by data set and method as these come first, and by budgets.
 
     Args:
@@ -183,17 +183,17 @@ def seed_groups(records: Sequence[Record]) -> list[SeedGroup]:
     data = list(dict.fromkeys(data_of(group[0]) for group in groups))
     methods = list(dict.fromkeys(text(group[0]["method"]) for group in groups))
     groups.sort(key=lambda group: (data.index(data_of(group[0])), methods.index(text(group[0]["method"])),
-                                   budget_of(group[0])))  # fmt: skip
+                                   budget_figures(group[0])))  # fmt: skip
     keys = _apart(groups)
     return [_group(group, keys) for group in groups]
 
 
-def _group(records: Sequence[Record], keys: Sequence[str]) -> SeedGroup:
+def _group(records: Sequence[ResultRecord], keys: Sequence[str]) -> SeedGroup:
     first = records[0]
     scores = [score for record in records for score in _scores(record)]
     nulls = mean_nulls([shown_nulls_of(record) for record in records])
     best = best_null(nulls)
-    levels = {name: worst([held(record["privacy"]["holds"], name) for record in records])
+    levels = {name: worst_guarantee([held(record["privacy"]["holds"], name) for record in records])
               for name in compared_levels()}  # fmt: skip
     given = _all_options(first)
     options = {key: "" if given.get(key, _NONE) == _NONE else given[key] for key in keys}
@@ -206,7 +206,7 @@ def _group(records: Sequence[Record], keys: Sequence[str]) -> SeedGroup:
     )  # fmt: skip
 
 
-def _scores(record: Record) -> list[float]:
+def _scores(record: ResultRecord) -> list[float]:
     """Return the score of each repeat."""
     scores = scores_of(record)
     repeats = [number(each) for each in scores["per_repeat"]] or [None]
@@ -214,7 +214,7 @@ def _scores(record: Record) -> list[float]:
     return [each for each in found if each is not None]
 
 
-def _all_options(record: Record) -> dict[str, str]:
+def _all_options(record: ResultRecord) -> dict[str, str]:
     name, people = data_of(record)
     found = {DATASET: name, PEOPLE: str(people), **options_of(record)}
     if record["privacy"]["trust"] == "none":
@@ -222,13 +222,13 @@ def _all_options(record: Record) -> dict[str, str]:
     return found
 
 
-def _apart(groups: Sequence[Sequence[Record]]) -> list[str]:
+def _apart(groups: Sequence[Sequence[ResultRecord]]) -> list[str]:
     """Return the options in which groups differ.
 
     A method that has no value of an option does not differ by that. Settings and the network have defaults of
     each method, and sizes are those of a data set: they are compared within one method, and one data set.
     """
-    everywhere, within = dict[str, set[str]](), dict[tuple[str, Key], set[str]]()
+    everywhere, within = dict[str, set[str]](), dict[tuple[str, GroupKey], set[str]]()
     keys = dict.fromkeys(key for group in groups for key in _all_options(group[0]))
     for group in groups:
         given, method = _all_options(group[0]), text(group[0]["method"])
@@ -243,7 +243,7 @@ def _apart(groups: Sequence[Sequence[Record]]) -> list[str]:
     return [key for key in keys if key in apart or len(everywhere.get(key, ())) > 1]
 
 
-def _config(record: Record) -> Mapping[str, Any]:
+def _config(record: ResultRecord) -> Mapping[str, Any]:
     config = record.get("config")
     return config if isinstance(config, Mapping) else {}
 

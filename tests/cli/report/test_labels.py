@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 from cli.report.labels import name_rows
-from strategies.outputs.seed_groups import BUDGETS, budget_of, configuration, run_key
+from strategies.outputs.seed_groups import BUDGETS, budget_figures, group_key, run_key
 
 
 def labels(*records: dict[str, Any]) -> list[str]:
@@ -36,18 +36,18 @@ def test_where_it_ran_tells_nothing_apart(record: dict[str, Any]) -> None:
 
 def test_seeds_and_data_set_are_no_part_of_a_configuration(record: dict[str, Any]) -> None:
     other = changed(record, seed=5, dataset="cora", clients=50)
-    assert configuration(record) == configuration(other)
+    assert group_key(record) == group_key(other)
     assert run_key(record) != run_key(other)
-    assert configuration(record) != configuration(changed(record, epsilon=2.0))
-    assert configuration(record) != configuration({**record, "ldpsim_version": "0.2.0"})
+    assert group_key(record) != group_key(changed(record, epsilon=2.0))
+    assert group_key(record) != group_key({**record, "ldpsim_version": "0.2.0"})
 
 
 def test_budgets_are_the_options_that_a_line_runs_over(record: dict[str, Any]) -> None:
     assert set(BUDGETS) == {"epsilon", "eps_adjacency", "eps_features", "eps_labels"}
     one, two = changed(record, epsilon=3.0), changed(record, epsilon=10.0, feature_share=0.5)
-    assert budget_of(one) < budget_of(two)
-    assert configuration(one, without=BUDGETS) == configuration(record)
-    assert configuration(one, without=BUDGETS) != configuration(two, without=BUDGETS)
+    assert budget_figures(one) < budget_figures(two)
+    assert group_key(one, without=BUDGETS) == group_key(record)
+    assert group_key(one, without=BUDGETS) != group_key(two, without=BUDGETS)
     rows = [{"method": "hogs"} for _ in range(2)]
     name_rows(rows, [one, two], field="line", without=BUDGETS)
     assert [row["line"] for row in rows] == ["hogs", "hogs feature share 0.5"]

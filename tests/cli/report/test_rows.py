@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cli.report.rows import UnreadableRecord, people_of, row_of
-from strategies.results.untrusted import number, text
+from strategies.outputs.untrusted import number, text
 
 
 def test_a_result_becomes_a_row(record: dict[str, Any]) -> None:
