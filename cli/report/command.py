@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +14,9 @@ from cli.output import print_json
 from cli.progress import Progress
 from cli.words import count, method_names
 from strategies.setup.option_spec import OUTPUT
+
+if TYPE_CHECKING:
+    from cli.report.gather import Gathered
 
 
 def report(
@@ -22,6 +27,13 @@ def report(
         Path | None,
         o.in_panel(OUTPUT, "--out", "The page.", "FILE", show_default="report.html in DIR; of several: here"),
     ] = None,
+    latex: Annotated[
+        Path | None, o.in_panel(OUTPUT, "--latex", "Also a table of means over the seeds for LaTeX.", "FILE.tex")
+    ] = None,
+    svg: Annotated[
+        Path | None, o.in_panel(OUTPUT, "--svg", "Also a figure of a paper column's width, as SVG.", "FILE")
+    ] = None,
+    pdf: Annotated[Path | None, o.in_panel(OUTPUT, "--pdf", "The same figure as PDF.", "FILE")] = None,
     as_json: Annotated[
         bool, o.in_panel(OUTPUT, "--json", "The results and the page's path as one JSON document.")
     ] = False,
@@ -36,13 +48,18 @@ def report(
 
         found = gather(folders)
         page = out or (folders[0] / "report.html" if len(folders) == 1 else Path("report.html"))
-        if page.is_dir() or not page.parent.is_dir():
-            raise ValueError(f"--out {page}: must name a file in a folder that is there")
+        asked = {"--latex": latex, "--svg": svg, "--pdf": pdf}
+        paper = {option: file for option, file in asked.items() if file is not None}
+        _check_files({"--out": page, **paper})
         progress("drawing", None)
         write_page(page, found)
+        if paper:
+            _write_for_paper(paper, found, [str(folder) for folder in folders])
 
     if as_json:
-        print_json({"results": [entry.record for entry in found.results], "html": str(page.absolute())})
+        written = {"html": page, **{option.lstrip("-"): file for option, file in paper.items()}}
+        files = {name: str(file.absolute()) for name, file in written.items()}
+        print_json({"results": [entry.record for entry in found.results], **files})
         return
     if quiet:
         typer.echo(str(page))
@@ -54,3 +71,39 @@ def report(
     for entry in found.left_out:
         typer.echo(f"not shown: {entry.what}: {entry.why}")
     typer.echo(f"Written to {page}")
+    for file in paper.values():
+        typer.echo(f"       and {file}")
+
+
+def _check_files(files: Mapping[str, Path]) -> None:
+    """Check files that options name.
+
+    Raises:
+        ValueError: one line: a folder, a file in no folder, or one file for two options.
+    """
+    places = dict[Path, str]()
+    for option, file in files.items():
+        if file.is_dir() or not file.parent.is_dir():
+            raise ValueError(f"{option} {file}: must name a file in a folder that is there")
+        first = places.setdefault(file.resolve(), option)
+        if first != option:
+            raise ValueError(f"{option} {file}: is the file of {first} too; name another one")
+
+
+def _write_for_paper(files: Mapping[str, Path], found: Gathered, folders: Sequence[str]) -> None:
+    """Write the table and the figure of the groups of results: of a comparison in its order, else by method."""
+    from cli.main import version
+    from devices.atomic_files import write_atomically
+    from strategies.outputs.paper_figure import figure_bytes
+    from strategies.outputs.paper_table import latex_table
+    from strategies.outputs.seed_groups import seed_groups
+
+    order = [*found.methods, *sorted(entry.row["method"] for entry in found.results)]
+    results = sorted(found.results, key=lambda entry: order.index(entry.row["method"]))
+    groups = seed_groups([entry.record for entry in results])
+    for option, file in files.items():
+        if option == "--latex":
+            command = shlex.join(["ldpsim", "report", *folders, option, str(file)])
+            write_atomically(file, latex_table(groups, command=command, version=version()))
+        else:
+            write_atomically(file, figure_bytes(groups, "svg" if option == "--svg" else "pdf"))

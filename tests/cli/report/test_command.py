@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from cli.main import app
+from cli.main import app, version
 
 
 def report(*arguments: object) -> Result:
@@ -35,6 +36,25 @@ def test_json_has_the_results_and_the_page(comparison: Path) -> None:
     assert Path(document["html"]).is_absolute() and Path(document["html"]).is_file()
 
 
+def test_a_table_and_a_figure_for_a_paper(comparison: Path, tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("my t.tex", "f.svg", "f.pdf")]
+    asked = [word for option, file in zip(("--latex", "--svg", "--pdf"), files, strict=True) for word in (option, file)]
+    shown = report(comparison, *asked)
+    assert shown.exit_code == 0, shown.output
+    page = comparison / "report.html"
+    assert shown.stdout.splitlines()[1:] == [f"Written to {page}", *(f"       and {file}" for file in files)]
+    table, svg, pdf = (file.read_bytes() for file in files)
+    comment, *lines = table.decode().splitlines()
+    words = ["ldpsim", "report", str(comparison), "--latex", str(files[0])]
+    assert shlex.split(comment.partition(": ")[2]) == words and comment.startswith(f"% ldpsim {version()}: ")
+    rows = [line.partition(" ")[0] for line in lines[lines.index(r"\midrule") + 1 : lines.index(r"\bottomrule")]]
+    methods = json.loads(report(comparison, "--json", *asked).stdout)
+    assert sorted(rows) == [record["method"] for record in methods["results"]]
+    assert [methods[name] for name in ("latex", "svg", "pdf")] == [str(file) for file in files]
+    assert b"<svg " in svg and pdf.startswith(b"%PDF-")
+    assert [file.read_bytes() for file in files] == [table, svg, pdf]
+
+
 def test_what_is_not_shown_is_said(comparison: Path, write_result: Callable[..., Path]) -> None:
     write_result(comparison, "old-0", {"schema": 3})
     shown = report(comparison)
@@ -49,6 +69,9 @@ def test_what_is_not_shown_is_said(comparison: Path, write_result: Callable[...,
         (["{tmp}/nowhere"], "there is no such folder"),
         (["{tmp}/compare", "--out", "{tmp}/nowhere/page.html"], "--out"),
         (["{tmp}/compare", "--out", "{tmp}"], "--out"),
+        (["{tmp}/compare", "--latex", "{tmp}/nowhere/t.tex"], "--latex"),
+        (["{tmp}/compare", "--svg", "{tmp}"], "--svg"),
+        (["{tmp}/compare", "--svg", "{tmp}/one", "--pdf", "{tmp}/one"], "--pdf"),
         ([], "Missing argument"),
     ],
 )

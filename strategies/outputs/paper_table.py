@@ -1,0 +1,84 @@
+"""A LaTeX table for a paper: one row for each group of results that differ in their seeds alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from strategies.outputs.seed_groups import DATASET, SeedGroup, option_word
+from strategies.outputs.untrusted import text
+from strategies.results.levels import shown_levels
+from strategies.results.numbers import epsilon, points
+
+_LEVELS = 2  # compared levels that have a column; summary.csv of a sweep has all of them
+_SIGNS = {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    "ε": r"$\varepsilon$", "±": r"$\pm$", "–": "--", "…": r"\ldots{}",
+    "[": "{[}", "*": "{*}",  # after the end of a row they would be its options
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}  # fmt: skip
+
+
+def escaped(words: str) -> str:
+    r"""Return words as LaTeX prints them.
+
+    >>> escaped("a_b & 5 % of ε")
+    'a\\_b \\& 5 \\% of $\\varepsilon$'
+    """
+    return "".join(_SIGNS.get(sign, sign) for sign in text(words))
+
+
+def latex_table(groups: Sequence[SeedGroup], *, command: str, version: str) -> str:
+    """Return a ``tabular`` of the package booktabs. Scores are in per cent.
+
+    Args:
+        groups: At least one (:func:`strategies.outputs.seed_groups.seed_groups`).
+        command, version: What wrote the table; a comment names them.
+    """
+    rows = [_cells(group) for group in groups]
+    # A column of figures ends at the right; one of words starts at the left.
+    aligned = "".join("l" if _has_words([row[name] for row in rows]) else "r" for name in rows[0])
+    lines = [
+        f"% ldpsim {text(version)}: {text(command)}",
+        r"% Needs \usepackage{booktabs}. Of n scores: mean, sample standard deviation, 95 % interval of the mean by",
+        "% Student's t. Best null model: the largest mean. Holds: the largest loss of the results of a row.",
+        f"\\begin{{tabular}}{{{aligned}}}",
+        r"\toprule",
+        _line([escaped(name) for name in rows[0]]),
+        r"\midrule",
+        *(_line(list(row.values())) for row in rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _cells(group: SeedGroup) -> Mapping[str, str]:
+    """Return the cells of a row in LaTeX, by the words of their column."""
+    interval = group.interval
+    options = {("data set" if name == DATASET else option_word(name)): escaped(value) or "--"
+               for name, value in group.options.items()}  # fmt: skip
+    spread = "" if group.sd is None else rf" \pm {points(group.sd)}"
+    mean = "--" if group.mean is None else f"${points(group.mean)}{spread}$"
+    return {
+        "method": escaped(group.method),
+        **options,
+        "n": str(group.n),
+        "test score (%)": mean,
+        "95 % interval (%)": "--" if interval is None else f"{points(interval.low)}--{points(interval.high)}",
+        "best null model (%)": escaped(points(group.null)),
+        **{f"holds: {level}": _held(*group.levels[level]) for level in shown_levels(_LEVELS)},
+    }
+
+
+def _held(status: str, value: float | None) -> str:
+    return escaped(status if value is None else epsilon(value))
+
+
+def _has_words(cells: Sequence[str]) -> bool:
+    """Return whether a column has a word in it."""
+    return any(cell[:1].isalpha() for cell in cells)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return " & ".join(cells) + r" \\"
