@@ -15,11 +15,24 @@ from strategies.outputs.untrusted import number
 
 WIDTH = 3.35  # inches: a column of a page with two columns
 _PANEL, _LEGEND_LINE = 2.1, 0.14  # inches
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
+_COLOURS = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#56b4e9",
+    "#e69f00",
+    "#000000",
+    "#882255",
+    "#999933",
+    "#8b5a2b",
+)
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", "*", ">", "p")
 _GREY = "#555555"
 _LOG_FROM = 16  # times the smallest value: from there on the axis is logarithmic
 _MOST_TICKS = 8
+_BESIDE, _MOST_BESIDE = 3.0, 12.0  # points between two intervals at one value, and between the first and the last
+_LONG_NAME, _SHORT_LEGEND = 20, 2  # letters and lines: with such a name, or so few lines, the legend has one column
 _STYLE = {"font.family": "DejaVu Sans", "font.size": 7, "axes.linewidth": 0.6, "lines.linewidth": 1.2,
           "axes.grid": True, "grid.alpha": 0.3, "grid.linewidth": 0.4, "xtick.major.width": 0.6,
           "ytick.major.width": 0.6, "legend.fontsize": 6.5, "pdf.fonttype": 42, "svg.hashsalt": "ldpsim"}  # fmt: skip
@@ -79,7 +92,9 @@ def _drawn(groups: Groups) -> Iterator[Any]:
     names = dict.fromkeys(_name(group, option) for group in groups)
     looks = {name: {"color": _COLOURS[place % len(_COLOURS)], "marker": _MARKS[place % len(_MARKS)]}
              for place, name in enumerate(names)}  # fmt: skip
-    height = _PANEL * len(panels) + _LEGEND_LINE * (len(looks) // 2 + 3)
+    entries = list(looks) if option else []  # without an option the axis names them
+    columns = 2 if len(entries) > _SHORT_LEGEND and max(map(len, entries)) < _LONG_NAME else 1
+    height = _PANEL * len(panels) + _LEGEND_LINE * (-(-(len(entries) + 3) // columns) + 1)
     with style.context(["default", _STYLE]):
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
         axes = figure.subplots(len(panels), 1, sharex=option is not None, squeeze=False)[:, 0]
@@ -89,15 +104,18 @@ def _drawn(groups: Groups) -> Iterator[Any]:
                 axis.set_title(" · ".join([str(data[0]), *(f"{size:,} people" for size in data[1:])]), fontsize=7)
             legend |= _panel(axis, inside, option, looks)
             axis.set_ylabel(f"Test {inside[0].score} (%)")
+        if option is not None:
+            _ticks(axes[-1], sorted(set(_places(groups, option).values())))  # all panels share them
         axes[-1].set_xlabel(_axis_name(option, logarithmic=axes[-1].get_xscale() == "log"))
         last = [name for name in (_INTERVAL, _NULL, _CHANCE) if name in legend]
-        shown = [*(name for name in legend if name not in last), *last]
-        figure.legend([legend[name] for name in shown], shown, loc="outside lower center", ncols=2, frameon=False,
-                      handlelength=2.6, columnspacing=1.2)  # fmt: skip
+        shown = [*(name for name in entries if name in legend), *last]
+        if shown:
+            figure.legend([legend[name] for name in shown], shown, loc="outside lower center", ncols=columns,
+                          frameon=False, handlelength=2.6, columnspacing=1.2)  # fmt: skip
         yield figure
 
 
-_INTERVAL, _NULL, _CHANCE = "95 % interval of the mean", "best null model, in its method's colour", "chance"
+_INTERVAL, _NULL, _CHANCE = "95 % interval of the mean", "best null model, same colour", "chance"
 
 
 def _panel(axis: Any, groups: Groups, option: str | None, looks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -111,19 +129,20 @@ def _panel(axis: Any, groups: Groups, option: str | None, looks: Mapping[str, Ma
     places = _places(groups, option)
     if option is None:
         axis.set_xticks(range(len(lines)), list(lines), rotation=30, ha="right")
-    else:
-        _ticks(axis, sorted(set(places.values())))
+        axis.set_xlim(-0.5, len(lines) - 0.5)
     names = [name for name, inside in lines.items() if any(group.label in places for group in inside)]
     for name, inside in lines.items():
         look = looks[name]
         known = [group for group in inside if group.mean is not None]
         placed = [(place, group) for group in known if (place := places.get(group.label)) is not None]
         if placed:
-            beside = 0.0 if option is None else 3.0 * (names.index(name) - (len(names) - 1) / 2)
+            step = min(_BESIDE, _MOST_BESIDE / max(len(names) - 1, 1))
+            beside = 0.0 if option is None else step * (names.index(name) - (len(names) - 1) / 2)
             legend[name] = _line(axis, placed, look, points_beside=beside)
-        else:
-            for group in known:
-                legend[name] = _level(axis, group, look)
+        for group in known:
+            if group.label not in places:
+                level = _level(axis, group, look)
+                legend.setdefault(name, level)
     if any(group.interval for group in groups):
         legend[_INTERVAL] = Line2D([], [], color=_GREY, linestyle="none", marker="|", markersize=8)
     if any(group.null is not None for group in groups):
@@ -132,9 +151,17 @@ def _panel(axis: Any, groups: Groups, option: str | None, looks: Mapping[str, Ma
     if chances:
         for chance in dict.fromkeys(round(100 * each, 1) for each in chances):
             legend[_CHANCE] = axis.axhline(chance, color=_GREY, linestyle=":", linewidth=1.0, zorder=4)
-    low, high = axis.get_ylim()
-    axis.set_ylim(max(low, -2.0), min(high, 102.0))
+    axis.set_ylim(*_frame(groups))
     return legend
+
+
+def _frame(groups: Groups) -> tuple[float, float]:
+    """Return both ends of the vertical axis: all that is drawn has room, and no score is outside 0 to 100."""
+    shown = [value for group in groups for value in (group.mean, group.null, group.chance) if value is not None]
+    shown += [end for group in groups if group.interval for end in (group.interval.low, group.interval.high)]
+    low, high = 100 * min(shown, default=0.0), 100 * max(shown, default=1.0)
+    room = 0.05 * (high - low) or 2.0
+    return max(low - room, -2.0), min(high + room, 102.0)
 
 
 def _line(
@@ -175,13 +202,21 @@ def _level(axis: Any, group: SeedGroup, look: Mapping[str, Any]) -> Any:
 def _places(groups: Groups, option: str | None) -> dict[str, float]:
     """Return the place of each group on the horizontal axis, by its label; one without a value has none."""
     if option is None:
-        return {name: float(place) for place, name in enumerate(dict.fromkeys(group.label for group in groups))}
+        names = list(dict.fromkeys(_name(group, option) for group in groups))
+        return {group.label: float(names.index(_name(group, option))) for group in groups}
     return {group.label: float(group.options[option]) for group in groups if group.options[option]}
 
 
 def _ticks(axis: Any, values: Sequence[float]) -> None:
-    if values[0] > 0 and values[-1] >= _LOG_FROM * values[0]:
+    """Set scale, ends and ticks of the axis of an option; the values have room beside them for intervals."""
+    low, high = values[0], values[-1]
+    if low > 0 and high >= _LOG_FROM * low:
         axis.set_xscale("log")
+        room = (high / low) ** 0.07
+        axis.set_xlim(low / room, high * room)
+    else:
+        room = 0.07 * (high - low) or 0.5
+        axis.set_xlim(low - room, high + room)
     if len(values) <= _MOST_TICKS:
         axis.set_xticks(values, [f"{value:g}" for value in values])
         axis.set_xticks([], minor=True)

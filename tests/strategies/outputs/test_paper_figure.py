@@ -53,9 +53,39 @@ def test_lines_intervals_chance_and_the_best_null_model() -> None:
         assert [list(line.get_ydata()) for line in axis.lines if line.get_linestyle() == ":"] == [[30, 30]]
         assert (axis.get_ylabel(), axis.get_xlabel()) == ("Test accuracy (%)", "Privacy budget ε (no unit)")
         assert [text.get_text() for text in figure.legends[0].get_texts()] == [
-            "hogs", "raw", "95 % interval of the mean", "best null model, in its method's colour", "chance",
+            "hogs", "raw", "95 % interval of the mean", "best null model, same colour", "chance",
         ]  # fmt: skip
         assert figure.get_size_inches()[0] == WIDTH
+
+
+@pytest.mark.parametrize("option", ["epsilon", "dataset"])
+@pytest.mark.parametrize("count", [1, 9])
+def test_all_that_is_drawn_is_inside_the_axes(option: str, count: int) -> None:
+    """Marks beside their value, and both ends of every interval."""
+    values = ("0.5", "1", "8") if option == "epsilon" else ("1",)
+    groups = [group(f"method-{place}", {option: value} if option == "epsilon" else {}, 0.25 + place / 14,
+                    label=f"{place} {value}")
+              for place in range(count) for value in values]  # fmt: skip
+    with paper_figure._drawn(groups) as figure:
+        figure.canvas.draw()
+        (axis,) = figure.axes
+        frame = axis.get_window_extent()
+        assert len(axis.containers) == count
+        for points, _, (bars,) in axis.containers:
+            shown = [*points.get_transform().transform(points.get_xydata())]
+            shown += [end for path in bars.get_paths() for end in bars.get_transform().transform(path.vertices)]
+            assert len(shown) == (9 if option == "epsilon" else 3)
+            assert all(frame.x0 < x < frame.x1 and frame.y0 <= y <= frame.y1 for x, y in shown)
+        legend = figure.legends[0].get_window_extent()
+        assert 0 <= legend.x0 and legend.x1 <= figure.bbox.x1 and 0 <= legend.y0
+
+
+def test_a_legend_of_long_names_has_room() -> None:
+    groups = [group(f"method-with-a-long-name-{place}", {"epsilon": value}) for place in range(4) for value in "12"]
+    with paper_figure._drawn(groups) as figure:
+        figure.canvas.draw()
+        legend = figure.legends[0].get_window_extent()
+        assert 0 <= legend.x0 and legend.x1 <= figure.bbox.x1 and 0 <= legend.y0
 
 
 def test_a_wide_range_has_a_logarithmic_axis_and_says_so() -> None:
@@ -71,9 +101,19 @@ def test_a_panel_for_each_data_set_and_names_without_a_number() -> None:
         for axis in figure.axes:
             assert [text.get_text() for text in axis.get_xticklabels()] == ["hogs", "raw"]
             assert [container[0].get_xdata().tolist() for container in axis.containers] == [[0], [1]]
+    apart = [group("hogs", {"epsilon": value}, data=(data, 60), label=f"{data} {value}")
+             for data, value in (("cora", "2"), ("cora", "8"), ("citeseer", "4"))]  # fmt: skip
+    with paper_figure._drawn(apart) as figure:
+        assert all(axis.get_xlim()[0] < 2 and axis.get_xlim()[1] > 8 for axis in figure.axes)
     people = [group("hogs", {"people": size}, data=("cora", int(size)), label=size) for size in ("100", "200")]
     with paper_figure._drawn(people) as figure:
         assert len(figure.axes) == 1 and figure.axes[0].get_xlabel() == "Number of people"
+
+
+def test_a_group_without_a_value_of_the_option_is_drawn_beside_its_method_s_line() -> None:
+    with paper_figure._drawn([*budgets("2", "4"), group("hogs", {"epsilon": ""}, 0.9)]) as figure:
+        levels = [line.get_ydata()[0] for line in figure.axes[0].lines if len(set(line.get_xdata()) & {0, 1}) == 2]
+        assert 90 in levels
 
 
 @pytest.mark.parametrize("kind", ["svg", "pdf"])
