@@ -92,7 +92,8 @@ def chosen(rows: Sequence[PlanRow], wishes: Wishes, where: str = "") -> tuple[Pl
     best = good[0]
     if best.worth is None:
         return best, f"the least loss {at_the_level(wishes.level)}, then the fewest bytes; nothing was rehearsed"
-    return best, f"{100 * best.worth.test:.0f} % ({where}), the best of {len(good)} that meet the wishes"
+    among = "the only one that meets the wishes" if len(good) == 1 else f"the best of {len(good)} that meet the wishes"
+    return best, f"{100 * best.worth.test:.0f} % ({where}), {among}"
 
 
 def ranked(rows: Sequence[PlanRow]) -> list[PlanRow]:

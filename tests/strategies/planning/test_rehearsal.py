@@ -135,7 +135,7 @@ def test_a_rehearsal_that_fails_is_a_reason(runs: Runs) -> None:
     assert rows["rr"].worth is None and rows["rr"].why == ("its rehearsal failed: it broke",)
     assert rows["vote"].worth is not None and made.choice is rows["vote"]
     assert (
-        made.why == "60 % (miniature: 200 made-up people with the noise of 40,000), the best of 1 that meet the wishes"
+        made.why == "60 % (miniature: 200 made-up people with the noise of 40,000), the only one that meets the wishes"
     )
 
 
