@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from strategies.outputs.seed_groups import DATASET, SeedGroup, option_word
 from strategies.outputs.untrusted import text
@@ -35,49 +35,45 @@ def latex_table(groups: Sequence[SeedGroup], *, command: str, version: str) -> s
         groups: At least one (:func:`strategies.outputs.seed_groups.seed_groups`).
         command, version: What wrote the table; a comment names them.
     """
-    rows = [_cells(group) for group in groups]
+    head, *_ = rows = [_cells(group) for group in groups]
     # A column of figures ends at the right; one of words starts at the left.
-    aligned = "".join("l" if _has_words([row[name] for row in rows]) else "r" for name in rows[0])
+    columns = zip(*([cell for _, cell in row] for row in rows), strict=True)
+    aligned = "".join("l" if any(cell[:1].isalpha() for cell in cells) else "r" for cells in columns)
     lines = [
         f"% ldpsim {text(version)}: {text(command)}",
         r"% Needs \usepackage{booktabs}. Of n scores: mean, sample standard deviation, 95 % interval of the mean by",
         "% Student's t. Best null model: the largest mean. Holds: the largest loss of the results of a row.",
         f"\\begin{{tabular}}{{{aligned}}}",
         r"\toprule",
-        _line([escaped(name) for name in rows[0]]),
+        _line([escaped(name) for name, _ in head]),
         r"\midrule",
-        *(_line(list(row.values())) for row in rows),
+        *(_line([cell for _, cell in row]) for row in rows),
         r"\bottomrule",
         r"\end{tabular}",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _cells(group: SeedGroup) -> Mapping[str, str]:
-    """Return the cells of a row in LaTeX, by the words of their column."""
+def _cells(group: SeedGroup) -> list[tuple[str, str]]:
+    """Return the columns of a row: their words, and their cells in LaTeX."""
     interval = group.interval
-    options = {("data set" if name == DATASET else option_word(name)): escaped(value) or "--"
-               for name, value in group.options.items()}  # fmt: skip
+    options = [("data set" if name == DATASET else option_word(name), escaped(value) or "--")
+               for name, value in group.options.items()]  # fmt: skip
     spread = "" if group.sd is None else rf" \pm {points(group.sd)}"
     mean = "--" if group.mean is None else f"${points(group.mean)}{spread}$"
-    return {
-        "method": escaped(group.method),
-        **options,
-        "n": str(group.n),
-        "test score (%)": mean,
-        "95 % interval (%)": "--" if interval is None else f"{points(interval.low)}--{points(interval.high)}",
-        "best null model (%)": escaped(points(group.null)),
-        **{f"holds: {level}": _held(*group.levels[level]) for level in shown_levels(_LEVELS)},
-    }
+    return [
+        ("method", escaped(group.method)),
+        *options,
+        ("n", str(group.n)),
+        ("test score (%)", mean),
+        ("95 % interval (%)", "--" if interval is None else f"{points(interval.low)}--{points(interval.high)}"),
+        ("best null model (%)", escaped(points(group.null))),
+        *((f"holds: {level}", _held(*group.levels[level])) for level in shown_levels(_LEVELS)),
+    ]
 
 
 def _held(status: str, value: float | None) -> str:
     return escaped(status if value is None else epsilon(value))
-
-
-def _has_words(cells: Sequence[str]) -> bool:
-    """Return whether a column has a word in it."""
-    return any(cell[:1].isalpha() for cell in cells)
 
 
 def _line(cells: Sequence[str]) -> str:

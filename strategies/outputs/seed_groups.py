@@ -30,6 +30,7 @@ OPTIONS = {
 }
 BUDGETS = tuple(name for name, spec in OPTIONS.items() if spec.panel == BUDGET and spec.types == (float,))
 DATASET, PEOPLE = "dataset", "people"  # in the options of a group, where groups differ in their data
+VERSION = "version"  # there too, where versions of ldpsim made them
 _NONE = "None"
 _WORST = ("unprotected", "bounded", "not asked")
 
@@ -48,7 +49,7 @@ def options_of(record: ResultRecord) -> dict[str, str]:
         elif name in given:
             found[name] = _said(given[name])
     found["gnn"] = text(record.get("gnn", ""))
-    found["version"] = text(record.get("ldpsim_version", ""))
+    found[VERSION] = text(record.get("ldpsim_version", ""))
     return found
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from devices.atomic_files import write_atomically
-from strategies.outputs.seed_groups import SeedGroup
+from strategies.outputs.seed_groups import DATASET, OPTIONS, PEOPLE, VERSION, SeedGroup
 from strategies.outputs.sweep_table import csv_text
 from strategies.results.levels import compared_levels
 
@@ -21,7 +21,7 @@ def summary_rows(groups: Sequence[SeedGroup]) -> list[dict[str, Any]]:
 
 def write_summary(folder: Path, groups: Sequence[SeedGroup]) -> Path:
     """Write ``summary.csv``, completely or not at all, and return its path."""
-    names = ["method", *(groups[0].options if groups else ()), *_FIGURES]
+    names = ["method", *map(_column, groups[0].options if groups else ()), *_FIGURES]
     rows = [[row[name] for name in names] for row in summary_rows(groups)]
     write_atomically(folder / SUMMARY, csv_text(names, rows))
     return folder / SUMMARY
@@ -33,7 +33,7 @@ def _row(group: SeedGroup) -> dict[str, Any]:
             for part, entry in (("", value), ("_status", status))}  # fmt: skip
     return {
         "method": group.method,
-        **group.options,
+        **{_column(name): value for name, value in group.options.items()},
         "n": group.n,
         "mean": group.mean,
         "sd": group.sd,
@@ -43,6 +43,11 @@ def _row(group: SeedGroup) -> dict[str, Any]:
         "best_null_mean": group.null,
         **held,
     }
+
+
+def _column(option: str) -> str:
+    """Return the column of an option; that of a method's setting is named as in ``table.csv``."""
+    return option if option in OPTIONS or option in (DATASET, PEOPLE, VERSION) else f"param_{option}"
 
 
 _FIGURES = ("n", "mean", "sd", "low", "high", "best_null", "best_null_mean",

@@ -72,6 +72,11 @@ def test_figures() -> None:
     assert r"\begin{tabular}{lrrrrrrl}" in tex  # figures end at the right, words start at the left
 
 
+def test_a_setting_with_the_name_of_a_figure_keeps_its_column() -> None:
+    head, row = check_grammar(latex_table([group(options={"n": "7"})], command="", version="1"))
+    assert (head[1:3], row[1:3]) == (["n", "n"], ["7", "3"])
+
+
 def test_every_special_character_is_escaped() -> None:
     name = r"[a\b_c & 5 % $x$ #1 {y} ~z ^w <v> |u| *t"
     tex = latex_table([group(name, options={"tau_x": name})], command="ldpsim\n\\input{x}", version="1")

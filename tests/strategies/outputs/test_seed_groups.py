@@ -109,3 +109,10 @@ def test_the_short_table(tmp_path: Path) -> None:
     assert (rows[1]["sd"], rows[1]["low"], rows[0]["best_null"]) == ("", "", "graph_alone")
     assert [list(row) for row in summary_rows(groups)] == [list(rows[0])] * 2
     assert write_summary(tmp_path, []).read_text().startswith("method,n,mean,sd,low,high,best_null,")
+
+
+def test_settings_have_columns_of_their_own() -> None:
+    """A setting may have the name of a figure."""
+    groups = seed_groups([result("hogs", 0.5, 0, settings={"n": value}, epsilon=4.0) for value in ("7", "8")])
+    assert [(row["param_n"], row["n"]) for row in summary_rows(groups)] == [("7", 1), ("8", 1)]
+    assert "epsilon" not in summary_rows(groups)[0]
