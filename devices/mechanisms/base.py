@@ -108,6 +108,14 @@ class Mechanism:
         """
         return 100
 
+    def with_epsilon(self, epsilon: float) -> Mechanism | None:
+        """Return the same mechanism with a loss of at most ``epsilon``; None where ``from_epsilon`` makes another one.
+
+        Raises:
+            ValueError: for a budget that it cannot have.
+        """
+        return None
+
     def takes(self, grouping: Grouping) -> bool:
         """Return whether a stage with this public grouping of the nodes (or none) can be answered."""
         return True

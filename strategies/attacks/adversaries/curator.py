@@ -16,7 +16,6 @@ from flwr.serverapp import Grid
 from devices.device import Refusal, Report, unpack_report
 from devices.facts import PublicFacts
 from devices.mechanisms.base import Mechanism
-from devices.mechanisms.scored_vote import ScoredVote
 from devices.query import Ask, Query
 from devices.wire import QUERY_TYPE, query_content, read_reply
 from strategies.attacks.adversaries.attack_result import AttackResult, Release
@@ -162,9 +161,10 @@ def with_mechanisms(query: Query, change: Callable[[Mechanism], Mechanism]) -> Q
 def _rebudgeted(mechanism: Mechanism, factor: float, facts: PublicFacts) -> Mechanism:
     make = getattr(type(mechanism), "from_epsilon", None)
     loss = mechanism.loss()
-    if isinstance(mechanism, ScoredVote):
-        with suppress(ValueError):  # a budget that it cannot have
-            return mechanism.with_epsilon(loss.vector * factor)
+    with suppress(ValueError):  # a budget that it cannot have
+        made_again = mechanism.with_epsilon(loss.vector * factor)
+        if made_again is not None:
+            return made_again
     if make is None or not 0 < loss.vector < math.inf:
         return mechanism
     given = {key: getattr(mechanism, key) for key in signature(make).parameters if hasattr(mechanism, key)}
