@@ -1,4 +1,7 @@
-"""Groups over seeds and their short table, with figures by hand (the page's rows: cli/report/test_groups.py)."""
+"""Groups over seeds and their short table, with figures by hand (the page's rows: cli/report/test_groups.py).
+
+It covers ``sweep_summary`` and ``untrusted`` too.
+"""
 
 from __future__ import annotations
 
