@@ -72,11 +72,11 @@ def ldpsim(python: Path, tmp_path: Path) -> Any:
 
 
 def test_it_ships_the_four_packages_and_nothing_else(wheel: Path) -> None:
-    """Every file of a package is in the wheel, templates and settings too; no tests, pages or benchmarks are."""
+    """Every file of a package and ldpsim.py are in the wheel, templates and settings too; no tests or pages are."""
     shipped = {name for name in zipfile.ZipFile(wheel).namelist() if not name.split("/")[0].endswith(".dist-info")}
     files = (path for package in PACKAGES for path in (ROOT / package).rglob("*") if path.is_file())
     wanted = {path.relative_to(ROOT).as_posix() for path in files if "__pycache__" not in path.parts}
-    assert shipped == wanted
+    assert shipped == wanted | {"ldpsim.py"}
 
 
 def test_the_source_package_names_its_constraints_and_ships_no_tests(wheel: Path) -> None:
@@ -87,7 +87,8 @@ def test_the_source_package_names_its_constraints_and_ships_no_tests(wheel: Path
 
 
 def test_it_is_installed_outside_the_checkout(python: Path, tmp_path: Path, ldpsim: Any) -> None:
-    code = "import cli, curator, devices, strategies as s; print(*(m.__file__ for m in (cli, curator, devices, s)))"
+    names = "cli, curator, devices, ldpsim, strategies"
+    code = f"import {names}; print(*(module.__file__ for module in ({names})))"
     for place in _process((python, "-c", code), tmp_path).stdout.split():
         assert Path(place).is_relative_to(python.parents[1]) and not Path(place).is_relative_to(ROOT)
     assert ldpsim("--version").split() == ["ldpsim", PROJECT["version"]]
