@@ -80,12 +80,18 @@ def named(name: str, module: str | None, owner: str | None) -> bool:
 
 @cache
 def _imported_for_types() -> set[str]:
-    """Return the classes and functions of the four packages: some are imported for the type checker alone."""
+    """Return names that a module may lack when it runs.
+
+    These are classes, functions and types of the four packages, of which some are imported for the type checker alone
+    or stand in the module of a base class; and classes of other packages that are imported for the type checker.
+    """
     found = set()
     for package in ("devices", "curator", "strategies", "cli"):
         for path in (ROOT / package).rglob("*.py"):
-            found |= set(re.findall(r"^(?:class|def) (\w+)", path.read_text(), re.MULTILINE))
-    return found
+            text = path.read_text()
+            found |= set(re.findall(r"^(?:class|def) (\w+)|^([A-Z]\w+) = ", text, re.MULTILINE))
+            found |= {(name, "") for name in re.findall(r"^    from [\w.]+ import (\w+)$", text, re.MULTILINE)}
+    return {name for pair in found for name in pair if name}
 
 
 def _exists(path: str) -> bool:
