@@ -69,6 +69,8 @@ def test_a_plan_asks_nobody_and_takes_wishes_and_facts_by_name() -> None:
     made = ldpsim.plan(["hogs", "vote"], clients=500, holds=4.0, homophily=0.9, worth=False)
     assert made.facts.n == 500 and made.facts.homophily == 0.9 and made.wishes.level == "user"
     assert [row.method for row in made.rows] == ["hogs", "vote"] and made.rehearsal is None
+    assert made.like.by_facts  # the facts given are those of the rehearsal, too
+    assert not ldpsim.plan(["hogs"], clients=500, worth=False).like.by_facts
     with pytest.raises(ValueError, match="^homophilly: there is no such option"):
         ldpsim.plan(["hogs"], homophilly=0.9)
 

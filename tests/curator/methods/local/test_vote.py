@@ -16,6 +16,7 @@ from curator.learning import node_evidence
 from curator.learning.node_evidence import NodeEvidence
 from curator.learning.training import TrainingSettings
 from curator.methods import Budget, Question, Vote
+from curator.methods.local.vote import MOST_BATCHES
 from curator.reports.labels import LabelEvidence
 from curator.reports.parts import joined_reports
 from curator.reports.reports import Reports
@@ -283,3 +284,9 @@ def test_the_fit_is_plain_tensors() -> None:
     assert set(trained.model.state_dict()) == {FEATURES, VOTE, CLASS}
     assert trained.predictions.dtype == np.int64 and 0.5 < trained.val_accuracy <= 1
     assert graph.features.shape == (N, 0) and graph.edge_index.shape == (2, 0)
+
+
+@pytest.mark.parametrize("batches", [-1, MOST_BATCHES + 1])
+def test_a_number_of_batches_outside_its_range_is_refused(batches: int) -> None:
+    with pytest.raises(ValueError, match=f"batches={batches}"):
+        Vote(batches=batches)
