@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from strategies.setup.options import RunOptions
 
 NO_TELEMETRY = devices.NO_TELEMETRY
-_FACTS = ("mean_degree", "homophily", "classes", "features")  # of made-up people
 # name -> module, and the name there if it is another one; a module alone is the module
 _PLACES: Mapping[str, tuple[str, str]] = {
     "AskOnce": ("strategies.ask_once", "AskOnce"),
@@ -146,11 +145,11 @@ def plan(methods: Sequence[str] = (), options: RunOptions | None = None, /, **gi
         ValueError: one line, for options, wishes or facts that are unknown or do not fit.
     """
     from strategies.planning.plan import make_plan
-    from strategies.planning.planned_people import planned_people
+    from strategies.planning.planned_people import FACTS, planned_people
     from strategies.planning.wishes import Wishes
 
     wishes = {name: given.pop(name) for name in [one.name for one in fields(Wishes)] if name in given}
-    facts = {name: given.pop(name) for name in _FACTS if name in given}
+    facts = {name: given.pop(name) for name in FACTS if name in given}
     rate = given.pop("feature_rate", None)
     like = {"dataset": given.pop("like")} if "like" in given else {}
     made, others = _divided(options, {**given, **like}, make_plan)

@@ -35,6 +35,9 @@ class AskOnce(BaseTransform):
     (:mod:`devices.datasets.pyg_file`). Its ``train_mask``, ``val_mask`` and ``test_mask`` divide the people if it has
     all three; else the people are divided at random.
 
+    It simulates: with the same options and people the devices give the same answers, so a second call asks nobody
+    again. With other options it is another world, whose answers the same people could not give as well.
+
     The result has what :meth:`strategies.outputs.graph_arrays.GraphArrays.to_pyg` says, and ``holds``: the loss that
     holds at each level, as ``privacy.holds`` of a result has it.
 
@@ -56,13 +59,13 @@ class AskOnce(BaseTransform):
 
     def __init__(self, method: str = "hogs", epsilon: float | None = None, **options: Any) -> None:
         self.options = RunOptions(method=method, epsilon=epsilon, **options)
-        self._divided = "split" not in options
+        self._takes_masks = "split" not in options
 
     def forward(self, data: Data) -> Data:
         """Return the curator's graph of the people of ``data``, who are left as they are."""
         people = people_of("data", data)
         options = self.options
-        if self._divided and all(name in data for name in _MASKS):
+        if self._takes_masks and all(name in data for name in _MASKS):
             options = replace(options, split="file")
         setup, graph, guarantee = graph_before_training(options, people)
         made = GraphArrays(graph, None, setup.repeats[0].split.test, people.facts.classes, {"method": options.method})

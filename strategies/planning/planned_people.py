@@ -10,6 +10,8 @@ from strategies.estimate.graph_facts import GraphFacts, known_before, measured
 from strategies.planning.rehearsal import Like
 from strategies.setup.options import RunOptions
 
+FACTS = ("mean_degree", "homophily", "classes", "features")  # of made-up people, fields of GraphFacts
+
 
 def planned_people(
     options: RunOptions, given: Mapping[str, float], feature_rate: float | None = None
@@ -18,7 +20,7 @@ def planned_people(
 
     Args:
         options: Options with the data set of these people.
-        given: Facts by name (fields of :class:`GraphFacts`) in place of those of the generated graph.
+        given: Facts by name (of :data:`FACTS`) in place of those of the generated graph.
         feature_rate: Share of a person's features that are not 0; None: that of the data.
 
     Raises:
