@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from strategies.outputs.seed_groups import DATASET, SeedGroup, option_word
 from strategies.outputs.untrusted import text
-from strategies.results.levels import shown_levels
+from strategies.results.levels import level_term, shown_levels
 from strategies.results.numbers import epsilon, points
 
 _LEVELS = 2  # compared levels that have a column; summary.csv of a sweep has all of them
@@ -68,7 +68,7 @@ def _cells(group: SeedGroup) -> list[tuple[str, str]]:
         ("test score (%)", mean),
         ("95 % interval (%)", "--" if interval is None else f"{points(interval.low)}--{points(interval.high)}"),
         ("best null model (%)", escaped(points(group.null))),
-        *((f"holds: {level}", _held(*group.levels[level])) for level in shown_levels(_LEVELS)),
+        *((f"holds: {level_term(level)}", _held(*group.levels[level])) for level in shown_levels(_LEVELS)),
     ]
 
 
