@@ -10,7 +10,7 @@ Importing it is cheap: a name is loaded on first use, and torch, Flower and Ray 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from importlib import import_module
 from inspect import signature
@@ -25,12 +25,16 @@ if TYPE_CHECKING:
     from devices import datasets, mechanisms
     from devices.mechanisms import Mechanism
     from strategies.ask_once import AskOnce
+    from strategies.attacks.stress.campaign import StressCampaign
+    from strategies.attacks.stress.options import StressOptions
     from strategies.experiments.compare import Comparison
     from strategies.experiments.sweep import SweepResult
+    from strategies.importing import ImportOptions, import_graph
     from strategies.outputs.graph import NoGraph
     from strategies.outputs.graph import ResultGraph as Graph
     from strategies.outputs.run_result import RunResult
     from strategies.planning.plan import Plan
+    from strategies.results.in_words import privacy_in_words
     from strategies.runs.run import Refused, RunFailed
     from strategies.setup.options import RunOptions
 
@@ -40,6 +44,7 @@ _PLACES: Mapping[str, tuple[str, str]] = {
     "AskOnce": ("strategies.ask_once", "AskOnce"),
     "Comparison": ("strategies.experiments.compare", "Comparison"),
     "Graph": ("strategies.outputs.graph", "ResultGraph"),
+    "ImportOptions": ("strategies.importing", "ImportOptions"),
     "Mechanism": ("devices.mechanisms", "Mechanism"),
     "Method": ("curator.methods", "Method"),
     "NoGraph": ("strategies.outputs.graph", "NoGraph"),
@@ -48,16 +53,20 @@ _PLACES: Mapping[str, tuple[str, str]] = {
     "RunFailed": ("strategies.runs.run", "RunFailed"),
     "RunOptions": ("strategies.setup.options", "RunOptions"),
     "RunResult": ("strategies.outputs.run_result", "RunResult"),
+    "StressCampaign": ("strategies.attacks.stress.campaign", "StressCampaign"),
+    "StressOptions": ("strategies.attacks.stress.options", "StressOptions"),
     "SweepResult": ("strategies.experiments.sweep", "SweepResult"),
     "datasets": ("devices.datasets", ""),
+    "import_graph": ("strategies.importing", "import_graph"),
     "mechanisms": ("devices.mechanisms", ""),
     "methods": ("curator.methods", ""),
+    "privacy_in_words": ("strategies.results.in_words", "privacy_in_words"),
 }
 
 __all__ = [
-    "NO_TELEMETRY", "AskOnce", "Comparison", "Graph", "Mechanism", "Method", "NoGraph", "Plan", "Refused", "RunFailed",
-    "RunOptions", "RunResult", "SweepResult", "compare", "datasets", "mechanisms", "methods", "plan", "simulate",
-    "sweep",
+    "NO_TELEMETRY", "AskOnce", "Comparison", "Graph", "ImportOptions", "Mechanism", "Method", "NoGraph", "Plan",
+    "Refused", "RunFailed", "RunOptions", "RunResult", "StressCampaign", "StressOptions", "SweepResult", "compare",
+    "datasets", "import_graph", "mechanisms", "methods", "plan", "privacy_in_words", "simulate", "sweep",
 ]  # fmt: skip
 
 
@@ -120,12 +129,13 @@ def sweep(grid: Path | str | Mapping[str, Any], folder: Path | str, **given: Any
         given: Keywords of :func:`strategies.experiments.sweep.run_sweep`: ``workers``, ``progress``, ``track``.
 
     Raises:
-        ValueError: one line, with nothing written, for keys that are unknown or do not fit.
+        ValueError: one line, with nothing written, for keys or keywords that are unknown or do not fit.
     """
     from strategies.experiments.cells_folder import has_some_of
     from strategies.experiments.sweep import run_sweep
     from strategies.experiments.sweep_file import cells_of_document, read_sweep
 
+    _check_names(given, _keywords(run_sweep))
     cells = cells_of_document(grid) if isinstance(grid, Mapping) else read_sweep(Path(grid))
     return run_sweep(cells, Path(folder), **{"goes_on": has_some_of, **given})
 
@@ -161,16 +171,24 @@ def _divided(
     options: RunOptions | None, given: Mapping[str, Any], function: Callable[..., Any]
 ) -> tuple[RunOptions, dict[str, Any]]:
     """Return options with those that are given by name, and the keywords of the function; ValueError for others."""
-    from curator.names import nearest
     from strategies.setup.option_spec import declared
     from strategies.setup.options import RunOptions
 
-    known = declared(RunOptions)
-    others = {name for name, one in signature(function).parameters.items() if one.kind is one.KEYWORD_ONLY}
-    for name in given:
-        if name not in known and name not in others:
-            raise ValueError(f"{name}: there is no such option{nearest(name, [*known, *others])}")
+    known, others = declared(RunOptions), _keywords(function)
+    _check_names(given, [*known, *others])
     # What a keyword and an option share is the keyword: how a comparison's cells run, not how one run does.
     own = {name: value for name, value in given.items() if name in known and name not in others}
     made = RunOptions(**own) if options is None else replace(options, **own)
     return made, {name: value for name, value in given.items() if name in others}
+
+
+def _keywords(function: Callable[..., Any]) -> set[str]:
+    return {name for name, one in signature(function).parameters.items() if one.kind is one.KEYWORD_ONLY}
+
+
+def _check_names(given: Iterable[str], known: Collection[str]) -> None:
+    from curator.names import nearest
+
+    for name in given:
+        if name not in known:
+            raise ValueError(f"{name}: there is no such option{nearest(name, known)}")

@@ -71,7 +71,7 @@ def sweep(
 def _show(labels: Sequence[str], result: Any) -> None:
     from rich.markup import escape
 
-    from cli.report.shell import page_of
+    from cli.report.shell import page_of, table_of
     from cli.verdict import ShellCommand
     from strategies.results.levels import shown_levels
     from strategies.results.shown_nulls import NULLS, STANDINGS, best_null
@@ -114,7 +114,8 @@ def _show(labels: Sequence[str], result: Any) -> None:
         screen.print("[dim]No Parquet file: pyarrow is not installed (the extra 'parquet').[/dim]")
     if failed < len(labels):
         screen.print("Next:")
-        screen.print(ShellCommand(page_of(result.folder)), crop=False)  # a long path stays whole
+        for following in (page_of(result.folder), table_of(result.folder)):
+            screen.print(ShellCommand(following), crop=False)  # a long path stays whole
 
 
 def _means(groups: Sequence[SeedGroup]) -> Any:

@@ -47,6 +47,14 @@ def test_options_by_name_are_those_of_an_options_object() -> None:
         _ = given.graph
 
 
+def test_an_unknown_keyword_of_a_sweep_is_one_line_and_nothing_is_written(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="^worker: there is no such option; did you mean workers"):
+        ldpsim.sweep({"fixed": {"clients": 60}, "grid": {"epsilon": [1]}}, tmp_path / "runs", worker=1)
+    with pytest.raises(ValueError, match="^wrong: there is no such option"):
+        ldpsim.sweep({"fixed": {"clients": 60}, "grid": {"epsilon": [1]}}, tmp_path / "runs", wrong=1)
+    assert not (tmp_path / "runs").exists()
+
+
 @pytest.mark.parametrize("call", [lambda: ldpsim.simulate(metod="hogs"), lambda: ldpsim.compare(["hogs"], metod="rr")])
 def test_an_unknown_option_is_one_line_that_names_the_nearest(call: Any) -> None:
     with pytest.raises(ValueError, match="^metod: there is no such option; did you mean method"):

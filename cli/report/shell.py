@@ -48,6 +48,11 @@ def page_of(folder: Path) -> str:
     return shlex.join(["ldpsim", "report", str(folder)])
 
 
+def table_of(folder: Path) -> str:
+    """Return ``ldpsim report FOLDER --latex FOLDER/table.tex``, the table for a paper, quoted for a shell."""
+    return shlex.join(["ldpsim", "report", str(folder), "--latex", str(folder / "table.tex")])
+
+
 def _said(spec: OptionSpec, value: Any) -> list[str]:
     """Return an option and its value as words of a command."""
     if spec.is_table:

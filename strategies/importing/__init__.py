@@ -1,6 +1,6 @@
 """Graphs from other programs' files, checked and written in the one form that ``--dataset FILE.npz`` reads.
 
-``from strategies.importing import import_graph`` is the Python use of ``ldpsim import``.
+``ldpsim.import_graph`` is the Python use of ``ldpsim import``.
 Importing this package is cheap: pandas and the readers are imported on first use.
 """
 

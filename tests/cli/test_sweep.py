@@ -52,8 +52,10 @@ def test_a_sweep_ends_with_a_table_and_the_next_runs_nothing(
     assert "method=raw, seed=1" in shown.stdout and "unprotected" in shown.stdout
     table = [line for line in shown.stdout.splitlines() if str(tmp_path) not in line]
     assert max(map(len, table)) <= 80
-    following = shown.stdout.partition("\nNext:\n")[2].replace("\\\n", "")
-    assert shlex.split(following) == ["ldpsim", "report", str(folder)]
+    following = [shlex.split(line) for line in shown.stdout.partition("\nNext:\n")[2].replace("\\\n", "").splitlines()]
+    page, table = ["ldpsim", "report", str(folder)], str(folder / "table.tex")
+    assert following == [page, [*page, "--latex", table]]
+    assert CliRunner().invoke(app, following[1][1:]).exit_code == 0 and Path(table).is_file()
     assert (folder / "table.csv").read_text().count("\n") == 5
     assert (folder / "summary.csv").read_text().count("\n") == 3  # two methods, two seeds each
     assert len(re.findall(r"\d ± \d", shown.stdout)) == 2 and str(folder / "summary.csv") in shown.stdout
@@ -154,7 +156,8 @@ def test_null_models_in_the_table(width: int, with_nulls: dict[str, Any], monkey
         command._show(["seed=0", "seed=1", "seed=2"], result)
     lines = [" ".join(line.split()) for line in capture.get().splitlines()]
     assert max(map(len, capture.get().splitlines()[:4])) <= width
-    assert lines[-2:] == ["Next:", "ldpsim report 'my runs'"]
+    following = lines[lines.index("Next:") + 1 :]
+    assert following[0].startswith("ldpsim report 'my runs'") and following[-1].endswith("--latex 'my runs/table.tex'")
     assert lines[1].startswith("seed=0 61.2 – –") and lines[2].startswith("seed=1 61.2 30.1 78.8 ▲")
     assert lines[3] == "seed=2 failed"
     assert ("below 14.4 21,797.6" in lines[2], "not taken 14.4" in lines[1]) == (width == 80, width == 80)
