@@ -18,6 +18,7 @@ from cli.errors import OneLineErrors
 from cli.import_data import import_data
 from cli.ledger import ledger
 from cli.methods import methods
+from cli.output import write_plainly_where_needed
 from cli.plan import plan
 from cli.poison import poison
 from cli.report.command import report
@@ -93,6 +94,7 @@ for name, group in (("ledger", ledger), ("device", device), ("collector", collec
 
 def main() -> None:
     """Entry point of the console script."""
+    write_plainly_where_needed()
     app(prog_name="ldpsim")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import logging
 import os
@@ -21,6 +23,23 @@ if TYPE_CHECKING:
     from strategies.experiments.failures import Failures
 
 WIDTH = 80
+_PLAIN = {"±": "+-", "–": "-", "…": "...", "▲": "^", "◎": "(o)", "·": "-", "ε": "epsilon", "δ": "delta", "λ": "lambda"}
+_WRITTEN_PLAINLY = "ldpsim.plain"
+
+
+def write_plainly_where_needed() -> None:
+    """Let standard output and standard error spell signs that their encoding lacks: ``+-`` for ``±`` in ASCII."""
+    codecs.register_error(_WRITTEN_PLAINLY, _plain)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
+            stream.reconfigure(errors=_WRITTEN_PLAINLY)
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    """Return the spelling of what cannot be encoded, and where it ends: a handler of :mod:`codecs`."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_PLAIN.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
 
 
 def print_json(document: Any) -> None:

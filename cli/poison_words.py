@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cli.words import NONE, points
+from cli.words import NONE, plus_minus, points
 
 DIFFERS = "differs"
 _ORDER = {"none": 0, "silent": 1}  # of the rows of a table
@@ -55,7 +55,7 @@ def accuracy(row: Mapping[str, Any]) -> str:
     """Return the accuracy in per cent, with its spread."""
     if row["accuracy"] is None:
         return NONE
-    return points(row["accuracy"]) + ("" if row["std"] is None else f" ±{points(row['std'])}")
+    return points(row["accuracy"]) + plus_minus(row["std"])
 
 
 def difference(row: Mapping[str, Any]) -> str:

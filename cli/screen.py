@@ -1,4 +1,4 @@
-"""Console that breaks no line inside a figure: ``100.0 %`` and ``-2.0 +- 10.0 points`` stay whole."""
+"""Console that breaks no line inside a figure: ``100.0 %`` and ``-2.0 ± 10.0 points`` stay whole."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 _GLUE = "\ue000"  # stands for a blank while lines are broken; Rich also breaks at no-break spaces
-_INSIDE = re.compile(r"(?<=\d) (?=(?:%|points\b|[kMGT]?B\b|s\b|\+-|±|▲))|(?<=\+-) (?=\d)|(?<=±) (?=\d)")
+_INSIDE = re.compile(r"(?<=\d) (?=(?:%|points\b|[kMGT]?B\b|s\b|±|▲))|(?<=±) (?=\d)")
 
 
 class Screen(Console):

@@ -12,7 +12,7 @@ import typer
 from cli import options as o
 from cli.errors import end_if_any_failed
 from cli.output import WIDTH, console, print_json, show_failures, text_table, working
-from cli.words import ABOVE, TONES, epsilon, null_points, points
+from cli.words import ABOVE, TONES, epsilon, null_points, plus_minus, points
 from strategies.setup.option_spec import OUTPUT, RUNNING
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _show(labels: Sequence[str], result: Any) -> None:
         if row["status"] == "failed":
             shown.add_row(escape(label), "[red]failed[/red]")
             continue
-        test = points(row["test"]) + (f" ± {points(row['std'])}" if row["std"] is not None else "")
+        test = points(row["test"]) + plus_minus(row["std"])
         nulls = {name: {"test": row[name]} for name in NULLS if row[name] is not None}
         best = null_points(nulls.get(best_null(nulls) or ""), row["test"])
         words, tone = STANDINGS[row["standing"] or ""]
@@ -124,7 +124,7 @@ def _means(groups: Sequence[SeedGroup]) -> Any:
 
     shown = text_table("~mean of", ">n", ">test %", ">null", gap=1)
     for group in groups[:_SHOWN]:
-        test = points(group.mean) + (f" ± {points(group.sd)}" if group.sd is not None else "")
+        test = points(group.mean) + plus_minus(group.sd)
         best = None if group.null is None else {"test": group.null}
         null = points(group.null) if group.mean is None else null_points(best, group.mean)
         shown.add_row(escape(group.label), str(group.n), test, null)

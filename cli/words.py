@@ -11,6 +11,7 @@ from strategies.results.numbers import bytes_ as bytes_
 from strategies.results.numbers import count as count
 from strategies.results.numbers import epsilon as epsilon
 from strategies.results.numbers import percent as percent
+from strategies.results.numbers import plus_minus as plus_minus
 from strategies.results.numbers import points as points
 from strategies.results.numbers import seconds as seconds
 from strategies.results.numbers import size as size
@@ -104,7 +105,7 @@ def guessed(chance: float) -> str:
 
 def share(entry: Mapping[str, Any]) -> str:
     """The test accuracy of a model in per cent, with its spread over repeats if there is one."""
-    return percent(entry["test"]) + (f" +- {points(entry['std'])}" if entry["std"] is not None else "")
+    return percent(entry["test"]) + plus_minus(entry["std"])
 
 
 def difference(entry: Mapping[str, float]) -> str:
@@ -133,7 +134,6 @@ def method_names(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def words_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the words of a row's figures (:func:`cli.report.rows.row_of`); the page's charts show them."""
-    spread = "" if row["std"] is None else f" ± {points(row['std'])}"
     times = {name: f"{seconds(value)} s" for name, value in row["seconds"].items()}
     edges = {name: {"short": points(row["edges"][name], 0), "full": percent(row["edges"][name])}
              for name in ("precision", "recall")}  # fmt: skip
@@ -142,7 +142,7 @@ def words_of(row: Mapping[str, Any]) -> dict[str, Any]:
         "best_null": None
         if name is None
         else f"best null, {NULLS[name].heading}: {percent(row['nulls'][name]['test'])}",
-        "accuracy": f"{points(row['test'])}{spread} %",
+        "accuracy": f"{points(row['test'])}{plus_minus(row['std'])} %",
         "claimed": claim(row["claimed"]),
         "levels": {name: level(entry) for name, entry in row["levels"].items()},
         "bytes": f"{size(row['down'])} down, {size(row['up'])} up a device" if row["bytes"] else "nobody is asked",

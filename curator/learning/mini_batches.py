@@ -55,7 +55,7 @@ class Batches:
 
 
 class PlainLayers(nn.Module):
-    """Layers without biases; fresh weights are uniform in +- sqrt(6 / outputs) (Kaiming, by the outputs)."""
+    """Layers without biases; fresh weights are uniform in ± sqrt(6 / outputs) (Kaiming, by the outputs)."""
 
     def __init__(self, width: int, classes: int, settings: TrainingSettings, layers: int) -> None:
         super().__init__()

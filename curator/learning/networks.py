@@ -252,7 +252,7 @@ def _glorot(rows: int, columns: int) -> nn.Parameter:
 
 
 def uniform(inputs: int, *shape: int) -> nn.Parameter:
-    """Return fresh float32 weights of PyTorch's linear layer, uniform in +- 1 / sqrt(inputs)."""
+    """Return fresh float32 weights of PyTorch's linear layer, uniform in ± 1 / sqrt(inputs)."""
     bound = 1 / math.sqrt(max(1, inputs))
     return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
 

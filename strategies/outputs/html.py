@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from strategies.results.in_words import claimed, privacy_in_words
-from strategies.results.numbers import bytes_, count, percent, seconds
+from strategies.results.numbers import bytes_, count, percent, plus_minus, seconds
 from strategies.results.scores import about_links, score_name, scores_of
 from strategies.results.shown_nulls import NULLS, STANDINGS, asking_nobody, best_null, shown_nulls_of, shown_verdict
 
@@ -106,7 +106,7 @@ def html_of_graph(graph: GraphArrays) -> str:
 
 def _test(record: Mapping[str, Any]) -> str:
     accuracy = scores_of(record)
-    return percent(accuracy["test"]) + ("" if accuracy["std"] is None else f" ± {percent(accuracy['std'])}")
+    return percent(accuracy["test"]) + plus_minus(accuracy["std"])
 
 
 def _standing(record: Mapping[str, Any]) -> str:

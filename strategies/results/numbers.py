@@ -18,6 +18,15 @@ def percent(value: float | None) -> str:
     return found if found == NONE else f"{found} %"
 
 
+def plus_minus(value: float | None, digits: int = 1) -> str:
+    """The spread of a share, to stand behind it; empty where there is none.
+
+    >>> points(0.612) + plus_minus(0.0104)
+    '61.2 ± 1.0'
+    """
+    return "" if value is None else f" ± {points(value, digits)}"
+
+
 def size(count: float) -> str:
     """A number of bytes."""
     for unit, factor in (("EB", 1e18), ("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):

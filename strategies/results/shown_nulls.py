@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from strategies.results.numbers import plus_minus, points
+
 NOT_TAKEN = "not taken"
 FEW = "few repeats"  # a word for the intervals of a verdict
 # Names of the null models; an attribute, or "all", follows SHUFFLED.
@@ -219,7 +221,7 @@ def _range(found: _Interval, sign: int = 1) -> str:
 
 def _points(found: _Interval, sign: int = 1) -> str:
     """Return points of accuracy and half the width of their 95 % interval."""
-    return f"{100 * sign * found['value']:.1f} +- {50 * (found['high'] - found['low']):.1f} points"
+    return f"{points(sign * found['value'])}{plus_minus((found['high'] - found['low']) / 2)} points"
 
 
 def best_null(nulls: Nulls) -> str | None:

@@ -100,7 +100,7 @@ ABOVE_NULLS: dict[str, Any] = {
               "shuffled": {"features": {"test": 0.4, "std": 0.02}}},
     "verdict": {"above_chance": True, "above_nulls": True, "margin": {"value": 0.09, "low": 0.07, "high": 0.11},
                 "bought": {"features": {"value": 0.31, "low": 0.28, "high": 0.34}},
-                "text": "On these people the private features gained 31.0 +- 1.5 points."},
+                "text": "On these people the private features gained 31.0 ± 1.5 points."},
 }  # fmt: skip
 
 

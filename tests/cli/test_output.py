@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
 
 import pytest
 
-from cli.output import WIDTH, console, print_json, text_table, working
+from cli.output import WIDTH, console, print_json, text_table, working, write_plainly_where_needed
 
 
 def test_a_document_is_json_and_has_no_nan(capsys: pytest.CaptureFixture[str]) -> None:
@@ -34,6 +35,20 @@ def test_what_a_long_run_is_expected_to_take_is_shown_on_standard_error(capsys: 
         assert capsys.readouterr() == ("", wanted)
     log.info("later")
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("encoding", "written"), [
+    ("ascii", b"61.2 +- 1.0 ^ ? -"), ("latin-1", b"61.2 \xb1 1.0 ^ ? -"), ("utf-8", "61.2 ± 1.0 ▲ 中 –".encode()),
+])  # fmt: skip
+def test_a_sign_that_the_encoding_lacks_is_spelled(
+    encoding: str, written: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
+    monkeypatch.setattr("sys.stdout", stream)
+    write_plainly_where_needed()
+    stream.write("61.2 ± 1.0 ▲ 中 –")
+    stream.flush()
+    assert stream.buffer.getvalue() == written  # type: ignore[attr-defined]
 
 
 def test_a_table_fits_the_width_and_cuts_one_column(capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,7 +63,7 @@ def test_the_table_at_40_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     monkeypatch.setattr(command, "console", lambda: Console(width=40, highlight=False))
     show(result(row("none", share=0.0), row("fakes", lie="response", vs_silent=-0.01)), Path("runs/x"))
     out = capsys.readouterr().out
-    assert max(map(len, out.splitlines()[:4])) <= 40 and "80.0 ±1.0" in out and "response" in out
+    assert max(map(len, out.splitlines()[:4])) <= 40 and "80.0 ± 1.0" in out and "response" in out
 
 
 def test_a_row_against_theory_is_exit_1(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from rich.table import Table
 
 from cli.screen import Screen
 
-TEXT = "It is not measurably above it: -2.0 +- 10.0 points, [bold]100.0 %[/bold] of 78.4 kB and 12 Bytes"
+TEXT = "It is not measurably above it: -2.0 ± 10.0 points, [bold]100.0 %[/bold] of 78.4 kB and 12 Bytes"
 
 
 def shown(width: int, what: object) -> list[str]:
@@ -22,13 +22,13 @@ def test_no_line_ends_inside_a_figure(width: int, in_table: bool) -> None:
     table.add_row(TEXT)
     lines = shown(width, table if in_table else TEXT)
     assert max(map(len, lines)) <= width
-    for figure in ("-2.0 +- 10.0 points", "100.0 %", "78.4 kB"):
+    for figure in ("-2.0 ± 10.0 points", "100.0 %", "78.4 kB"):
         assert any(figure in line for line in lines), lines
     assert " ".join(lines) == TEXT.replace("[bold]", "").replace("[/bold]", "")
 
 
 def test_a_figure_wider_than_the_screen_is_shown_whole_all_the_same() -> None:
-    assert "".join(shown(8, "-2.0 +- 10.0 points")).replace(" ", "") == "-2.0+-10.0points"
+    assert "".join(shown(8, "-2.0 ± 10.0 points")).replace(" ", "") == "-2.0±10.0points"
 
 
 def test_a_blank_before_another_word_may_end_a_line() -> None:

@@ -59,7 +59,7 @@ def test_repeats_and_what_was_left_out(record: dict[str, Any]) -> None:
     record["reference"]["nonprivate_test"] = None
     record["privacy"]["collections"] = 2
     text = words(shown(record, folder=None))
-    assert "+- 1.4 over 2 repeats" in text
+    assert "± 1.4 over 2 repeats" in text
     assert "without noise not trained" in text
     assert "over 2 collections" in text
     assert "Result:" not in text
@@ -98,10 +98,10 @@ def test_null_models_and_the_verdict(with_nulls: dict[str, Any]) -> None:
     for expected in (
         "compared Labels on the graph alone are 17.6 points above the method.",
         "without noise 85.1 % (same settings; 86.2 % with its own best)", "chance 30.1 % (always the largest class)",
-        "graph alone 78.8 % +- 0.3, 17.6 points above the method (labels spread",
-        "features alone 55.0 % +- 1.1 (no graph",
-        "shuffled the same run with data of somebody else: features 60.9 % +- 0.4 "
-        "adjacency 33.1 % +- 0.6 all 30.2 % +- 0.0", "nulls 12.4",
+        "graph alone 78.8 % ± 0.3, 17.6 points above the method (labels spread",
+        "features alone 55.0 % ± 1.1 (no graph",
+        "shuffled the same run with data of somebody else: features 60.9 % ± 0.4 "
+        "adjacency 33.1 % ± 0.6 all 30.2 % ± 0.0", "nulls 12.4",
     ):  # fmt: skip
         assert expected in text, expected
     assert text.count("above the method") == 2
@@ -115,7 +115,7 @@ def test_a_null_model_above_the_method_is_in_colour(with_nulls: dict[str, Any]) 
             screen.print(summary(with_nulls, folder=None))
         return capture.get()
 
-    assert "\x1b[1;31m78.8 % +- 0.3, 17.6 points above the method" in coloured()
+    assert "\x1b[1;31m78.8 % ± 0.3, 17.6 points above the method" in coloured()
     assert "\x1b[31mLabels on the graph alone" in coloured()
     with_nulls["nulls"]["graph_alone"] = None  # the method has no graph
     with_nulls["verdict"] |= {"above_nulls": True, "margin": {"value": 0.01, "low": 0.005, "high": 0.015}}

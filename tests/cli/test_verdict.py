@@ -77,7 +77,7 @@ def test_public_features_need_no_answer(with_nulls: dict[str, Any]) -> None:
 
 def test_repeats_have_a_spread(record: dict[str, Any]) -> None:
     record["accuracy"] |= {"per_repeat": [0.6, 0.62], "std": 0.0141}
-    assert "accuracy 61.2 % +- 1.4 over 2 repeats;" in said(record)
+    assert "accuracy 61.2 % ± 1.4 over 2 repeats;" in said(record)
 
 
 def test_text_of_a_record_is_no_markup(record: dict[str, Any]) -> None:

@@ -136,7 +136,7 @@ def _compose(queries: int, law: Sequence[float], steps: Sequence[float], forgott
         steps: Loss of label 1 and of label 2; of any other it is 0.
         forgotten: Probability that may be left out.
     """
-    # Bernstein: a binomial count leaves mean +- (sqrt(2 v t) + t / 3) with probability 2 e^-t at most.
+    # Bernstein: a binomial count leaves mean ± (sqrt(2 v t) + t / 3) with probability 2 e^-t at most.
     t = math.log(8 / forgotten)
     ranges = []
     for p in law[:2]:

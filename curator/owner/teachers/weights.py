@@ -57,7 +57,7 @@ class Layout:
         return found
 
     def draw(self, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Return fresh weights: uniform in +- 1 / sqrt(inputs), batch norm 1 and 0 (PyG's initialisation).
+        """Return fresh weights: uniform in ± 1 / sqrt(inputs), batch norm 1 and 0 (PyG's initialisation).
 
         Always drawn in float32 on the CPU, so that the start is the same on every device.
         """

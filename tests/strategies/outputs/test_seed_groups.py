@@ -41,7 +41,7 @@ def named(groups: list[SeedGroup]) -> list[str]:
 
 
 def test_figures_by_hand() -> None:
-    """Mean .6, sd .1. Student's t at 2 degrees is 4.302653, so the interval is .6 +- .4302653 / 3 ** .5."""
+    """Mean .6, sd .1. Student's t at 2 degrees is 4.302653, so the interval is .6 ± .4302653 / 3 ** .5."""
     records = [
         result("hogs", 0.5, 0, nulls=(0.3, 0.4), loss=7.0),
         result("hogs", 0.6, 1, nulls=(0.3, 0.2), loss=9.0),

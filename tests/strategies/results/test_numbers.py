@@ -6,12 +6,13 @@ import math
 
 import pytest
 
-from strategies.results.numbers import NONE, bytes_, count, duration, percent, points, seconds, size
+from strategies.results.numbers import NONE, bytes_, count, duration, percent, plus_minus, points, seconds, size
 
 
 def test_shares_are_points_and_per_cent() -> None:
     assert (points(0.8125), points(None), points(math.nan), points(0.5, 0)) == ("81.2", NONE, NONE, "50")
     assert (percent(0.5), percent(None)) == ("50.0 %", NONE)
+    assert (plus_minus(0.0104), plus_minus(0.5, 0), plus_minus(None)) == (" ± 1.0", " ± 50", "")
 
 
 def test_bytes_seconds_and_counts() -> None:

@@ -74,7 +74,7 @@ def test_a_result_whose_margin_left_chance_out_gets_that_over_chance() -> None:
     nulls = {"chance": {"test": 0.276}, "shuffled": {"all": {"test": 0.22}}}
     found = shown_verdict({"verdict": old, "nulls": nulls})
     assert found is not None and (found["margin"], found["best_null"], found["standing"]) == (over, "chance", "above")
-    assert found["text"] == "The method is above chance: 40.8 +- 3.5 points. No null model is better than chance."
+    assert found["text"] == "The method is above chance: 40.8 ± 3.5 points. No null model is better than chance."
     nulls["chance"] = {"test": 0.21}
     found = shown_verdict({"verdict": old, "nulls": nulls})
     assert found is not None and (found["margin"], found["text"]) == (old["margin"], "text")

@@ -51,7 +51,7 @@ def test_a_null_that_is_better() -> None:
     assert found is not None and found["above_chance"] is True and found["above_nulls"] is False
     assert found["best_null"] == "graph_alone" and found["margin"]["value"] == pytest.approx(-0.06, abs=2e-3)
     assert "A null model beats it: labels spread over the graph alone are 6.0 (3." in found["text"]
-    assert "The private features gained 0.2 +- 0.4 points: nothing measurable." in found["text"]
+    assert "The private features gained 0.2 ± 0.4 points: nothing measurable." in found["text"]
     assert found["bought"]["features"]["value"] == pytest.approx(0.0025)
     assert found["bought"]["adjacency"]["low"] > 0.3
 
@@ -60,7 +60,7 @@ def test_a_method_below_the_largest_class_is_named_so() -> None:
     """As RGNN on a graph whose neighbours differ in class: 10 % where the largest class has 34 %."""
     found = verdict_section(repeats({**HOGS, "own": 0.1, "chance": 0.34}))
     assert found is not None and found["above_chance"] is False
-    assert found["text"].startswith("The method is below chance: always the largest class is 24.0 +- ")
+    assert found["text"].startswith("The method is below chance: always the largest class is 24.0 ± ")
 
 
 def test_a_method_above_all_nulls_names_the_best() -> None:
@@ -120,4 +120,4 @@ def test_repeats_are_paired() -> None:
 
 def test_data_that_cost_accuracy() -> None:
     found = verdict_section(repeats({"own": 0.3, "chance": 0.2, "shuffled_all": 0.5}))
-    assert found is not None and "On these people the private data cost 20.0 +- 4.0 points." in found["text"]
+    assert found is not None and "On these people the private data cost 20.0 ± 4.0 points." in found["text"]
