@@ -112,12 +112,15 @@ def view(result: Any, folder: Path | None) -> Any:
     shown = text_table(
         "protection", "adversary", ">asks", ">lists", ">features", ">labels", ">edges", ">answers", gap=1
     )
+    by_attribute = {row["attribute"]: row for row in result.rows}
+    alike = [percent(by_attribute[name]["constant_guess"]) if name in by_attribute else "-" for name in _WORDS]
+    shown.add_row("nobody asked", "one guess for all", "0", *alike, "-", "0", style="dim")
     last: tuple[str, str] | None = None
     for key, row in _together(result.rows).items():
         protection, adversary, asks = key
         names = ("", "") if last == (protection, adversary) else (protection, adversary)
         last = (protection, adversary)
-        cells = [_cell(row.get(attribute)) for attribute in ("adjacency", "features", "label")]
+        cells = [_cell(row.get(attribute)) for attribute in _WORDS]
         adjacency = row.get("adjacency", {})
         edges = "-"
         if adjacency.get("edge_recall") is not None:
@@ -125,7 +128,6 @@ def view(result: Any, folder: Path | None) -> Any:
         answers = max(entry["distinct_releases"] for entry in row.values())
         shown.add_row(*names, f"{asks:,}", *cells, edges, f"{answers:,}")
     parts.append(shown)
-    by_attribute = {row["attribute"]: row for row in result.rows}
     bounds = [f"{_WORDS[name]} {percent(row['one_query_bound'])}" for name, row in by_attribute.items()]
     parts += ["", f"One answer gives {', '.join(bounds)} in expectation."]
     top = max(settings["asks"])
@@ -139,6 +141,7 @@ def view(result: Any, folder: Path | None) -> Any:
             f"[dim]edges: precision/recall in % of the best guess given all answers; - where it names none. Who knows "
             f"only how dense the graph is names none either; a pair named at random is an edge in {density:.2%}.[/dim]"
         )
+    parts.append("[dim]one guess for all: the most frequent value; of the entries of a list, no neighbour.[/dim]")
     if any(not row["covered"] for row in result.rows):
         parts.append("[dim]* not protected from this; shown with what it costs.[/dim]")
     verdict = "[green]as theory says[/green]" if result.passed else "[red]NOT as theory says (marked !)[/red]"

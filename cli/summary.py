@@ -20,7 +20,7 @@ from cli.words import TONES, best_guess, count, epsilon, percent, points, share,
 from cli.words import seconds as in_words
 from curator.methods.base import NO_NETWORK
 from curator.privacy.levels import level_spec
-from strategies.results.in_words import claimed
+from strategies.results.in_words import claimed, density_of
 from strategies.results.scores import AUC, score_name, scores_of
 from strategies.results.shown_nulls import NOT_TAKEN, STANDINGS, shown_nulls_of, shown_verdict, spec_of
 
@@ -72,7 +72,7 @@ def _tables(record: Mapping[str, Any]) -> list[RenderableType]:
     if record.get("teachers"):
         sections.insert(1, ("Teachers", _teachers(record["teachers"])))
     if _local(record) and _has_graph(record):
-        sections.append(("Graph against the truth", _reconstruction(record["reconstruction"])))
+        sections.append(("Graph against the truth", _reconstruction(record)))
     parts: list[RenderableType] = [_population(record)]
     for title, content in sections:
         parts += [Rule(f"[bold]{title}[/bold]", align="left", style="dim"), content]
@@ -286,13 +286,13 @@ def _cost(record: Mapping[str, Any]) -> RenderableType:
     return grid
 
 
-def _reconstruction(found: Mapping[str, Any]) -> RenderableType:
-    grid = _grid()
+def _reconstruction(record: Mapping[str, Any]) -> RenderableType:
+    grid, found = _grid(), record["reconstruction"]
     if found.get("edges") is not None:
         precision, recall = percent(found["edge_precision"]), percent(found["edge_recall"])
-        grid.add_row("edges", f"{found['edges']:,.0f}: precision {precision}, recall {recall}")
-    errors = [f"{words} {found[key]:.3f}" for key, words in _ERRORS if found.get(key) is not None]
-    if errors:
+        random = f"precision of random pairs {percent(density_of(record['dataset']))}"
+        grid.add_row("edges", f"{found['edges']:,.0f}: precision {precision}, recall {recall}; {random}")
+    if errors := [f"{words} {found[key]:.3f}" for key, words in _ERRORS if found.get(key) is not None]:
         grid.add_row("mean error", ", ".join(errors))
     return grid
 

@@ -10,8 +10,9 @@ from cli.report.gather import Gathered
 from cli.report.groups import Row, grouped, row_of_group
 from cli.report.labels import name_rows
 from cli.report.shell import command_of
-from cli.words import count
+from cli.words import count, percent
 from strategies.outputs.seed_groups import BUDGETS, budget_figures, group_key
+from strategies.results.in_words import density_of
 
 
 def shown_rows(gathered: Gathered, *, methods: Sequence[str] | None = None) -> list[Row]:
@@ -61,7 +62,7 @@ def panels_of(gathered: Gathered) -> list[dict[str, Any]]:
     """Return the data sets in the order of the rows' ``panel``.
 
     Each has a ``title``, the sizes of its first population (``people``), the ``digests`` of all
-    its populations and their number (``populations``).
+    its populations and their number (``populations``), and the share of its pairs that are edges (``density``).
     """
     found: list[dict[str, Any]] = []
     for dataset in _datasets(gathered):
@@ -69,7 +70,15 @@ def panels_of(gathered: Gathered) -> list[dict[str, Any]]:
         people: Mapping[str, Any] = entries[0].people
         digests = list(dict.fromkeys(entry.people["digest"] for entry in entries))
         title = f"{people['name']}, {people['nodes']:,} people"
-        found.append({"title": title, "people": people, "digests": digests, "populations": len(digests)})
+        found.append(
+            {
+                "title": title,
+                "people": people,
+                "digests": digests,
+                "populations": len(digests),
+                "density": percent(density_of(people)),
+            }
+        )
     return found
 
 

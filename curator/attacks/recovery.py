@@ -21,6 +21,21 @@ from scipy.stats import binom, poisson
 from devices.array_types import FloatArray
 
 
+def constant_guess(counts: ArrayLike) -> float:
+    """Share of values that one guess, the same for all, gets right without any report: that of the most frequent value.
+
+    Of the entries of neighbour lists the guess is "no neighbour", and the share is 1 - density.
+
+    Args:
+        counts: Number of times that each value occurs, (values,).
+
+    >>> constant_guess([966, 34])
+    0.966
+    """
+    each = np.asarray(counts, np.float64)
+    return float(each.max(initial=0) / max(each.sum(), 1))
+
+
 def bit_recovery(right: ArrayLike, asks: int) -> FloatArray:
     """Pr[a majority of ``asks`` reports is right], each right with probability ``right`` (any shape).
 

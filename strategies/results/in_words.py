@@ -114,6 +114,16 @@ def recovered(record: Mapping[str, Any]) -> tuple[float, float] | None:
     return float(recall), float(precision)
 
 
+def density_of(people: Mapping[str, Any]) -> float:
+    """Return the share of all pairs of people that are edges: the precision of pairs that are drawn at random.
+
+    >>> density_of({"nodes": 4, "edges": 3})
+    0.5
+    """
+    nodes, edges = people["nodes"], people["edges"]
+    return float(2 * edges / max(nodes * (nodes - 1), 1))
+
+
 def privacy_in_words(record: Mapping[str, Any]) -> tuple[PrivacyInWords, ...]:
     """Return the findings of a result, in the order of the levels.
 
@@ -202,7 +212,9 @@ def _level(record: Mapping[str, Any], level: str, spec: LevelSpec) -> tuple[str,
     if edges is not None:
         recall, precision = (_percent(share) for share in edges)
         recovery = "recovered" if min(edges) >= FOUND else "found"
-        shares = f"{recall} {recovery}, precision {precision}"
+        shares = (
+            f"{recall} {recovery}, precision {precision}, of random pairs {_percent(density_of(record['dataset']))}"
+        )
         if recovery == "recovered":
             return NOT_HIDDEN, "bad", shares
         reasons.append(shares)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ def test_a_table_of_80_columns(tmp_path: Path) -> None:
     lines = found.stdout.splitlines()
     assert max(map(len, lines)) <= 80
     assert "Every row is as theory says" in found.stdout
+    (nobody,) = [line for line in lines if line.startswith("nobody asked")]
+    assert re.fullmatch(r"nobody asked +one guess for all +0( +[\d.]+ %){3} +- +0 *", nobody)
     assert [line.split()[0] for line in lines if "new-run" in line] == ["none", "context-state", "refuse", "replay"]
     (folder,) = tmp_path.iterdir()
     assert (folder / "result.json").is_file() and (folder / "stress.png").is_file()

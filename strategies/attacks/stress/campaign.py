@@ -141,7 +141,8 @@ def _rows(case: StressCase, asks: int, recoveries: Mapping[str, Recovery]) -> li
         {
             "adversary": case.adversary, "fault": case.fault, "protection": case.protection, "covered": case.covered,
             "attribute": attribute, "asks": asks, "recovered": found.recovered, "one_query_bound": found.bound,
-            "theory": found.theory, "distinct_releases": found.releases, "values": found.values,
+            "theory": found.theory, "constant_guess": found.constant, "distinct_releases": found.releases,
+            "values": found.values,
             **{column: getattr(found.edges, name) if found.edges else None for column, name in _EDGES.items()},
             "passed": agrees(found, covered=case.covered, asks=asks, plain=case.plain),
         }
@@ -181,7 +182,8 @@ class StressCampaign(Campaign[StressCase]):
     command = "stress"
     columns = (
         "protection", "adversary", "fault", "covered", "attribute", "asks", "recovered", "one_query_bound", "theory",
-        "distinct_releases", "edge_precision", "edge_recall", "edge_top", "prior_precision", "prior_recall", "passed",
+        "constant_guess", "distinct_releases", "edge_precision", "edge_recall", "edge_top", "prior_precision",
+        "prior_recall", "passed",
     )  # fmt: skip
     trains = False
     tells = True

@@ -89,6 +89,7 @@ def _recovery(axis: Any, result: CampaignResult, attribute: str) -> None:
     bound, curve = rows[0]["one_query_bound"], _theory(result, attribute, rows)
     axis.plot(*curve, color="#999999", linewidth=5, alpha=0.5, label="theory, an answer every time", zorder=0)
     axis.axhline(bound, color="#666666", linewidth=1, linestyle=":", label="theory, one answer")
+    axis.axhline(rows[0]["constant_guess"], color="#222222", linewidth=1, linestyle="-.", label="one guess for all")
     for protection in result.settings["protections"]:
         found = worst(result.rows, protection, attribute)
         axis.plot(list(found), [row["recovered"] for row in found.values()], linewidth=1.2,

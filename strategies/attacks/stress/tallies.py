@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from curator.attacks.averaging import BitTally, LabelTally, recovered_bits, recovered_labels
 from curator.attacks.edges import EdgeAttack, attack_edges
-from curator.attacks.recovery import bit_recovery, label_recovery
+from curator.attacks.recovery import bit_recovery, constant_guess, label_recovery
 from devices.data.population import Population
 from devices.device import Report, unpack_report
 from devices.mechanisms import Mechanism
@@ -76,6 +76,7 @@ class Recovery:
         bound: Expected share after one answer.
         theory: Expected share after ``asks`` independent answers.
         values: Number of values.
+        constant: Share that the most frequent value, guessed for all, gets right: of a list, "no neighbour".
         releases: Largest number of different answers that a device gave.
         edges: Attack on the edges, for the adjacency alone.
     """
@@ -84,6 +85,7 @@ class Recovery:
     bound: float
     theory: float
     values: int
+    constant: float
     releases: int
     edges: EdgeAttack | None = None
 
@@ -158,17 +160,20 @@ class Tally:
             edges = None
             if attribute == "label":
                 recovered = recovered_labels(self.labels.likelihoods(), self.truth.labels)
-                size = int(np.count_nonzero(self.truth.labels >= 0))
+                counts = np.bincount(self.truth.labels[self.truth.labels >= 0])
             elif attribute == "features":
                 recovered = recovered_bits(self.bits[attribute].log_odds(), self.truth.features)
-                size = self.truth.features.size
+                counts = np.bincount(self.truth.features.ravel())
             else:
                 odds = self.bits[attribute].log_odds()
                 among = self._reported()
-                recovered, size = recovered_bits(odds, self.truth.adjacency, among), int(among.sum())
+                recovered = recovered_bits(odds, self.truth.adjacency, among)
+                counts = np.bincount(self.truth.adjacency[among])
                 if self.truth.adjacency.any():
                     edges = attack_edges(odds, self.truth.adjacency)
-            found[attribute] = Recovery(recovered, bound, theory, size, releases, edges)
+            found[attribute] = Recovery(
+                recovered, bound, theory, int(counts.sum()), constant_guess(counts), releases, edges
+            )
         return found
 
     def _reported(self) -> NDArray[np.bool_]:

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from curator.attacks.recovery import bit_recovery, label_recovery
+from curator.attacks.recovery import bit_recovery, constant_guess, label_recovery
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,11 @@ def test_many_reports_of_a_label() -> None:
     found = [label_recovery(truth, 7, t) for t in (1, 5, 25, 125, 1000)]
     assert found == sorted(found) and found[-1] > 1 - 1e-9
     assert label_recovery(0.6, 2, 10) == pytest.approx(float(bit_recovery(0.6, 10)), abs=1e-11)
+
+
+def test_one_guess_for_all_is_right_as_often_as_its_value_occurs() -> None:
+    assert constant_guess([1, 3]) == 0.75 and constant_guess([2, 5, 3]) == 0.5 and constant_guess([4]) == 1.0
+    assert constant_guess([]) == 0.0  # nothing is guessed
 
 
 def test_what_makes_no_sense() -> None:

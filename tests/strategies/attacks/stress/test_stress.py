@@ -108,13 +108,24 @@ def test_a_guard_in_flowers_state_is_lost_by_a_new_run_and_by_copies(plain: Camp
 
 def test_an_unprotected_device_fails_the_test_of_a_protected_one(plain: CampaignResult) -> None:
     row = next(r for r in plain.rows if (r["protection"], r["asks"], r["attribute"]) == ("none", 9, "features"))
-    found = Recovery(row["recovered"], row["one_query_bound"], row["theory"], row["values"], row["distinct_releases"])
+    found = Recovery(row["recovered"], row["one_query_bound"], row["theory"], row["values"],
+                     row["constant_guess"], row["distinct_releases"])  # fmt: skip
     assert agrees(found, covered=False, asks=9) and not agrees(found, covered=True, asks=9)
     assert not agrees(replace(found, releases=1), covered=True, asks=9)
     assert not agrees(replace(found, recovered=found.bound), covered=False, asks=9)
     assert agrees(replace(found, recovered=0.5, releases=0), covered=True, asks=9, plain=False)
     assert not agrees(replace(found, releases=0), covered=True, asks=9, plain=False)
     assert agrees(found, covered=False, asks=9, plain=False)
+
+
+def test_one_guess_for_all_is_the_share_of_the_most_frequent_value(plain: CampaignResult) -> None:
+    people = options().load()
+    found = {row["attribute"]: row["constant_guess"] for row in plain.rows}
+    edges, entries = people.edges.shape[1], PEOPLE * (PEOPLE - 1)
+    assert found["adjacency"] == 1 - 2 * edges / entries > 0.9  # no neighbour
+    assert found["label"] == np.bincount(people.labels).max() / PEOPLE
+    ones = len(people.feature_values) / (PEOPLE * people.facts.d)
+    assert found["features"] == pytest.approx(max(ones, 1 - ones))
 
 
 def test_edges_beside_the_prior(plain: CampaignResult) -> None:
