@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -34,6 +34,9 @@ def report(
         Path | None, o.in_panel(OUTPUT, "--svg", "Also a figure of a paper column's width, as SVG.", "FILE")
     ] = None,
     pdf: Annotated[Path | None, o.in_panel(OUTPUT, "--pdf", "The same figure as PDF.", "FILE")] = None,
+    registry: Annotated[
+        bool, o.in_panel(OUTPUT, "--registry", "Also draft records of one run for OpenDP's Deployments Registry.")
+    ] = False,
     as_json: Annotated[
         bool, o.in_panel(OUTPUT, "--json", "The results and the page's path as one JSON document.")
     ] = False,
@@ -51,14 +54,19 @@ def report(
         asked = {"--latex": latex, "--svg": svg, "--pdf": pdf}
         paper = {option: file for option, file in asked.items() if file is not None}
         _check_files({"--out": page, **paper})
+        drafts = _registry_drafts(found, page.parent) if registry else {}
         progress("drawing", None)
         write_page(page, found)
         if paper:
             _write_for_paper(paper, found, [str(folder) for folder in folders])
+        if drafts:
+            _write_drafts(drafts)
 
     if as_json:
         written = {"html": page, **{option.lstrip("-"): file for option, file in paper.items()}}
-        files = {name: str(file.absolute()) for name, file in written.items()}
+        files: dict[str, Any] = {name: str(file.absolute()) for name, file in written.items()}
+        if drafts:
+            files["registry"] = [str(file.absolute()) for file in drafts]
         print_json({"results": [entry.record for entry in found.results], **files})
         return
     if quiet:
@@ -71,7 +79,7 @@ def report(
     for entry in found.left_out:
         typer.echo(f"not shown: {entry.what}: {entry.why}")
     typer.echo(f"Written to {page}")
-    for file in paper.values():
+    for file in (*paper.values(), *drafts):
         typer.echo(f"       and {file}")
 
 
@@ -107,3 +115,33 @@ def _write_for_paper(files: Mapping[str, Path], found: Gathered, folders: Sequen
             write_atomically(file, latex_table(groups, command=command, version=version()))
         else:
             write_atomically(file, figure_bytes(groups, "svg" if option == "--svg" else "pdf"))
+
+
+def _registry_drafts(found: Gathered, folder: Path) -> dict[Path, str]:
+    """Return the registry records of the one result, by their files.
+
+    Raises:
+        ValueError: one line, for several results, or for a run that protects nothing.
+    """
+    from strategies.outputs.registry import registry_texts
+    from strategies.planning.registry import finished
+
+    if len(found.results) != 1:
+        raise ValueError(f"--registry: {len(found.results)} results are there; name the folder of one run")
+    texts = registry_texts(finished(found.results[0].record))
+    if not texts:
+        raise ValueError(f"--registry: {found.results[0].row['method']} has no record, because no unit of privacy is "
+                         "bounded")  # fmt: skip
+    return {folder / name: text for name, text in texts.items()}
+
+
+def _write_drafts(drafts: Mapping[Path, str]) -> None:
+    """Write registry records, and remove those of other units, which an earlier result of this folder left."""
+    from devices.atomic_files import write_atomically
+    from strategies.outputs.registry import FILES
+
+    folder = next(iter(drafts)).parent
+    for name in FILES:
+        (folder / name).unlink(missing_ok=True)
+    for path, text in drafts.items():
+        write_atomically(path, text)

@@ -18,7 +18,7 @@ TOLD, LABEL, DONATED = "told", "label", "donated features"
 
 _COUNTED = {**PUBLIC_PARTS, "label": "label", TOLD: "the bits that others report about it"}
 _PUBLIC = {"adjacency": "edges", "features": "features", "label": "labels of training and validation nodes"}
-_NOT_COUNTED = {
+NOT_COUNTED = {  # in words, by the names of a level's ``not_counted``
     LABEL: "the label is public in this setting and not counted",
     DONATED: "features of labelled people are public in this setting and not counted",
 }
@@ -106,7 +106,7 @@ class Level:
             parts.append(f"when {self.relation}")
         if self.reason:
             parts.append(self.reason.format(**{name: f"{value:.10g}" for name, value in self.figures.items()}))
-        return "; ".join([*parts, *(_NOT_COUNTED[each] for each in self.not_counted)])
+        return "; ".join([*parts, *(NOT_COUNTED[each] for each in self.not_counted)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready values."""

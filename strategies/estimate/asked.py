@@ -106,6 +106,21 @@ def with_people(mechanism: Mechanism, n: int) -> Mechanism:
     return replace(mechanism, n=n) if named else mechanism  # type: ignore[type-var]
 
 
+def mechanisms_asked(method: Method, asked: Sequence[PaperQuestion]) -> tuple[str, ...]:
+    """Return the mechanisms of a method's questions, each with the attributes that it is about, each once.
+
+    An owner and a training in rounds ask for no noisy report: they have the mechanisms of their class.
+    """
+    if method.trained_by != "curator":
+        return method.mechanisms
+    named = (
+        f"{mechanism.name} on {' and '.join(ask.attributes)}"
+        for question in asked for stage in question.query.plan for ask in stage for mechanism in ask.mechanisms
+        if not mechanism.in_clear
+    )  # fmt: skip
+    return tuple(dict.fromkeys(named))
+
+
 def ones_reported(asked: Sequence[PaperQuestion], n: int, degree: float) -> float:
     """Return the expected number of neighbours that all reports name together, false ones included."""
     return n * _summed(asked, lambda mechanism: mechanism.expected_ones(degree))

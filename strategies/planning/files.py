@@ -1,22 +1,21 @@
-"""Files of a plan: the plan as JSON, and for its choice a configuration of ``flwr run`` and a registry record."""
+"""Files of a plan: the plan as JSON, and for its choice a configuration of ``flwr run`` and registry records."""
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from curator.privacy.levels import LEVELS
 from devices.atomic_files import write_atomically
 from strategies.flower_app.given import as_config
+from strategies.outputs.registry import FILES, registry_texts
 from strategies.planning.plan import Plan
+from strategies.planning.registry import planned
 from strategies.planning.rows import PlanRow, given_settings
 from strategies.results import folder as run_folder
 from strategies.results.levels import at_the_level
-from strategies.setup.fingerprint import ldpsim_version
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
 from strategies.setup.read_options import read_alone
@@ -37,8 +36,8 @@ def write_files(made: Plan, out: Path) -> tuple[Path, ...]:
     if made.choice is not None:
         if not undeployable(made.choice):
             texts["deployment.toml"] = deployment(made, made.choice)
-        texts["registry.yaml"] = "\n".join(_yaml(registry_record(made, made.choice))) + "\n"
-    for old in ("deployment.toml", "registry.yaml", PAGE):  # of this plan, made before, perhaps with another choice
+        texts |= registry_texts(planned(made, made.choice))
+    for old in ("deployment.toml", *FILES, PAGE):  # of this plan, made before, perhaps with another choice
         (folder / old).unlink(missing_ok=True)
     for name, text in texts.items():
         write_atomically(folder / name, text)
@@ -107,78 +106,3 @@ def _method(options: RunOptions) -> Any:
     from curator.methods import find
 
     return find(options.method).from_settings({})
-
-
-def registry_record(made: Plan, choice: PlanRow) -> dict[str, Any]:
-    """Return a record with the field names of the DP Deployments Registry (OpenDP, NIST).
-
-    Field names: https://github.com/opendp/deployments-registry-data, ``deployments/*.yaml``. Texts that only the
-    people who deploy can write are empty.
-    """
-    entry, kind = choice.at_level, type(_method(choice.options))
-    spec = LEVELS.get(entry["level"])
-    parameters = {} if entry["value"] is None else {"epsilon": entry["value"]}
-    parameters |= {"delta": entry["delta"]} if entry["delta"] else {}
-    central = choice.figures["trust"] == "trusted curator"
-    clear = [name for name, level in choice.figures["holds"].items() if level["status"] == "unprotected"]
-    return {
-        "status": "Draft",
-        "registry_authors": [],
-        "tier": 3,
-        "deployment": {
-            "name": "",
-            "data_curator": "",
-            "description": f"{choice.method} on {made.facts.n:,} people: {choice.listed.asks}.",
-            "intended_use": "",
-            "data_product_type": "Machine learning model",
-            "data_product_region": "",
-            "data_product_sector": "",
-            "publication_date": "",
-            "additional_information": f"Planned with ldpsim {ldpsim_version()}; nobody was asked. {kind.paper}.",
-            "dp_flavor": {
-                "name": "Approximate DP" if entry["delta"] else "Pure DP",
-                "data_domain": f"A graph of {made.facts.n:,} people; each has a neighbour list, {made.facts.features} "
-                               f"features and one of {made.facts.classes} classes.",
-                "unprotected_quantities": ", ".join(clear) or "none of the levels that ldpsim accounts for",
-            },
-            "privacy_loss": {
-                "privacy_unit": _UNITS.get(entry["level"], spec.term if spec else entry["level"]),
-                "privacy_unit_description": f"The guarantee is about this change: {spec.changes}." if spec else
-                                            "One entry of a person's record changes.",
-                "privacy_parameters": parameters,
-                "privacy_parameters_description": entry["detail"] or "",
-            },
-            "model": {
-                "model_name": "Central" if central else "Local",
-                "model_name_description": f"Trust: {choice.figures['trust']}.",
-                "actors": "Devices answer for one person each; the curator collects reports and trains a network.",
-                "is_many_release": False,
-                "is_many_release_description": "Each device answers once; a ledger on the device enforces it.",
-                "is_interactive": False,
-                "is_dynamic": False,
-            },
-            "accounting": {
-                "post_processing": "Reconstruction, training and prediction use the reports and public facts alone.",
-                "composition": "Losses of all that one device reports add up, exactly.",
-            },
-            "implementation": {
-                "pre_processing_eda_hyperparameter_tuning": "Defaults of ldpsim; no collection chose them.",
-                "mechanisms": ", ".join(kind.mechanisms) or "none",
-                "justification": made.why,
-            },
-        },
-    }  # fmt: skip
-
-
-_UNITS = {"user": "User-level", "node": "User-level", "central_node": "User-level", "relationship": "Edge-level"}
-
-
-def _yaml(value: Any, depth: int = 0) -> Iterator[str]:
-    """Yield lines of YAML for nested mappings of JSON values: every scalar as JSON, which YAML reads too."""
-    assert isinstance(value, Mapping)
-    for name, entry in value.items():
-        if isinstance(entry, Mapping) and entry:
-            yield f"{'  ' * depth}{name}:"
-            yield from _yaml(entry, depth + 1)
-        else:
-            yield f"{'  ' * depth}{name}: {json.dumps(entry)}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from curator.methods import find
+
 
 @dataclass(frozen=True)
 class Listed:
@@ -50,3 +52,10 @@ LISTED: dict[str, Listed] = {
     "fedavg-mlp": Listed("updates of a network, in clear", "other trust"),
     "pate-m": Listed("the raw record, for an owner", "other trust"),
 }
+
+
+def listed_as(method: str) -> Listed:
+    """Return what a method asks, and its group; of one that is not in the list by its private attributes and trust."""
+    kind = find(method)
+    groups = {"none": "nothing", "trusted curator": "other trust"}
+    return LISTED.get(method) or Listed(", ".join(kind.private) or "nothing", groups.get(kind.trust, "one report"))

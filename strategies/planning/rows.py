@@ -7,16 +7,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from curator.methods import find
 from curator.methods.federated.fedavg import Federated
 from curator.options import BUDGET, NETWORK
 from curator.privacy.levels import PUBLIC_PARTS
-from strategies.estimate.asked import largest_question, ones_reported, questions_on_paper
+from strategies.estimate.asked import largest_question, mechanisms_asked, ones_reported, questions_on_paper
 from strategies.estimate.fits import load_of
 from strategies.estimate.load import TIME_ERROR, held_bytes
 from strategies.estimate.machine import memory_bytes
 from strategies.estimate.traffic import expected_traffic, training_traffic
-from strategies.planning.listed import LISTED, Listed
+from strategies.planning.listed import Listed, listed_as
 from strategies.planning.on_paper import OnPaper
 from strategies.planning.worth import Worth
 from strategies.results.in_words import NOT_ASKED, PrivacyInWords, guess, privacy_in_words
@@ -39,6 +38,7 @@ class PlanRow:
         worth: Accuracy of its rehearsal, None if it was not run.
         why: Reasons why it does not meet the wishes; empty if it does.
         shown_budget: The budget in force, in words.
+        mechanisms: What people are asked with (:func:`mechanisms_asked`).
     """
 
     options: RunOptions
@@ -48,6 +48,7 @@ class PlanRow:
     worth: Worth | None = None
     why: tuple[str, ...] = ()
     shown_budget: str = ""
+    mechanisms: tuple[str, ...] = ()
 
     @property
     def method(self) -> str:
@@ -57,11 +58,7 @@ class PlanRow:
     @property
     def listed(self) -> Listed:
         """Content of its question in words, and its group."""
-        kind = find(self.method)
-        groups = {"none": "nothing", "trusted curator": "other trust"}
-        return LISTED.get(self.method) or Listed(
-            ", ".join(kind.private) or "nothing", groups.get(kind.trust, "one report")
-        )
+        return listed_as(self.method)
 
     @property
     def loss(self) -> float:
@@ -166,7 +163,8 @@ def plan_row(paper: OnPaper, options: RunOptions, level: str, speed: float) -> P
     entry = {**entry, "level": own}
     if entry["value"] is not None:
         entry["best_guess"] = guess(entry["value"], entry["delta"])
-    return PlanRow(options, figures, entry, public, shown_budget=_budget(setup.method, options, setup.budget.epsilon))
+    return PlanRow(options, figures, entry, public, shown_budget=_budget(setup.method, options, setup.budget.epsilon),
+                   mechanisms=mechanisms_asked(setup.method, asked))  # fmt: skip
 
 
 def _budget(method: Any, options: RunOptions, epsilon: float) -> str:

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import Result
 from typer.testing import CliRunner
 
 from cli.main import app, version
+from curator.privacy.level import Level
+from curator.privacy.levels import LEVELS
 
 
 def report(*arguments: object) -> Result:
@@ -60,6 +63,44 @@ def test_what_is_not_shown_is_said(comparison: Path, write_result: Callable[...,
     shown = report(comparison)
     assert shown.exit_code == 0
     assert "not shown: old-0: schema 3, this version reads schema 2" in shown.stdout
+
+
+OF_A_RUN = {"config/budget": {"epsilon": 8.0, "feature_share": 0.1}, "config/parameters": {}}
+
+
+def test_registry_records_of_a_run(tmp_path: Path, write_result: Callable[..., Path]) -> None:
+    run = write_result(tmp_path, "hogs-0", OF_A_RUN)
+    (run / "registry-label.yaml").write_text("of an earlier result")
+    shown = report(run, "--registry")
+    assert shown.exit_code == 0, shown.output
+    files = [run / f"registry-{unit}.yaml" for unit in ("relationship", "user", "node")]
+    assert sorted(run.glob("registry-*")) == sorted(files)
+    assert shown.stdout.splitlines()[1:] == [f"Written to {run / 'report.html'}", *(f"       and {p}" for p in files)]
+    losses = [yaml.safe_load(path.read_text())["deployment"]["privacy_loss"] for path in files]
+    assert [loss["privacy_parameters"] for loss in losses] == [{"epsilon": e} for e in (14.4, 21797.6, 43390.4)]
+    document = json.loads(report(run, "--registry", "--json").stdout)
+    assert document["registry"] == [str(path) for path in files]
+
+
+@pytest.mark.parametrize(
+    ("names", "changes", "said"),
+    [
+        (["a", "b"], {"a": OF_A_RUN, "b": {**OF_A_RUN, "config/seed": 1, "accuracy/test": 0.5}}, "2 results are there"),
+        (["a"], {"a": {**OF_A_RUN, "privacy/holds": dict.fromkeys(LEVELS, Level("unprotected").to_dict())}},
+         "hogs has no record, because no unit of privacy is bounded"),
+        (["a"], {"a": {}}, "the result lacks a part of a run"),
+    ],
+)  # fmt: skip
+def test_a_registry_record_that_cannot_be_is_one_line(
+    names: list[str], changes: dict[str, dict[str, object]], said: str, tmp_path: Path,
+    write_result: Callable[..., Path], listing: Callable[[Path], dict[str, str]],
+) -> None:  # fmt: skip
+    for name in names:
+        write_result(tmp_path, name, changes[name])
+    before = listing(tmp_path)
+    shown = report(tmp_path, "--registry")
+    assert shown.exit_code == 2 and shown.stdout == "" and len(shown.stderr.splitlines()) == 1
+    assert said in shown.stderr and listing(tmp_path) == before
 
 
 @pytest.mark.parametrize(

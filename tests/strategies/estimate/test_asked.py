@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import tracemalloc
 
 import pytest
@@ -11,6 +12,7 @@ from devices.mechanisms import RandomizedResponse
 from strategies.estimate.asked import (
     few_people,
     largest_question,
+    mechanisms_asked,
     ones_reported,
     questions_on_paper,
     random_split,
@@ -101,3 +103,19 @@ def test_a_later_stage_tells_everybody_the_group_of_everybody() -> None:
 def test_few_people_are_enough_for_every_class() -> None:
     assert few_people(PublicFacts(n=50, d=1, classes=2)) == 50
     assert few_people(PublicFacts(n=10**6, d=1, classes=40)) == 2400
+
+
+def test_the_mechanisms_are_those_of_the_questions_each_once() -> None:
+    facts = PublicFacts(n=900, d=40, classes=4)
+    for method in LOCAL:
+        kind = find(method)
+        budget = Budget(public_features=kind.public_features)
+        queries = [question.query for question in kind().questions(facts, random_split(900), budget, "x")]
+        asks = [ask for query in queries for stage in query.plan for ask in stage]
+        names = {f"{mechanism.name} on {' and '.join(ask.attributes)}" for ask in asks for mechanism in ask.mechanisms}
+        found = mechanisms_asked(kind(), on_paper(method, 900))
+        assert set(found) == names and len(found) == len(names) > 0
+    lpgnn = find("lpgnn")()
+    clear = questions_on_paper(lpgnn, facts, Budget(eps_features=math.inf, eps_labels=1.0))
+    assert mechanisms_asked(lpgnn, clear) == ("grr on label",)  # what is sent in clear has none
+    assert mechanisms_asked(find("privgnn")(), ()) == ("laplace",)

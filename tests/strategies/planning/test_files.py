@@ -12,12 +12,13 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from curator.methods.local.hogs_ablation import HoGSAblation
-from curator.privacy.levels import LEVELS
 from curator.reports.question import keys_of
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.flower_app.alone import default_config
-from strategies.planning.files import _yaml, deployment, registry_record, rehearsal, undeployable, write_files
+from strategies.outputs.registry import registry_texts
+from strategies.planning.files import deployment, rehearsal, undeployable, write_files
 from strategies.planning.plan import Plan
+from strategies.planning.registry import planned
 from strategies.planning.rehearsal import Like, Rehearsal
 from strategies.planning.wishes import Wishes
 from strategies.setup.options import RunOptions
@@ -94,15 +95,13 @@ def test_another_plan_does_not_touch_the_files_of_this_one(made: Plan, tmp_path:
     assert {path: path.read_bytes() for path in first} == before
 
 
-def test_the_registry_record_has_the_fields_of_the_registry(made: Plan, tmp_path: Path) -> None:
+def test_the_registry_records_of_a_choice(made: Plan, tmp_path: Path) -> None:
     assert made.choice is not None
-    record = registry_record(made, made.choice)["deployment"]
-    assert {"name", "data_curator", "dp_flavor", "privacy_loss", "model", "accounting", "implementation"} <= set(record)
-    assert record["privacy_loss"]["privacy_parameters"] == {"epsilon": pytest.approx(4.0)}
-    assert record["model"]["model_name"] == "Local" and record["dp_flavor"]["name"] == "Pure DP"
-    yaml = pytest.importorskip("yaml")
-    path = next(path for path in write_files(made, tmp_path) if path.name == "registry.yaml")
-    assert yaml.safe_load(path.read_text())["deployment"] == json.loads(json.dumps(record))
+    paths = [path for path in write_files(made, tmp_path) if path.name.startswith("registry")]
+    units = [f"registry-{unit}.yaml" for unit in ("relationship", "user", "node")]
+    assert [path.name for path in paths] == units
+    texts = registry_texts(planned(made, made.choice))
+    assert [path.read_text() for path in paths] == list(texts.values())
 
 
 def test_the_rehearsal_is_a_command_that_a_run_takes(made: Plan) -> None:
@@ -158,43 +157,11 @@ def test_a_rehearsal_names_the_people_of_the_plan(made: Plan) -> None:
         assert text == f"ldpsim run --method vote --clients {said}"
 
 
-def test_the_registry_records_of_an_owner_and_of_what_is_in_clear(made: Plan) -> None:
-    facts = GraphFacts(20_000)
-    (owner,) = plan_on_paper(["pate-m"], RunOptions(), facts, Wishes()).rows
-    record = registry_record(made, owner)["deployment"]
-    assert record["dp_flavor"]["name"] == "Approximate DP" and record["model"]["model_name"] == "Central"
-    entry = owner.at_level
-    assert record["privacy_loss"]["privacy_parameters"] == {"epsilon": entry["value"], "delta": entry["delta"]}
-    assert record["privacy_loss"]["privacy_unit"] == "User-level"
-    clear = plan_on_paper(["fedavg-mlp"], RunOptions(), facts, Wishes()).rows[0]
-    record = registry_record(made, clear)["deployment"]
-    assert (
-        record["privacy_loss"]["privacy_parameters"] == {} and "user" in record["dp_flavor"]["unprotected_quantities"]
-    )
-    (link,) = plan_on_paper(["rr"], RunOptions(), facts, Wishes(level="relationship")).rows
-    record = registry_record(made, link)
-    assert record["deployment"]["privacy_loss"]["privacy_unit"] == "Edge-level" and record["tier"] == 3
-    assert record["deployment"]["dp_flavor"]["unprotected_quantities"] == ", ".join(
-        name for name, level in link.figures["holds"].items() if level["status"] == "unprotected"
-    )
-    said = record["deployment"]["privacy_loss"]["privacy_unit_description"]
-    assert said == f"The guarantee is about this change: {LEVELS['relationship'].changes}."
-    own = registry_record(made, replace(link, at_level={**link.at_level, "level": "bit_feature"}))["deployment"]
-    assert own["privacy_loss"]["privacy_unit"] == LEVELS["bit_feature"].term
-    other = registry_record(made, replace(link, at_level={**link.at_level, "level": "other"}))["deployment"]
-    assert other["privacy_loss"]["privacy_unit"] == "other"
-    assert other["privacy_loss"]["privacy_unit_description"] == "One entry of a person's record changes."
-
-
-def test_yaml_has_a_line_for_each_scalar() -> None:
-    given = {"a": 1, "b": {"c": "x: y", "d": {"e": [1, 2]}}, "f": {}, "g": None}
-    assert list(_yaml(given)) == ["a: 1", "b:", '  c: "x: y"', "  d:", "    e: [1, 2]", "f: {}", "g: null"]
-
-
 def test_files_of_an_earlier_choice_are_removed(made: Plan, tmp_path: Path) -> None:
     first = write_files(made, tmp_path)
     folder = first[0].parent
-    assert [path.name for path in first] == ["plan.json", "deployment.toml", "registry.yaml"]
+    records = [f"registry-{unit}.yaml" for unit in ("relationship", "user", "node")]
+    assert [path.name for path in first] == ["plan.json", "deployment.toml", *records]
     assert folder == tmp_path / f"plan-60000-user-{made.digest}"
     (folder / "plan.html").write_text("old")
     (folder / "mine.txt").write_text("kept")
