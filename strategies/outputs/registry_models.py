@@ -1,4 +1,4 @@
-"""What a registry record says about the ways to collect: who adds noise, who is trusted, what is protected how."""
+"""Words of registry records about each way to collect: who adds noise, who is trusted, how noise is protected."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class DeploymentModel:
         actors: Who is there, and who is trusted with what.
         releases: How often data are asked for.
         post_processing: What is done with the protected data.
-        implementation: What is done against floating point, timing and other leaks.
+        implementation: Measures against floating point, timing and other leaks.
     """
 
     name: str
