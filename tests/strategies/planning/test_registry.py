@@ -111,6 +111,7 @@ def test_a_plan_says_that_nobody_was_asked_and_on_whom_it_was_rehearsed() -> Non
 def test_a_seeded_run_says_that_its_own_reports_are_not_private() -> None:
     record = json.loads(_run("vote"))
     of = finished(record)
+    assert of.notes.startswith("A simulation by ldpsim ") and "with the people of generated" in of.notes
     assert "so these reports are not private" in of.notes and record["config_hash"] in of.notes
     assert of.facts.n == 300 and of.why.startswith(TO_FILL) and not of.many
     real = finished({**record, "simulation_seeded": False})
