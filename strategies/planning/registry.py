@@ -89,8 +89,10 @@ def _product(method: str, people: int) -> str:
 
 def _of_run(record: Mapping[str, Any]) -> str:
     """Return where a result comes from, and what its figures do not say of its own reports."""
-    said = f"A simulation by ldpsim {text(record['ldpsim_version'])} with the people of {text(record['dataset']['name'])} " \
-           f"({text(record['config_hash'])}); nobody was asked. Method: {find(record['method']).paper}."  # fmt: skip
+    version, people, digest = (text(each) for each in (record["ldpsim_version"], record["dataset"]["name"],
+                                                       record["config_hash"]))  # fmt: skip
+    said = f"A simulation by ldpsim {version} with the people of {people} ({digest}); nobody was asked. " \
+           f"Method: {find(record['method']).paper}."  # fmt: skip
     if record["simulation_seeded"]:
         said += " Its noise came from a seed: who knows it can remove the noise, so these reports are not private. " \
                 "The figures hold for a collection with noise from the operating system."  # fmt: skip
