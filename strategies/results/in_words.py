@@ -212,9 +212,7 @@ def _level(record: Mapping[str, Any], level: str, spec: LevelSpec) -> tuple[str,
     if edges is not None:
         recall, precision = (_percent(share) for share in edges)
         recovery = "recovered" if min(edges) >= FOUND else "found"
-        shares = (
-            f"{recall} {recovery}, precision {precision}, of random pairs {_percent(density_of(record['dataset']))}"
-        )
+        shares = f"{recall} {recovery}, precision {precision}"
         if recovery == "recovered":
             return NOT_HIDDEN, "bad", shares
         reasons.append(shares)

@@ -139,7 +139,7 @@ def test_privacy_in_words(record: dict[str, Any]) -> None:
     record["reconstruction"].update(edge_precision=0.991, edge_recall=0.992)
     assert row_of(record, "x")["in_words"] == (
         "a bit (one feature): hidden fairly well; a relationship: not hidden (99.2 % recovered, "
-        "precision 99.1 %, of random pairs 0.2 %); all features, a person, a person as others report it: no meaningful "
+        "precision 99.1 %); all features, a person, a person as others report it: no meaningful "
         "protection; a person's label: in clear"
     )
     record["reconstruction"]["edge_recall"] = "high"

@@ -23,7 +23,6 @@ def record(recall: float | None = None, precision: float | None = None, **holds:
     return {
         "privacy": {"holds": {name: holds.get(name, Level("not asked")).to_dict() for name in LEVELS}},
         "reconstruction": {"edge_recall": recall, "edge_precision": precision},
-        "dataset": {"nodes": 1001, "edges": 1001},
     }
 
 
@@ -99,10 +98,10 @@ def test_the_private_part_of_a_record_has_a_word_where_the_rest_is_public() -> N
 def test_friendships_that_were_found_are_not_hidden_whatever_the_bound_is() -> None:
     bound = {"relationship": Level("bounded", 1.0)}
     line = texts(record(0.992, 0.991, **bound))[1]
-    assert line == "a relationship: not hidden (99.2 % recovered, precision 99.1 %, of random pairs 0.2 %)"
+    assert line == "a relationship: not hidden (99.2 % recovered, precision 99.1 %)"
     (low,) = [x for x in privacy_in_words(record(0.9, FOUND - 0.01, **bound)) if "relationship" in x.levels]
     assert (low.word, low.tone) == ("hidden fairly well", "good")
-    assert low.detail.endswith("; 90.0 % found, precision 49.0 %, of random pairs 0.2 %")
+    assert low.detail.endswith("; 90.0 % found, precision 49.0 %")
     assert "found" in texts(record(0.2, 0.1))[-1]  # guessed from other reports
     public = Level("unprotected", reason="edges are public")
     assert "a relationship: in clear (edges are public)" in texts(record(1.0, 1.0, relationship=public))
