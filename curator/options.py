@@ -6,7 +6,7 @@ meaning and default, in ``strategies/setup/options.py``; a test reads that these
 
 from __future__ import annotations
 
-SPLIT = frozenset({"split", "label_rate"})  # of a method whose people train, validate and test
+SPLIT = frozenset({"split", "label_rate", "volunteers"})  # of a method whose people train, validate and test
 DEVICES = frozenset({"dropout", "state", "caps", "engine", "workers", "ray_address"})  # devices are enrolled
 QUESTION = DEVICES | {"on_requery", "collector_key"}  # devices answer a question of one collection
 DEFENDED = frozenset({"defence", "false_alarm"})  # answers that can be compared with one another

@@ -95,8 +95,6 @@ class PublicKnowledge:
             (HoGS Table III), else None.
         edges: int64 (2, m), each undirected edge once, where the graph is public
             (LPGNN, RGNN), else None.
-        donated: float32 (n, d), CSR, where the features of labelled people alone are public: rows of
-            everybody else are empty. Else None.
     """
 
     facts: PublicFacts
@@ -104,4 +102,3 @@ class PublicKnowledge:
     labels: IntArray = field(repr=False)
     features: Any = field(default=None, repr=False)
     edges: IntArray | None = field(default=None, repr=False)
-    donated: Any = field(default=None, repr=False)

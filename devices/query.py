@@ -95,9 +95,8 @@ class Ask:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the canonical JSON values."""
-        asked = [
-            {"name": m.name, "version": m.version, "sampler": m.sampler, **m.parameters()} for m in self.mechanisms
-        ]
+        asked = [{"name": m.name, "version": m.version, "sampler": m.sampler, **m.parameters()}
+                 for m in self.mechanisms]  # fmt: skip
         return {"attribute": self.attribute, "mechanisms": asked}
 
 
@@ -155,6 +154,11 @@ class Query:
     def answerable(self) -> bool:
         """Return whether each mechanism of this stage is given the grouping that it needs."""
         return all(mechanism.takes(self.grouping) for ask in self.asks for mechanism in ask.mechanisms)
+
+    @cached_property
+    def clear(self) -> frozenset[bool]:
+        """Whether mechanisms report in clear: {True} if all of them do, {False} if none does, else both."""
+        return frozenset(m.in_clear for stage in self.plan for ask in stage for m in ask.mechanisms)
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
@@ -227,9 +231,8 @@ class Query:
 
     def to_bytes(self) -> bytes:
         """Return the canonical bytes (JSON, sorted keys, no spaces, ASCII)."""
-        plan = [[ask.to_dict() for ask in stage] for stage in self.plan]
         head = {"v": FORMAT, "collection": self.collection, "stage": self.stage, "grouping": self.grouping}
-        return canonical({**head, "plan": plan})
+        return canonical({**head, "plan": [[ask.to_dict() for ask in stage] for stage in self.plan]})
 
     @staticmethod
     def from_bytes(data: bytes) -> Query:
@@ -304,10 +307,7 @@ def _mechanism(value: Any) -> Mechanism:
     if len(kind.samplers) == 1:
         del given["sampler"]
     # A type is text, or the class itself where the mechanism's module does not defer annotations.
-    expected = {
-        entry.name: getattr(entry.type, "__name__", entry.type)
-        for entry in fields(kind)  # type: ignore[arg-type]
-    }
+    expected = {entry.name: getattr(entry.type, "__name__", entry.type) for entry in fields(kind)}  # type: ignore[arg-type]
     later = {entry.name for entry in fields(kind) if entry.metadata == LATER}  # type: ignore[arg-type]
     if not set(expected) - later <= set(given) <= set(expected):
         raise InvalidQuery("a mechanism's parameter is missing or unknown")

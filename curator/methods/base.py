@@ -63,6 +63,9 @@ class Method:
     public_graph: ClassVar[bool] = False  # the edges are public in its paper's setting
     public_features: ClassVar[bool] = False  # features are public with and without --public-features
     asks_labels: ClassVar[bool] = False  # devices are asked for labels with and without --private-labels
+    asks_volunteers: ClassVar[bool] = (
+        False  # volunteers are asked in clear, and nothing else; else their label is public
+    )
     auto_share: ClassVar[bool] = False  # features may go unasked, and `--feature-share auto` is the default
     asks_questions_of: ClassVar[str] = ""  # parameter that names another method whose questions are asked; empty: none
     reads: ClassVar[tuple[str, ...]] = ()  # attributes of the true records that it reads in place of reports
@@ -137,12 +140,12 @@ class Method:
         """
         return False
 
-    def takes_donations(self) -> bool:
-        """Return False, unless overridden by a method with a setting in which features of labelled people are public.
+    def halves(self, budget: Budget) -> Mapping[str, Method]:
+        """Return the method with answers about one attribute alone, by attribute; none unless overridden.
 
-        The curator then knows these alone (``PublicKnowledge.donated``), and nobody else's.
+        An answer about several attributes then has null models that ask in this way: the rest was worth the difference.
         """
-        return False
+        return {}
 
     def trains_network(self) -> bool:
         """Return True, unless overridden by a method that predicts without a network."""

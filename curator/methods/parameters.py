@@ -39,7 +39,7 @@ def unread_parameters(method: Any, options: Mapping[str, Any]) -> dict[str, str]
             found[entry.name] = f"{method.name} does not read it"
         for name, values in entry.metadata.get("beside", {}).items():
             value = getattr(method, name) if hasattr(method, name) and name not in options else options[name]
-            if not (value > 0 if values is ABOVE_0 else value in values):
+            if not ((value or 0) > 0 if values is ABOVE_0 else value in values):
                 found[entry.name] = f"it is read beside {beside_words((name, values))} alone"
     return found
 

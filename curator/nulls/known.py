@@ -54,11 +54,12 @@ class NullEvidence:
 def known_from_reports(reports: Reports, public: PublicKnowledge) -> NullEvidence:
     """Return the knowledge of a curator who has these reports.
 
-    What is public is taken as it is, even if it was reported too.
+    What is public is taken as it is, even if it was reported too. Features of volunteers alone are left out: they teach
+    nothing of people whose features nobody knows.
     """
     evidence = Evidence(reports, public)
     features = public.features
-    if features is None and reports.features is not None:
+    if features is None and reports.features is not None and reports.reported("features")[public.split.test].any():
         features = _estimated(reports)
     given = {
         "adjacency": public.edges is None and reports.adjacency is not None,

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from curator.privacy.asked import TimesAsked, attained, loss_when, times_asked
-from curator.privacy.level import DONATED, LABEL, TOLD, Kind, OfOne
+from curator.privacy.level import LABEL, TOLD, VOLUNTEERS, Kind, OfOne
 from curator.privacy.level import Level as Level
 from curator.privacy.levels import LEVELS, Attribute, LevelSpec, Unit, by_attribute, level_spec
 from devices.facts import PublicFacts
@@ -128,7 +128,7 @@ def local_guarantee(
     collections: int = 1,
     public_features: bool = False,
     public_edges: bool = False,
-    donated_features: bool = False,
+    volunteers: bool = False,
 ) -> Guarantee:
     """Return the guarantee of reports to an untrusted curator.
 
@@ -139,23 +139,29 @@ def local_guarantee(
         why_they_differ: The method's own reasons.
         collections: Number of times that all of it was asked, with fresh noise.
         public_features, public_edges: Whether these are in clear in this setting.
-        donated_features: Whether the features of labelled people, and of nobody else, are in clear.
+        volunteers: Whether labelled people give label and features in clear, and nobody else does. Their questions
+            in clear are left out: the levels are those of everybody else.
 
     Raises:
         ValueError: for fewer than one collection.
     """
     if collections < 1:
         raise ValueError(f"a guarantee is about at least one collection, not {collections}")
+    if volunteers:
+        questions = [question for question in questions if question.query.clear != {True}]
     asked = times_asked(facts.n, questions)
     clear = {"features": public_features, "adjacency": public_edges}
-    clear["label"] = all("label" not in a.attributes for a in asked)  # methods train on labels: asked, or public
-    build = _Builder(asked, collections, clear, donated=donated_features)
+    # Methods train on labels: asked, or public, or of volunteers alone.
+    clear["label"] = not volunteers and all("label" not in a.attributes for a in asked)
+    build = _Builder(asked, collections, clear, volunteers=volunteers)
     holds = {name: build.level(spec) for name, spec in LEVELS.items()}
     reasons = list(why_they_differ)
     if public_features:
         reasons.append("features are public in this setting: nothing protects them, at any level")
-    if donated_features:
-        reasons.append("features of labelled people are public in this setting: nothing protects theirs, at any level")
+    if volunteers:
+        reasons.append(
+            "volunteers give label and features in clear: nothing protects theirs, and their list is not asked"
+        )
     return Guarantee("untrusted curator", claim, holds, tuple(reasons)).over(collections)
 
 
@@ -165,9 +171,9 @@ def _asked(collections: int) -> str:
 
 class _Builder:
     def __init__(
-        self, asked: Sequence[TimesAsked], collections: int, clear: Mapping[str, bool], *, donated: bool = False
+        self, asked: Sequence[TimesAsked], collections: int, clear: Mapping[str, bool], *, volunteers: bool = False
     ) -> None:
-        self.asked, self.collections, self.clear, self.donated = asked, collections, clear, donated
+        self.asked, self.collections, self.clear, self.volunteers = asked, collections, clear, volunteers
 
     def of(self, *attributes: str) -> list[TimesAsked]:
         """Return what was asked about these attributes; an answer about several of them is one entry."""
@@ -206,8 +212,8 @@ class _Builder:
         parts = self.of(attribute)
         if not parts:
             return Level("not asked")
-        donated = (DONATED,) if self.donated and attribute == "features" else ()
-        return self._level([loss_when(unit, parts)], [attribute], unit, not_counted=donated)
+        left_out = (VOLUNTEERS,) if self.volunteers and attribute == "features" else ()
+        return self._level([loss_when(unit, parts)], [attribute], unit, not_counted=left_out)
 
     def _record(self, *, others: bool) -> Level:
         """Return the level of a whole record, with or without the bits that others report about it."""
@@ -216,7 +222,7 @@ class _Builder:
         if not parts:
             return Level("unprotected", public=public) if public else Level("not asked")
         told = (TOLD,) if others and self.of("adjacency") else ()
-        left_out = ((LABEL,) if self.clear["label"] else ()) + ((DONATED,) if self.donated else ())
+        left_out = ((LABEL,) if self.clear["label"] else ()) + ((VOLUNTEERS,) if self.volunteers else ())
         total = sum(a.own() + (a.told() if others else 0) for a in parts)
         worst = int(np.argmax(total))
         values = [a.own_exactly(worst) + (a.told()[worst] if others else 0) for a in parts]

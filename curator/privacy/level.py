@@ -14,13 +14,15 @@ from curator.privacy.levels import PUBLIC_PARTS
 Status = Literal["bounded", "unprotected", "not asked"]
 Kind = Literal["exact", "bound"]
 JOINS, REPLACED = "a person joins or leaves", "a person is replaced by another"  # neighbouring data of an owner
-TOLD, LABEL, DONATED = "told", "label", "donated features"
+TOLD, LABEL, VOLUNTEERS = "told", "label", "volunteers"
+DONATED = "donated features"  # of results of earlier versions
 
 _COUNTED = {**PUBLIC_PARTS, "label": "label", TOLD: "the bits that others report about it"}
 _PUBLIC = {"adjacency": "edges", "features": "features", "label": "labels of training and validation nodes"}
 NOT_COUNTED = {  # in words, by the names of a level's ``not_counted``
     LABEL: "the label is public in this setting and not counted",
     DONATED: "features of labelled people are public in this setting and not counted",
+    VOLUNTEERS: "what volunteers give in clear is not counted",
 }
 
 
@@ -54,7 +56,7 @@ class Level:
             is a ``bound``.
         counted: What changes and is counted: ``adjacency``, ``features``, ``label``, ``told`` (the bits of others).
         public: Attributes that are public in this setting; they make the level unprotected.
-        not_counted: What is public and left out of the level: ``label``, ``donated features``.
+        not_counted: What is public and left out of the level: ``label``, or what ``volunteers`` give.
         private_value, private_delta: Loss of the rest of the record, where a part is public.
         own, per_list: Loss of a node that at most D lists hold: own + per_list D.
         relation: What makes data of an owner neighbouring: ``JOINS`` or ``REPLACED``; empty at other levels.

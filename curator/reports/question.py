@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from devices.array_types import IntArray
 from devices.mechanisms import Mechanism
 from devices.mechanisms import Reporting as Reporting
@@ -49,6 +51,12 @@ def keys_of(questions: Sequence[Question]) -> tuple[tuple[bytes, bytes | None], 
     )  # fmt: skip
 
 
+def volunteers_of(questions: Sequence[Question]) -> IntArray:
+    """int64, sorted: the people of the questions whose answers are all in clear."""
+    people = [question.devices for question in questions if question.query.clear == {True}]
+    return np.unique(np.concatenate([each for each in people if each is not None] or [np.zeros(0, np.int64)]))
+
+
 # Stored hashes hold these fields at their defaults too. A new field has no such mark: it is hashed where it differs.
 _ALWAYS = {"hashed": "always"}
 
@@ -67,6 +75,7 @@ class Budget:
         private_labels: Labels of training and validation nodes are asked under noise.
         reporting: ``both`` ends of a pair report it, or ``one-end``.
         label_mechanism: Name of the mechanism of the label report.
+        volunteers: Whether labelled people give label and features in clear, and answer nothing else.
 
     Raises:
         ValueError: for a budget that is not a finite number above 0, or a share outside [0, 1).
@@ -81,6 +90,7 @@ class Budget:
     private_labels: bool = field(default=False, metadata=_ALWAYS)
     reporting: Reporting = field(default="both", metadata=_ALWAYS)
     label_mechanism: str = "grr"
+    volunteers: bool = False
 
     def __post_init__(self) -> None:
         for entry in ("epsilon", "eps_adjacency", "eps_features", "eps_labels"):

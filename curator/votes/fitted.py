@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -10,7 +12,7 @@ from torch import nn
 
 from curator.graph import Graph
 from curator.learning.training import NO_LABEL, TrainedNetwork
-from curator.votes.knowledge import VoteEvidence, class_posterior
+from devices.array_types import DoubleArray, IntArray
 
 
 class FittedPool(nn.Module):
@@ -22,7 +24,14 @@ class FittedPool(nn.Module):
             self.register_buffer(name, torch.tensor(value, dtype=torch.float64))
 
 
-def fitted(graph: Graph, known: VoteEvidence) -> TrainedNetwork:
+class Known(Protocol):
+    """Knowledge of a curator who has votes."""
+
+    def posterior(self, nodes: IntArray) -> tuple[DoubleArray, Mapping[str, float]]:
+        """Return ln P, float64 (n, classes), and the exponents, fitted on the labels of ``nodes``."""
+
+
+def fitted(graph: Graph, known: Known) -> TrainedNetwork:
     """Fit the exponents on validation and training labels and predict everybody's class.
 
     Args:
@@ -35,7 +44,7 @@ def fitted(graph: Graph, known: VoteEvidence) -> TrainedNetwork:
     started = time.perf_counter()
     if not len(graph.train):
         raise ValueError(NO_LABEL)
-    log_p, exponents = class_posterior(known, np.sort(np.concatenate([graph.train, graph.val])))
+    log_p, exponents = known.posterior(np.sort(np.concatenate([graph.train, graph.val])))
     predictions = log_p.argmax(axis=1).astype(np.int64)
     right = predictions[graph.val] == graph.labels[graph.val]
     return TrainedNetwork(

@@ -48,6 +48,10 @@ class VoteEvidence:
     components: Mapping[str, DoubleArray] = field(repr=False)
     voted: BoolArray = field(repr=False)
 
+    def posterior(self, nodes: IntArray) -> tuple[DoubleArray, Mapping[str, float]]:
+        """Return :func:`class_posterior`."""
+        return class_posterior(self, nodes)
+
 
 def knowledge(reports: Reports | None, public: PublicKnowledge) -> VoteEvidence:
     """Return what the curator knows from public data and the reports so far."""
@@ -101,9 +105,7 @@ def ballots_of(reports: Reports, split: Split) -> list[Ballots]:
             found += [_together(cast) for cast in batch.values()]
             batch = {}
     found += [_together(cast) for cast in batch.values()]
-    # Training people, whose features are public, rank their candidates; people with own features name a class.
-    named = any(_vote_of(part).also_reads for part in _with_votes(reports))
-    return [by_class(cast) if named and not cast.bare else cast for cast in found]
+    return found
 
 
 def batches_so_far(reports: Reports, split: Split) -> int:
@@ -132,7 +134,7 @@ def _vote_of(part: Reports) -> Any:
 
 def _is_bare(mechanism: Any) -> bool:
     """Return whether this is the question for an affinity: its answer depends on the list alone."""
-    return not (mechanism.own or mechanism.also_reads)
+    return not mechanism.own
 
 
 def _ends_batch(part: Reports, split: Split) -> bool:

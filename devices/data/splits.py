@@ -1,4 +1,4 @@
-"""Division of the people into training, validation and test: ``--split`` and ``--label-rate``."""
+"""Division of the people into training, validation and test: ``--split``, ``--label-rate`` and ``--volunteers``."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from devices.data.population import Population
 from devices.facts import Split
 
 KINDS = ("random", "split42", "file")
+LEAST_VOLUNTEERS = 3  # two train, one validates
 
 
-def make_split(kind: str, population: Population, seed: int, label_rate: float | None = None) -> Split:
+def make_split(
+    kind: str, population: Population, seed: int, label_rate: float | None = None, volunteers: float | None = None
+) -> Split:
     """Divide the people who have a label. People without a label are in no part.
 
     Args:
@@ -27,10 +30,13 @@ def make_split(kind: str, population: Population, seed: int, label_rate: float |
         label_rate: Training nodes as a share of all nodes (LPGNN, Section 5, RQ4); None
             keeps all of them. Validation and test stay. For one seed a smaller rate's
             nodes are among a larger one's.
+        volunteers: Share of all people who give label and features in clear, drawn among training and validation
+            people. Two thirds of them train, a third validates; the others are ordinary people, in no part. The
+            test people stay. For one seed a smaller share's volunteers are among a larger one's.
 
     Raises:
         ValueError: for an unknown kind, a data set without a split of its own, fewer than
-            four people with a label, or a rate that the split cannot give.
+            four people with a label, or a rate or share that the split cannot give.
     """
     if kind not in KINDS:
         raise ValueError(f"--split {kind}: allowed are {', '.join(KINDS)}")
@@ -45,6 +51,8 @@ def make_split(kind: str, population: Population, seed: int, label_rate: float |
             raise ValueError(f"{population.name}: {len(labelled)} people with a label are too few to split; 4 is least")
         parts = _split42(labelled) if kind == "split42" else _halve_twice(rng.permutation(labelled))
         split = Split(*(np.sort(part) for part in parts))
+    if volunteers is not None:
+        return _of_volunteers(split, len(population), rng, volunteers)
     return split if label_rate is None else _limit(split, len(population), rng, label_rate)
 
 
@@ -76,3 +84,15 @@ def _limit(split: Split, n: int, rng: np.random.Generator, rate: float) -> Split
             "and at least one"
         )
     return replace(split, train=np.sort(rng.permutation(split.train)[:wanted]))
+
+
+def _of_volunteers(split: Split, n: int, rng: np.random.Generator, share: float) -> Split:
+    possible = split.labelled
+    wanted = round(share * n) if np.isfinite(share) else 0
+    if not LEAST_VOLUNTEERS <= wanted <= len(possible):
+        raise ValueError(
+            f"--volunteers {share}: {LEAST_VOLUNTEERS} to {len(possible)} of these {n} people can volunteer in this "
+            f"split, so the share is {LEAST_VOLUNTEERS / n:.3g} to {len(possible) / n:.3g}"
+        )
+    drawn = rng.permutation(possible)[:wanted]
+    return replace(split, train=np.sort(np.delete(drawn, np.s_[2::3])), val=np.sort(drawn[2::3]))

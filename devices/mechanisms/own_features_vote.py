@@ -1,9 +1,9 @@
 """A vote with one's own features: one answer about the whole neighbour list and the whole feature row.
 
-The curator publishes a model of words (:mod:`word_model`) with the table of class distributions
-(:mod:`class_table`). Device i adds what the model says of its own words to the scores of its list,
+The curator publishes a model (:mod:`word_model`) with the table of class distributions
+(:mod:`class_table`). Device i adds what the model says of its own features to the scores of its list,
 
-    s_c = e_c(words of i) + sum over j in N_i of ln(sum over k of Om[c, k] Q_j(k)),
+    s_c = e_c(features of i) + sum over j in N_i of ln(sum over k of Om[c, k] Q_j(k)),
 
 and reports the best class through generalised randomised response (GRR) over all classes. A few
 candidates would have to be chosen by something public, and nothing public is known of these people.
@@ -13,13 +13,17 @@ one entry of the list, of one feature, of all features, and of the whole record 
 table and any model. It is entered in the ledger under both attributes, as one release. A model may
 be hostile, and ask for one word: the answer then tells this word as well as GRR tells a category.
 
-The list is padded (:mod:`scored_vote`), and words are read as a row of zeros and ones: up to
+With one level a feature counts as a word that the person has or has not. With more of them a feature x is the
+whole number nearest to levels (x - low) / (high - low), where low and high are the public range.
+
+The list is padded (:mod:`scored_vote`), and features are read as a row of whole numbers: up to
 2,048 neighbours the time depends neither on their number nor on the number of words.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -29,11 +33,27 @@ from numpy.typing import NDArray
 from devices.array_types import FloatArray, IntArray
 from devices.data.population import Record
 from devices.facts import PublicFacts
-from devices.mechanisms.base import Grouping, Mechanism, dense_features
+from devices.mechanisms.base import LATER, Grouping, Mechanism, dense_features
 from devices.mechanisms.exact_loss import probability_threshold
 from devices.mechanisms.grr import GRR
 from devices.mechanisms.scored_vote import ScoredVote
 from devices.mechanisms.word_model import UNIT, WordModel, read_model
+
+MOST_LEVELS = 255
+
+
+def whole_features(features: FloatArray, levels: int, low: float, high: float) -> IntArray:
+    """Return features as whole numbers 0 .. ``levels``, int64 of the same shape.
+
+    >>> whole_features(np.array([0.0, 0.4, 2.0]), 1, 0.0, 1.0).tolist()
+    [0, 1, 1]
+    >>> whole_features(np.array([0.0, 0.4, 2.0]), 10, 0.0, 1.0).tolist()
+    [0, 4, 10]
+    """
+    if levels == 1:
+        return (features > 0).astype(np.int64)
+    share = (np.nan_to_num(np.asarray(features, np.float64), nan=low) - low) / (high - low)
+    return np.rint(levels * np.clip(share, 0.0, 1.0)).astype(np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +67,8 @@ class OwnFeaturesVote(ScoredVote):
         columns: Number of features d, 1 or more.
         model: The model of words, its exponents apart (:meth:`WordModel.as_text`).
         exponents: The model's two exponents.
+        levels: 1 for words, up to 255 for features that are numbers.
+        low, high: Public range of such features.
         people, classes, table, affinity, own, form, reporting: As in :class:`ScoredVote`.
 
     Raises:
@@ -62,6 +84,9 @@ class OwnFeaturesVote(ScoredVote):
     model: str
     exponents: tuple[int, ...]
     own: bool = False
+    levels: int = field(default=1, metadata=LATER)
+    low: float = field(default=0.0, metadata=LATER)
+    high: float = field(default=1.0, metadata=LATER)
 
     name: ClassVar[str] = "own_features_vote"
     also_reads: ClassVar[frozenset[str]] = frozenset({"features"})
@@ -70,6 +95,8 @@ class OwnFeaturesVote(ScoredVote):
         super().__post_init__()
         if self.columns < 1:
             raise ValueError(f"a vote with own features needs columns, not {self.columns}")
+        if not (1 <= self.levels <= MOST_LEVELS and -math.inf < self.low < self.high < math.inf):
+            raise ValueError(f"features have 1..{MOST_LEVELS} levels in a range, not {self.levels}")
         _ = self._words, self._response  # before anybody's data are read; the text's length bounds the columns
 
     @classmethod
@@ -104,11 +131,13 @@ class OwnFeaturesVote(ScoredVote):
             cls.from_probabilities(q, 3.0, steep, homophily=0.7, own=True, form="likeliest"),
             cls.from_probabilities(q, 1.0, gentle, homophily=0.3, reporting="one-end"),
             cls.from_probabilities(np.zeros((5, 3)), 4.0, word, homophily=0.0),
+            cls.from_probabilities(q, 1.0, gentle, homophily=0.7, levels=2),
         ]
         return [(vote, PublicFacts(5, 2, 3)) for vote in votes]
 
     def agrees_with(self, facts: PublicFacts) -> bool:
-        return super().agrees_with(facts) and self.columns == facts.d
+        ranged = self.levels == 1 or (self.low, self.high) == (facts.feature_low, facts.feature_high)
+        return super().agrees_with(facts) and self.columns == facts.d and ranged
 
     @cached_property
     def _words(self) -> WordModel:
@@ -132,11 +161,11 @@ class OwnFeaturesVote(ScoredVote):
         """Return GRR over the classes."""
         return self._response
 
-    def words_of(self, record: Record) -> IntArray:
-        """int64 (columns,): 1 for a word that the person has; a column that there is not counts as the nearest one."""
-        return (dense_features(record, self.columns) > 0).astype(np.int64)
+    def read_features(self, record: Record) -> IntArray:
+        """int64 (columns,): the features in whole numbers; a column that there is not counts as the nearest one."""
+        return whole_features(dense_features(record, self.columns), self.levels, self.low, self.high)
 
     def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> int:
         scores, _ = self.scores(record.neighbours, device)
-        said = self._words.evidence(self._words.shares(self.words_of(record)[None]))[0]
+        said = self._words.evidence(self._words.shares(self.read_features(record)[None]))[0]
         return int((scores + said).argmax())  # ties: the lower class

@@ -12,7 +12,7 @@ column whose entry is above 0. Every number is whole, so the result is the same 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,8 @@ class WordModel:
         """int64 (rows, classes): f, in units.
 
         Args:
-            words: (rows, columns), int64 of zeros and ones, numpy or CSR. For numpy the time does not depend on them.
+            words: (rows, columns), int64, numpy or CSR: zeros and ones, or levels. For numpy the time does not depend
+                on them.
         """
         roots = np.array([math.isqrt(int(length)) for length in words @ self.squares], np.int64)
         found = self.means + ((words @ self.weights) << ROOT_BITS) // np.maximum(roots, 1)[:, None]
@@ -70,6 +71,10 @@ class WordModel:
         """int64 (rows, classes): e, in units, from f."""
         logs = logarithm(np.maximum(shares, _LEAST)) - _ONE
         return np.asarray((self.exponents[0] * shares + self.exponents[1] * logs) >> EXPONENT_BITS)
+
+    def silent(self) -> WordModel:
+        """Return a model of the same size that says nothing."""
+        return replace(self, weights=0 * self.weights, squares=0 * self.squares, means=0 * self.means)
 
     def as_text(self) -> str:
         """Return all but the exponents as text; :func:`read_model` reads it back.

@@ -22,6 +22,7 @@ from devices.training_task import AnswerKind, Task
 Mode = Literal["report", "federated", "owner"]
 OnRequery = Literal["refuse", "replay"]
 CAP_LEVELS = ("bit", "vector", "user")
+VOLUNTEERED = frozenset({"features", "label"})  # what a volunteer gives in clear
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class Policy:
         collector: Public key of the one collector whose signed questions are answered, 64
             hexadecimal digits; None answers any collector.
         questions: Digests (hexadecimal) of the only queries it accepts; None accepts any inside the caps.
+        volunteers: Public numbers of the people who give features and label in clear. Their devices answer that
+            alone, and no other device answers anything in clear. None: nobody volunteers, and the caps decide.
 
     Raises:
         ValueError: for a key of another form, or a federated policy with a key or questions:
@@ -81,7 +84,8 @@ class Policy:
     user_cap: float = math.inf
     collector: str | None = None
     questions: frozenset[str] | None = None
-    _verdicts: dict[tuple[bytes, int], bool] = field(default_factory=dict, init=False, repr=False)
+    volunteers: frozenset[int] | None = None
+    _verdicts: dict[tuple[bytes, int, bool], bool] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.collector is not None:
@@ -91,18 +95,18 @@ class Policy:
 
     def allows(self, query: Query, *, device: int) -> bool:
         """Return whether all stages of this query are inside the policy of this device."""
-        # Only a one-end row has a loss of its own for each device.
-        key = (query.digest, device if self.reporting == "one-end" else -1)
+        # Only a one-end row has a loss of its own for each device, and a volunteer has another role.
+        key = (query.digest, device if self.reporting == "one-end" else -1, self._volunteers(device))
         verdict = self._verdicts.get(key)
         if verdict is None:
             if len(self._verdicts) > 4096:
                 self._verdicts.clear()
-            verdict = self._verdicts[key] = self._judge(query, device if key[1] >= 0 else None)
+            verdict = self._verdicts[key] = self._judge(query, device if key[1] >= 0 else None, key[2])
         return verdict
 
     def allows_total(self, spent: float, query: Query, *, device: int) -> bool:
         """Return whether a query fits under the cap of the whole person, after ``spent``."""
-        if math.isinf(self.user_cap):
+        if math.isinf(self.user_cap) or self._volunteers(device):
             return True
         return round_up(spent + query.total(device=device)) <= self.user_cap
 
@@ -114,11 +118,16 @@ class Policy:
         total = spent + task.loss(kind)
         return cap.allows(total) and total.vector <= self.user_cap
 
-    def _judge(self, query: Query, device: int | None) -> bool:
+    def _volunteers(self, device: int) -> bool:
+        return self.volunteers is not None and device in self.volunteers
+
+    def _judge(self, query: Query, device: int | None, volunteers: bool) -> bool:
         # Cheap checks first: a loss is computed only for a question that passes all others.
         if self.questions is not None and query.digest.hex() not in self.questions:
             return False
-        if any(name not in self.caps for name in query.attributes):
+        if self.volunteers is not None and query.clear != {volunteers}:
+            return False
+        if not set(query.attributes) <= (VOLUNTEERED if volunteers else set(self.caps)):
             return False
         for stage in query.plan:
             for ask in stage:
@@ -127,15 +136,19 @@ class Policy:
                         return False
                     if ask.attribute == "adjacency" and self.reporting == "one-end" != mechanism.reporting:
                         return False
-        return all(self.caps[name].allows(query.loss(name, device=device)) for name in query.attributes)
+        return volunteers or all(
+            self.caps[name].allows(query.loss(name, device=device)) for name in query.attributes
+        )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the policy as JSON values; pins are in it only where there are any."""
+        """Return the policy as JSON values; pins and volunteers are in it only where there are any."""
         pins: dict[str, Any] = {}
         if self.collector is not None:
             pins["collector"] = self.collector
         if self.questions is not None:
             pins["questions"] = sorted(self.questions)
+        if self.volunteers is not None:
+            pins["volunteers"] = sorted(self.volunteers)
         return {
             "mode": self.mode,
             "caps": {name: asdict(cap) for name, cap in sorted(self.caps.items())},
@@ -160,6 +173,7 @@ class Policy:
             user_cap=math.inf if values.get("user_cap") is None else float(values["user_cap"]),
             collector=values.get("collector"),
             questions=None if values.get("questions") is None else frozenset(values["questions"]),
+            volunteers=None if values.get("volunteers") is None else frozenset(values["volunteers"]),
         )
 
 
@@ -173,13 +187,15 @@ def policy_for(
     mode: Mode = "report",
     collector: str | None = None,
     only_these: bool = False,
+    volunteers: Iterable[int] | None = None,
 ) -> Policy:
     """Return the policy that simulated devices enrol with for these queries.
 
     The caps are the queries' own losses; ``caps`` (level -> loss) overrides a level for
     every attribute asked, and ``user`` bounds what all releases add up to as well.
     Attributes that no query asks about are never released. ``mode`` is ``owner`` where the
-    query is the hand-over of a record. ``collector`` pins a public key, ``only_these`` the queries.
+    query is the hand-over of a record. ``collector`` pins a public key, ``only_these`` the queries. With
+    ``volunteers`` (their public numbers) queries that are all in clear are for them, and raise nobody's cap.
 
     Raises:
         ValueError: for a level that is not bit, vector or user, or a cap that is negative or nan.
@@ -190,19 +206,24 @@ def policy_for(
     digests: set[str] = set()
     for query in queries:
         digests.add(query.digest.hex())
+        mechanisms |= {m.name for stage in query.plan for ask in stage for m in ask.mechanisms}
+        if volunteers is not None and query.clear == {True}:
+            continue
         for name in query.attributes:
             loss = query.loss(name)
             old = largest.get(name, Cap(0.0, 0.0, 0.0))
             vector = max(old.vector, loss.vector)
             largest[name] = Cap(max(old.bit, loss.bit), vector, vector, max(old.delta, loss.delta))
-        mechanisms |= {m.name for stage in query.plan for ask in stage for m in ask.mechanisms}
     final = {
         name: Cap(given.get("bit", c.bit), given.get("vector", c.vector), given.get("user", c.user), c.delta)
         for name, c in largest.items()
     }
     total = given.get("user", math.inf)
     only = frozenset(digests) if only_these else None
-    return Policy(mode, final, frozenset(mechanisms), facts, reporting, on_requery, total, collector, only)
+    given_in_clear = None if volunteers is None else frozenset(map(int, volunteers))
+    return Policy(
+        mode, final, frozenset(mechanisms), facts, reporting, on_requery, total, collector, only, given_in_clear
+    )  # fmt: skip
 
 
 def _checked(caps: Mapping[str, float] | None) -> dict[str, float]:

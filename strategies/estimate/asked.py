@@ -14,6 +14,7 @@ import numpy as np
 
 from curator.methods.base import Budget, Method
 from curator.methods.owner.owner import OwnerMethod
+from devices.data.splits import LEAST_VOLUNTEERS
 from devices.facts import PublicFacts, Split
 from devices.mechanisms import Mechanism
 from devices.query import Query
@@ -48,15 +49,30 @@ def few_people(facts: PublicFacts) -> int:
     return min(facts.n, max(FEW, FEW_A_CLASS * max(facts.classes, 1)))
 
 
-def random_split(n: int, label_rate: float | None = None) -> Split:
-    """Divide n people as ``--split random`` does, in order: half, a quarter, a quarter."""
+def random_split(n: int, label_rate: float | None = None, volunteers: float | None = None) -> Split:
+    """Divide n people as ``--split random`` does, in order: half, a quarter, a quarter.
+
+    Args:
+        n: Number of people.
+        label_rate, volunteers: As in :func:`devices.data.splits.make_split`; rounded to a possible number.
+    """
     everybody, half, quarter = np.arange(n), n // 2, (n - n // 2) // 2
     kept = half if label_rate is None else min(half, max(1, round(label_rate * n)))
+    if volunteers is not None:
+        given = min(half + quarter, max(LEAST_VOLUNTEERS, round(volunteers * n)))
+        return Split(
+            everybody[: given - given // 3], everybody[given - given // 3 : given], everybody[half + quarter :]
+        )
     return Split(everybody[:kept], everybody[half : half + quarter], everybody[half + quarter :])
 
 
 def questions_on_paper(
-    method: Method, facts: PublicFacts, budget: Budget, label_rate: float | None = None, sampler: int | None = None
+    method: Method,
+    facts: PublicFacts,
+    budget: Budget,
+    label_rate: float | None = None,
+    sampler: int | None = None,
+    volunteers: float | None = None,
 ) -> tuple[PaperQuestion, ...]:
     """Return the questions that a method asks of ``facts.n`` people; empty if it asks for no report.
 
@@ -65,6 +81,7 @@ def questions_on_paper(
         facts: Sizes of the whole population.
         budget: Its budget.
         label_rate: Share of the people whose labels are known; None for half of them.
+        volunteers: Share of the people who volunteer; None where nobody does.
         sampler: Sampler version that the user wants; None for the default of so many people.
 
     Raises:
@@ -76,26 +93,27 @@ def questions_on_paper(
     if method.in_rounds:
         return ()
     few = few_people(facts)
+    double = min(2 * few, facts.n)
     version = chosen_sampler(sampler, method, facts.n)
-    found = _made(method, facts, few, budget, label_rate, version)
+    found = _made(method, facts, few, budget, random_split(few, label_rate, volunteers), version)
     if few == facts.n:
         return tuple(PaperQuestion(query, share) for query, share in found)
-    more = _made(method, facts, min(2 * few, facts.n), budget, label_rate, version)
+    more = _made(method, facts, double, budget, random_split(double, label_rate, volunteers), version)
     grown = [0.0] * len(found)
     if len(more) == len(found):
         added = (
             len(large.to_bytes()) - len(small.to_bytes()) for (small, _), (large, _) in zip(found, more, strict=True)
         )
-        grown = [each / (min(2 * few, facts.n) - few) for each in added]
+        grown = [each / (double - few) for each in added]
     return tuple(
         PaperQuestion(query, share, rows, few) for (query, share), rows in zip(found, grown, strict=True)
     )  # fmt: skip
 
 
 def _made(
-    method: Method, facts: PublicFacts, few: int, budget: Budget, label_rate: float | None, version: int
+    method: Method, facts: PublicFacts, few: int, budget: Budget, split: Split, version: int
 ) -> list[tuple[Query, float]]:
-    asked = method.questions(replace(facts, n=few), random_split(few, label_rate), budget, COLLECTION)
+    asked = method.questions(replace(facts, n=few), split, budget, COLLECTION)
     at_size = (q.with_mechanisms(lambda m: with_people(m, facts.n)) for q in drawn_by(asked, version))
     return [(q.query, 1.0 if q.devices is None else len(q.devices) / few) for q in at_size]
 

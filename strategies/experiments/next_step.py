@@ -40,8 +40,8 @@ def methods_to_compare(options: RunOptions) -> list[str]:
     others = _OTHERS[own.trained_by]
     names = [options.method, *(name for name in others if name != options.method)]
     tried = replace(
-        options, clients=None, split="random", label_rate=None, state=None, from_reports=None, save_reports=False,
-        collector_key=None, engine="auto", caps={},
+        options, clients=None, split="random", label_rate=None, volunteers=None, state=None, from_reports=None,
+        save_reports=False, collector_key=None, engine="auto", caps={},
     )  # fmt: skip
     people = load_population(RunOptions(dataset="generated", clients=_FEW))
     kept = []

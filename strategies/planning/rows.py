@@ -23,7 +23,9 @@ from strategies.results.levels import held
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
 
-SETTING = BUDGET | NETWORK | {"label_rate", "sampler"}  # options that make a row's setting, beside settings
+SETTING = (
+    BUDGET | NETWORK | {"label_rate", "volunteers", "sampler"}
+)  # options that make a row's setting, beside settings
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,8 @@ def plan_row(paper: OnPaper, options: RunOptions, level: str, speed: float) -> P
     """
     setup, facts = paper.set_up(options), paper.facts
     guarantee = paper.guarantee(setup).to_dict()
-    asked = questions_on_paper(setup.method, facts.public(), setup.budget, options.label_rate, options.sampler)
+    asked = questions_on_paper(setup.method, facts.public(), setup.budget, options.label_rate, options.sampler,
+                               options.volunteers)  # fmt: skip
     if setup.method.in_rounds:
         traffic = training_traffic(cast(Federated, setup.method), facts, setup.settings.training.hidden)
     else:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
 
 from curator.methods import Method, Question, find
 from curator.reports.reports import Reports
@@ -35,17 +34,12 @@ def public_knowledge(
     """
     method = method or find(options.method)()
     labels = np.full(len(population), -1, np.int64)
-    if not (options.private_labels or method.asks_for_labels()):
+    volunteers = options.volunteers is not None and method.asks_volunteers  # they are asked in clear
+    if not (options.private_labels or volunteers or method.asks_for_labels()):
         labels[split.labelled] = population.labels[split.labelled]
     features = sparse_features(population) if options.public_features or method.public_features else None
     edges = population.edges if method.knows_graph() else None
-    donated = None
-    if method.takes_donations():
-        kept = np.zeros(len(population), np.float32)
-        kept[split.labelled] = 1
-        donated = csr_array(diags_array(kept) @ sparse_features(population))
-        donated.eliminate_zeros()
-    return PublicKnowledge(population.facts, split, labels, features, edges, donated)
+    return PublicKnowledge(population.facts, split, labels, features, edges)
 
 
 def known_to_curator(scene: RepeatContext) -> PublicKnowledge:

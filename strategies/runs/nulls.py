@@ -47,8 +47,9 @@ def null_models(scene: RepeatContext, outcome: Outcome, shared: Path | None) -> 
             if found is not None:
                 yield name, found
     if scene.state is not None:
-        among = run.people_to_shuffle(scene)
-        for attribute, found in run.shuffled(scene, outcome, partial(_others, scene, among)):
+        others = partial(_others, scene, run.people_to_shuffle(scene))
+        yield from run.halves(scene, others)
+        for attribute, found in run.shuffled(scene, outcome, others):
             yield SHUFFLED + attribute, found
 
 

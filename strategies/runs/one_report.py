@@ -20,11 +20,12 @@ from curator.observer import watched
 from curator.reports.question import keys_of
 from curator.reports.reports import Reports
 from curator.reports.silenced import silenced
-from devices.facts import Split
+from devices.facts import IntArray, Split
 from devices.query import ATTRIBUTES
 from strategies.people.owned_graph import own
 from strategies.results import evaluation
 from strategies.results.outcome import Outcome, Predictions
+from strategies.results.shown_nulls import FEATURES_ALONE, GRAPH_ALONE
 from strategies.rounds.collect_once import Collected
 from strategies.rounds.kept_reports import load_reports
 from strategies.rounds.stages import stages_of
@@ -142,7 +143,9 @@ class OneReportRun(Run):
         """
         reports = outcome.reports
         assert reports is not None
-        private = sorted(self.uses & {name for ask in reports.asks.values() for name in ask.attributes})
+        volunteers = scene.setup.budget.volunteers  # theirs are in clear, and stay as they are
+        asks = [ask for ask in reports.asks.values() if not (volunteers and ask.mechanisms[0].in_clear)]
+        private = sorted(self.uses & {name for ask in asks for name in ask.attributes})
         silent = frozenset(np.flatnonzero(~reports.answered).tolist())
 
         def ask(*attributes: str) -> Reports:
@@ -159,6 +162,23 @@ class OneReportRun(Run):
         predictions = self._without(scene, strangers)
         for name in (ALL,) if len(private) > 1 else (*private, ALL):
             yield name, predictions
+
+    def people_to_shuffle(self, scene: RepeatContext) -> IntArray | None:
+        """Return the people who do not volunteer; None, for everybody, where nobody does."""
+        if not scene.setup.budget.volunteers:
+            return None
+        return np.setdiff1d(np.arange(len(scene.setup.population)), scene.split.labelled)
+
+    def halves(self, scene: RepeatContext, others: Others) -> Iterator[tuple[str, Predictions]]:
+        """Yield the predictions from answers about one attribute alone: about the graph, and about features."""
+        setup = scene.setup
+        for attribute, method in setup.method.halves(setup.budget).items():
+            with others((), scene.silent) as other:
+                altered = replace(other.setup, settings=replace(other.setup.settings, method=method))
+                half = replace(other, setup=altered)
+                found = self._reports(half)[2]
+                assert found is not None
+                yield {"adjacency": GRAPH_ALONE, "features": FEATURES_ALONE}[attribute], self._without(half, found)
 
     def _without(self, scene: RepeatContext, answers: Reports) -> Predictions:
         """Return everybody's class by the same defences, reconstruction and training on other answers."""

@@ -21,7 +21,7 @@ from curator.nulls.known import NullEvidence
 from curator.nulls.models import chance, features_alone, graph_alone
 from curator.observer import Observer
 from curator.privacy.guarantee import Guarantee
-from curator.reports.question import keys_of
+from curator.reports.question import keys_of, volunteers_of
 from devices.data.link_split import LinkSplit
 from devices.data.population import Population
 from devices.data.splits import make_split
@@ -122,7 +122,7 @@ class Run:
 
     def divide(self, options: RunOptions, population: Population, seeds: Seeds) -> Split:
         """Return the training, validation and test people."""
-        return make_split(options.split, population, seeds.split, options.label_rate)
+        return make_split(options.split, population, seeds.split, options.label_rate, options.volunteers)
 
     def questions(self, setup: RunSetup, split: Split, collection: str) -> tuple[Question, ...]:
         """Return the questions of a collection; empty if nobody is asked for a report."""
@@ -141,6 +141,7 @@ class Run:
             caps=options.caps,
             mode=self.mode,
             collector=None if setup.collector is None else setup.collector.public,
+            volunteers=volunteers_of(questions) if setup.budget.volunteers else None,
         )
 
     def guarantee_before(self, setup: RunSetup, split: Split) -> Guarantee:
@@ -219,6 +220,10 @@ class Run:
     def people_to_shuffle(self, scene: RepeatContext) -> IntArray | None:
         """Return the people whose private data are shuffled among themselves; None: everybody."""
         return None
+
+    def halves(self, scene: RepeatContext, others: Others) -> Iterator[tuple[str, Predictions]]:
+        """Yield names and predictions of null models that ask about a part of the data; none unless overridden."""
+        return iter(())
 
     def shuffled(self, scene: RepeatContext, outcome: Outcome, others: Others) -> Iterator[tuple[str, Predictions]]:
         """Yield names of shuffled attributes, and the predictions of the same work without their information.

@@ -126,6 +126,11 @@ class RunOptions:
         None, "Training people whose label is known, as a share of all people.", POPULATION, "R", shown="all",
         allows=lambda rate: 0 < rate <= 1, must="must be above 0 and at most 1", hashed="always",
     )  # fmt: skip
+    volunteers: float | None = option(
+        None, "Share of all people who give label and features in clear; nobody else's label is known.", POPULATION,
+        "R", shown="none", allows=lambda share: 0 < share < 1, must="must be above 0 and below 1", common=True,
+        excludes=(o.LABELS | {"label_rate", "public_features"}, "volunteers give theirs in clear, and nobody else"),
+    )  # fmt: skip
     epsilon: float | None = option(
         None, "Total budget, in the method's own sense.", BUDGET, "X", common=True, shown=_OWN, label="ε",
         flower=True, allows=lambda epsilon: 0 < epsilon <= MOST_EPSILON,

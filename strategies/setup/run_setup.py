@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from curator.defences import defended_questions
+from curator.methods import find
 from curator.methods.base import Budget, Method, Question
 from devices import datasets
 from devices.collector import CollectorKey
@@ -124,6 +125,7 @@ def budget_of(options: RunOptions, *, public_features: bool) -> Budget:
         private_labels=options.private_labels,
         reporting="one-end" if options.reporting == "one-end" else "both",
         label_mechanism=options.label_mechanism,
+        volunteers=options.volunteers is not None and find(options.method).asks_volunteers,
     )
 
 

@@ -151,7 +151,7 @@ RUNS: dict[str, Golden] = {
     "sbp-public-features": _answered("sbp", public_features=True, **_LABELS),
     "sbp-of-rgnn": _answered("sbp", settings={"asks": "rgnn"}),
     "vote": _answered("vote", public_features=True),
-    "vote-own-features": _answered("vote", settings={"own_features": "true"}),
+    "vote-volunteers": _answered("vote", volunteers=0.2),
     "vote-batches": _answered("vote", settings={"batches": "3"}, **_LABELS),
     "rr": _local("rr"),
     "symrr": _local("symrr"),

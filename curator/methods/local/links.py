@@ -55,7 +55,7 @@ class LocalMethod(Method):
         return local_guarantee(
             facts, questions, claim=self.claim(budget), why_they_differ=self.reasons(budget), collections=collections,
             public_features=budget.public_features, public_edges=self.knows_graph(),
-            donated_features=self.takes_donations(),
+            volunteers=budget.volunteers,
         )  # fmt: skip
 
 

@@ -16,9 +16,10 @@ ln Q_i with ln M (:mod:`curator.votes.law`, :mod:`curator.votes.knowledge`). No 
 - The table that a labelled person gets does not tell the person's own label.
 - Without public features nothing is known of people without a label. "Nobody known among my neighbours" is then one
   more answer, and all classes are candidates.
-- With ``own_features`` the features of labelled people are public, and nobody else's. A model of words goes with the
-  table, and each device adds what it says of its own words (:mod:`devices.mechanisms.own_features_vote`): the list and
-  the features are inside the one epsilon.
+- With ``--volunteers`` some people give label and features in clear, and answer nothing else. A model that is fitted
+  to them goes with the table. Everybody else's device adds what it says of the own features
+  (:mod:`devices.mechanisms.own_features_vote`): list and features are inside the one epsilon
+  (:mod:`curator.votes.volunteered`).
 - Private labels are reported first, under noise with ``--eps-labels``; the losses of label and vote add.
 
 Close to it: LPGNet (https://arxiv.org/abs/2205.03105), which adds noise to degrees towards predicted classes, and the
@@ -27,7 +28,8 @@ group degrees of LDPGen (Qin et al., CCS 2017, https://doi.org/10.1145/3133956.3
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -35,26 +37,27 @@ import numpy as np
 from curator import options as o
 from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
 from curator.methods.local.links import BOTH_ENDS, ONE_END, LocalMethod, label_mechanism, labelled_graph
-from curator.methods.parameters import parameter
+from curator.methods.parameters import ABOVE_0, parameter
 from curator.privacy.guarantee import Claim
 from curator.reports.reports import Reports
 from curator.setting_error import SettingError
 from curator.votes.affinity import first_people, without_people
 from curator.votes.design import MEASURES, all_classes, designed_widths
 from curator.votes.knowledge import VoteEvidence, affinity_from_votes, batches_so_far, class_posterior, knowledge
-from curator.votes.own_words import OwnWords, model_for_accounts, own_words
+from curator.votes.own_questions import EVIDENCE, OwnQuestions
 from curator.votes.rounds import people_of_batch
+from curator.votes.volunteered import Volunteered, volunteered
 from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GradedVote, Mechanism, NeighbourhoodVote, OwnFeaturesVote
+from devices.mechanisms import GradedVote, Mechanism, NeighbourhoodVote
 from devices.mechanisms.class_table import FORMS
-from devices.mechanisms.word_model import WordModel
 from devices.query import Ask, Query
 
 if TYPE_CHECKING:
     from curator.learning.training import TrainedNetwork, TrainingSettings
 
 MOST_BATCHES = 16
+OF_VOLUNTEERS = 6  # batches beside volunteers, where nothing is known of anybody else before the first answers
 FEW_LABELS = 0.3  # share of training people
 CHOICES = ("auto", *MEASURES)
 MANY = "others who list a person vote on it too: the row 'node' counts all of them"
@@ -64,7 +67,7 @@ MANY = "others who list a person vote on it too: the row 'node' counts all of th
 class VotedGraph(Graph):
     """A graph without edges or features, and what the votes tell."""
 
-    known: VoteEvidence = field(kw_only=True, repr=False)
+    known: VoteEvidence | Volunteered = field(kw_only=True, repr=False)
 
 
 @dataclass(frozen=True)
@@ -83,9 +86,8 @@ class Vote(LocalMethod):
         slope: 0 for the vote. Above 0 everybody has two candidates and answers by a graded vote
             (:mod:`devices.mechanisms.graded_vote`) with these log-odds for each nat of difference: one entry of the
             list then loses less than the list.
-        own_features: Whether the features of labelled people are public, and everybody else's are read by their own
-            devices alone.
         table: Form of the published table: ``full`` distributions, or the ``likeliest`` class of each person.
+        evidence: What an answer is about beside ``--volunteers``: ``both``, the own ``features``, or the ``list``.
 
     Raises:
         ValueError: for a parameter outside its range.
@@ -94,19 +96,20 @@ class Vote(LocalMethod):
     0.8
     """
 
-    candidates: str = "auto"
+    candidates: str = parameter("auto", volunteers=(None,))
     homophily: float = 0.8
     batches: int = 0
-    affinity: str = parameter("asked", slope=(0.0,))
-    slope: float = 0.0
+    affinity: str = parameter("asked", slope=(0.0,), volunteers=(None,))
+    slope: float = parameter(0.0, volunteers=(None,))
     table: str = "full"
-    own_features: bool = field(default=False, metadata={"hashed": "unless default"})
+    evidence: str = parameter("both", hashed="unless default", volunteers=ABOVE_0)
 
     name: ClassVar[str] = "vote"
     paper: ClassVar[str] = "this project: one vote of each neighbourhood"
     private: ClassVar[tuple[str, ...]] = ("adjacency",)
     mechanisms: ClassVar[tuple[str, ...]] = ("neighbourhood_vote", "graded_vote", "own_features_vote", "grr")
     in_batches: ClassVar[bool] = True
+    asks_volunteers: ClassVar[bool] = True
     search_grid: ClassVar[tuple[Grid, ...]] = ({},)  # nothing to choose
     query_grid: ClassVar[Grid] = {"candidates": ("2", "3", "4"), "homophily": (0.5, 0.8), "batches": (1, 2, 4)}
 
@@ -116,7 +119,7 @@ class Vote(LocalMethod):
     finer: ClassVar[tuple[str, ...]] = ("eps_adjacency",)
 
     def __post_init__(self) -> None:
-        self.check_choices(table=FORMS, affinity=("asked", "homophily"))
+        self.check_choices(table=FORMS, affinity=("asked", "homophily"), evidence=EVIDENCE)
         self.check_numbers("slope")
         self.check_range("batches", least=0, most=MOST_BATCHES)
         if not 0 <= self.homophily < 1:
@@ -134,15 +137,13 @@ class Vote(LocalMethod):
         Its rows are the classes in turn. So a change of the list changes the answer, and the losses are attained.
         """
         self._check(facts, budget)
+        if budget.volunteers:
+            with spending("--eps-adjacency", budget.eps_adjacency, budget, self._epsilon(budget)):
+                return self._own(split, facts, budget, collection).for_accounts(facts, split)
         rows = np.eye(facts.classes)[np.arange(facts.n) % facts.classes]
         first = self._first(split, facts, budget)
         batches = np.array_split(np.setdiff1d(np.arange(facts.n), first), self.batches_of(split, facts, budget))
-        model = model_for_accounts(facts.d, facts.classes) if self.own_features else None
-        votes = [
-            self._question(rows, facts, budget, collection, some, model=words)
-            for people in batches
-            for some, words in _sides(people, split, model)
-        ]
+        votes = [self._question(rows, facts, budget, collection, people) for people in batches if len(people)]
         if len(first):
             votes.append(self._question(rows, facts, budget, collection, first, first=True))
         return (*votes, *self._labels(facts, split, budget, collection))
@@ -153,6 +154,8 @@ class Vote(LocalMethod):
         """Ask for private labels first, then for the votes of one batch after the other."""
         facts, split = public.facts, public.split
         self._check(facts, budget)
+        if budget.volunteers:
+            return self._own(split, facts, budget, collection).next(public, earlier)
         if budget.private_labels and earlier is None:
             return self._labels(facts, split, budget, collection)
         asked = np.zeros(facts.n, np.bool_)
@@ -160,28 +163,30 @@ class Vote(LocalMethod):
             asked |= earlier.asked.get("adjacency", False)
         if asked.all():
             return ()
-        known, own = knowledge(earlier, public), own_words(public) if self.own_features else None
+        known = knowledge(earlier, public)
         log_p, _ = class_posterior(known, split.labelled)
         first = self._first(split, facts, budget)
         if len(first) and not asked.any():
-            rows = self._rows(public, known, np.exp(log_p), first, own)
+            rows = self._rows(public, known, np.exp(log_p), first)
             return (self._question(rows, facts, budget, collection, first, first=True),)
         affinity = affinity_from_votes(earlier, known) if len(first) and earlier is not None else None
         number = 0 if earlier is None else batches_so_far(earlier, split)
         batches, left = self.batches_of(split, facts, budget), without_people(split, first)
         folds, others = people_of_batch(left, log_p.max(axis=1), asked, batches=batches, number=number)
-        made = []
-        for some in (*folds, others):
-            for people, words in _sides(some, split, own.model if own else None):
-                rows = self._rows(public, known, np.exp(log_p), people, own)
-                made.append(self._question(rows, facts, budget, collection, people, affinity, model=words))
-        return tuple(made)
+        return tuple(
+            self._question(
+                self._rows(public, known, np.exp(log_p), people), facts, budget, collection, people, affinity
+            )
+            for people in (*folds, others) if len(people)
+        )  # fmt: skip
 
     def batches_of(self, split: Split, facts: PublicFacts, budget: Budget) -> int:
         """Return the number of batches: 3 where little is known of most people, else 1 (measured)."""
         if self.batches:
             return self.batches
-        little = not (budget.public_features or self.own_features) or len(split.train) < FEW_LABELS * facts.n
+        if budget.volunteers:
+            return OF_VOLUNTEERS
+        little = not budget.public_features or len(split.train) < FEW_LABELS * facts.n
         return 3 if little else 1
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
@@ -189,15 +194,14 @@ class Vote(LocalMethod):
         require_reports(reports, self.name)
         nothing, no_edges = np.zeros((reports.facts.n, 0), np.float32), np.zeros((2, 0), np.int64)
         graph = labelled_graph(nothing, no_edges, None, {"edges": 0}, reports, public)
-        return VotedGraph(**vars(graph), known=knowledge(reports, public))
+        volunteers = reports.labels is not None and reports.source("labels").in_clear
+        return VotedGraph(**vars(graph), known=(volunteered if volunteers else knowledge)(reports, public))
 
-    def options_read(self) -> frozenset[str]:
-        """As :meth:`Method.options_read`; own features are private, and the labels beside them public."""
-        return super().options_read() - ({"public_features", *o.LABELS} if self.own_features else set())
-
-    def takes_donations(self) -> bool:
-        """Return whether own features are read: those of labelled people are then public."""
-        return self.own_features
+    def halves(self, budget: Budget) -> Mapping[str, Vote]:
+        """Return the vote on the features alone and on the list alone, beside volunteers."""
+        if not budget.volunteers or self.evidence != "both":
+            return {}
+        return {"features": replace(self, evidence="features"), "adjacency": replace(self, evidence="list")}
 
     def trains_network(self) -> bool:
         """Return False."""
@@ -219,6 +223,8 @@ class Vote(LocalMethod):
     def claim(self, budget: Budget) -> Claim:
         """Return the claim: all that a person reports."""
         epsilon, labels = self._epsilon(budget), budget.eps_labels if budget.private_labels else None
+        if budget.volunteers:
+            return Claim(f"epsilon-LDP of all that an ordinary person reports, epsilon = {epsilon:g}", epsilon)
         if labels is None:
             return Claim(f"epsilon-LDP of all that a person reports, epsilon = {epsilon:g}", epsilon)
         total = epsilon + labels
@@ -228,6 +234,12 @@ class Vote(LocalMethod):
         """As :meth:`LocalMethod.reasons`, and the votes of others."""
         return (ONE_END if budget.reporting == "one-end" else BOTH_ENDS, MANY)
 
+    def _own(self, split: Split, facts: PublicFacts, budget: Budget, collection: str) -> OwnQuestions:
+        epsilon, batches = self._epsilon(budget), self.batches_of(split, facts, budget)
+        return OwnQuestions(
+            collection, epsilon, self.homophily, self.evidence, self.table, budget.reporting, batches
+        )  # fmt: skip
+
     def _check(self, facts: PublicFacts, budget: Budget) -> None:
         if facts.classes < 2:
             raise ValueError(f"vote needs two classes or more, not {facts.classes}")
@@ -235,10 +247,8 @@ class Vote(LocalMethod):
             raise SettingError(f"candidates={self.candidates}", f"must be 2..{facts.classes}, the number of classes")
         if self.slope and (self.candidates not in ("auto", "2") or not budget.public_features):
             raise SettingError(f"slope={self.slope:g}", "a graded vote has two candidates, and needs public features")
-        if self.own_features and (budget.public_features or budget.private_labels):
-            raise SettingError("own_features=true", "it needs public labels and private features")
-        if self.own_features and (self.candidates != "auto" or not facts.d):
-            raise SettingError("own_features=true", "needs features, and all classes are candidates")
+        if budget.volunteers and not facts.d:
+            raise ValueError("--volunteers: these people have no features, so that volunteers' features teach nothing")
         if budget.private_labels and budget.eps_labels is None:
             raise ValueError(f"--private-labels needs --eps-labels: {self.name}'s epsilon has no share for labels")
 
@@ -260,7 +270,7 @@ class Vote(LocalMethod):
 
     def _question(
         self, rows: DoubleArray, facts: PublicFacts, budget: Budget, collection: str, people: IntArray,
-        affinity: DoubleArray | None = None, *, first: bool = False, model: WordModel | None = None,
+        affinity: DoubleArray | None = None, *, first: bool = False,
     ) -> Question:  # fmt: skip
         epsilon, features = self._epsilon(budget), budget.public_features
         width: int | IntArray = facts.classes
@@ -277,35 +287,22 @@ class Vote(LocalMethod):
         common |= {"homophily": self.homophily} if affinity is None else {"affinity": affinity}
         vote: Mechanism
         with spending("--eps-adjacency", budget.eps_adjacency, budget, epsilon):
-            if model is not None:
-                vote = OwnFeaturesVote.from_probabilities(rows, epsilon, model, **common)
-            elif self.slope:
+            if self.slope:
                 vote = GradedVote.from_probabilities(rows, epsilon, slope=self.slope, **common)
             else:
                 vote = NeighbourhoodVote.from_probabilities(
-                    rows, epsilon, candidates=width, unseen=not (features or self.own_features), own=not first, **common
+                    rows, epsilon, candidates=width, unseen=not features, own=not first, **common
                 )
         return Question(Query(collection, ((Ask("adjacency", (vote,)),),)), people)
 
     def _rows(
-        self, public: PublicKnowledge, known: VoteEvidence, probability: DoubleArray, people: IntArray,
-        own: OwnWords | None,
+        self, public: PublicKnowledge, known: VoteEvidence, probability: DoubleArray, people: IntArray
     ) -> DoubleArray:  # fmt: skip
         """float64 (n, classes): the published table for these people; their own rows tell nothing of their labels."""
         rows = np.array(probability)
         if public.features is None:
             rows[~known.voted] = 0  # nothing is known of these people
-        if own is not None:
-            rows[own.people] = own.rows
         train = public.split.train
         told = train[(known.told[train] > 0).any(axis=1) & ~np.isin(train, people)]
         rows[told] = known.told[told]
         return rows
-
-
-def _sides(people: IntArray, split: Split, model: WordModel | None) -> list[tuple[IntArray, WordModel | None]]:
-    """Return the people with the model of each: training people, whose rows leave their own label out, have none."""
-    if model is None:
-        return [(people, None)] if len(people) else []
-    training = np.isin(people, split.train)
-    return [(some, words) for some, words in ((people[training], None), (people[~training], model)) if len(some)]

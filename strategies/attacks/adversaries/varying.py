@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from curator.votes.own_words import model_for_accounts
+from curator.votes.own_model import model_for_accounts
 from devices.facts import PublicFacts
 from devices.mechanisms import (
     GRR,

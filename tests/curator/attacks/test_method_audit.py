@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pytest
 
 from curator.attacks.audit_row import Effort
@@ -17,7 +18,7 @@ from curator.attacks.owner_audit import composed_loss, label_chances, moved_vote
 from curator.methods import LPGNN, Budget, HoGS, Method, Noisy, Question, Raw, Vote, find
 from curator.privacy.guarantee import Claim, Guarantee, Level
 from curator.privacy.levels import LEVELS
-from devices.facts import PublicFacts
+from devices.facts import PublicFacts, Split
 from devices.mechanisms import gaussian
 from devices.noise import NoiseStream
 
@@ -42,9 +43,18 @@ def test_levels_of_hogs() -> None:
 
 @dataclass(frozen=True)
 class OwnFeatures(Vote):
-    """One answer about list and features."""
+    """One answer about list and features, of people who do not volunteer."""
 
-    own_features: bool = True
+    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+        ordinary = Split(split.train[:0], split.val[:0], np.arange(facts.n))
+        in_clear, vote = super().questions(facts, ordinary, replace(budget, volunteers=True), collection)
+        assert in_clear.query.clear == {True}
+        return (replace(vote, part=0),)
+
+    def guarantee(
+        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
+    ) -> Guarantee:
+        return super().guarantee(facts, questions, replace(budget, volunteers=True), collections=collections)
 
 
 class CountsHalf(OwnFeatures):

@@ -11,9 +11,18 @@ from curator.methods import Budget, HoGS, Question
 from curator.methods.local.lpgnn import GAUSSIAN_DELTA, LPGNN
 from curator.privacy.guarantee import Claim, Guarantee, Level, local_guarantee, open_guarantee
 from curator.privacy.levels import LEVELS
-from curator.votes.own_words import model_for_accounts
+from curator.votes.own_model import model_for_accounts
 from devices.facts import PublicFacts, Split
-from devices.mechanisms import GRR, AnalyticGaussian, OneBit, OwnFeaturesVote, RandomizedResponse, gaussian
+from devices.mechanisms import (
+    GRR,
+    AnalyticGaussian,
+    ClearFeatures,
+    ClearLabel,
+    OneBit,
+    OwnFeaturesVote,
+    RandomizedResponse,
+    gaussian,
+)
 from devices.query import Ask, Query
 
 NO_CLAIM = Claim("nothing", None)
@@ -230,14 +239,17 @@ def test_a_guarantee_counts_one_collection_where_nothing_is_said() -> None:
     assert Level("not asked").kind is None and Level("bounded", 1.0).kind == "bound"
 
 
-def _own_features(reporting: str, donated: bool = True) -> Guarantee:
+def _own_features(reporting: str, volunteers: bool = True) -> Guarantee:
     model = model_for_accounts(4, 3)
     vote = OwnFeaturesVote.from_probabilities(np.eye(3)[np.arange(6) % 3], 2.0, model, homophily=0.8,
                                               reporting=reporting)  # type: ignore[arg-type]  # fmt: skip
     label = Ask("label", (GRR.from_epsilon(1.0, categories=3),))
     plain, labelled = (Query("c", ((Ask("adjacency", (vote,)), *more),)) for more in ((), (label,)))
-    questions = (Question(plain, np.arange(3)), Question(labelled, np.arange(3, 6)))
-    return local_guarantee(PublicFacts(6, 4, 3), questions, claim=NO_CLAIM, donated_features=donated)
+    questions = [Question(plain, np.arange(3)), Question(labelled, np.arange(3, 6))]
+    if volunteers:  # two more people, in clear
+        in_clear = (Ask("features", (ClearFeatures(4),)), Ask("label", (ClearLabel(3),)))
+        questions.append(Question(Query("c", (in_clear,)), np.arange(2)))
+    return local_guarantee(PublicFacts(6, 4, 3), questions, claim=NO_CLAIM, volunteers=volunteers)
 
 
 @pytest.mark.parametrize("reporting", ["both", "one-end"])
@@ -259,11 +271,11 @@ def test_a_device_of_one_end_without_earlier_people_has_features() -> None:
     assert values["vector"] == values["user"] == 2.0
 
 
-def test_public_features_of_labelled_people_are_said() -> None:
-    said, unsaid = _own_features("both"), _own_features("both", donated=False)
+def test_what_volunteers_give_in_clear_is_said_and_not_counted() -> None:
+    said, unsaid = _own_features("both"), _own_features("both", volunteers=False)
     assert _values(said) == _values(unsaid)
     for level in ("bit_feature", "vector", "user", "node"):
-        assert "donated features" in said.holds[level].not_counted
-        assert "donated features" not in unsaid.holds[level].not_counted
+        assert "volunteers" in said.holds[level].not_counted
+        assert "volunteers" not in unsaid.holds[level].not_counted
     assert any("nothing protects theirs" in reason for reason in said.why_they_differ)
     assert not any("nothing protects theirs" in reason for reason in unsaid.why_they_differ)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -113,3 +114,20 @@ def test_impossible_label_rate(population: Population, rate: float) -> None:
 def test_unknown_kind(population: Population) -> None:
     with pytest.raises(ValueError, match="--split 42: allowed are random, split42, file"):
         make_split("42", population, seed=0)
+
+
+@pytest.mark.parametrize("kind", ["random", "split42"])
+def test_volunteers_are_some_of_the_labelled_people(population: Population, kind: str) -> None:
+    whole, some, few = (make_split(kind, population, seed=3, volunteers=share) for share in (None, 0.4, 0.2))
+    n = len(population)
+    for part, share in ((some, 0.4), (few, 0.2)):
+        assert len(part.labelled) == round(share * n) and np.array_equal(part.test, whole.test)
+        assert len(part.val) == len(part.labelled) // 3 and set(part.labelled) <= set(whole.labelled)
+        assert not set(part.train) & set(part.val)
+    assert set(few.train) <= set(some.train) and set(few.val) <= set(some.val)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, 0.001, math.nan, math.inf])
+def test_an_impossible_share_of_volunteers(population: Population, share: float) -> None:
+    with pytest.raises(ValueError, match=r"--volunteers \S+: 3 to \d+ of these \d+ people can volunteer"):
+        make_split("random", population, seed=0, volunteers=share)

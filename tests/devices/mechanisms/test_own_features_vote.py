@@ -107,7 +107,7 @@ def test_words_are_the_entries_above_zero_and_odd_ones_are_clamped() -> None:
     asked = vote()
     odd = Record(np.array([-4, 2, 5, 6, 99], np.int32), np.array([1, -1, np.nan, 0.5, np.inf], np.float32),
                  np.array([-7, 99], np.int32), 0)  # fmt: skip
-    assert np.flatnonzero(asked.words_of(odd)).tolist() == [0, 6, 9]
+    assert np.flatnonzero(asked.read_features(odd)).tolist() == [0, 6, 9]
     assert asked.value_of(odd, device=3) == asked.value_of(person((0, 6, 9), (0, N - 1)), device=3)
 
 
@@ -133,7 +133,7 @@ def test_a_model_that_asks_for_one_word_is_right_as_often_as_grr() -> None:
 def test_the_path_does_not_depend_on_the_number_of_words() -> None:
     asked = vote()
     for size in (0, 1, D):
-        row = asked.words_of(person(range(size)))
+        row = asked.read_features(person(range(size)))
         assert row.shape == (D,) and row.dtype == np.int64 and row.sum() == size
     assert asked.padded(1, np.arange(0)).shape == asked.padded(1, np.arange(12)).shape == (PADDED,)
 

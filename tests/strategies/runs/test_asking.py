@@ -51,16 +51,13 @@ def test_the_curator_knows_what_is_public_and_no_test_label(
         assert np.array_equal(public.edges, population.edges)
 
 
-def test_donated_features_are_those_of_labelled_people_alone(population: Population) -> None:
-    split = make_split("random", population, 0)
-    method = find("vote").from_settings({"own_features": "true"})
-    public = public_knowledge(population, split, RunOptions(method="vote"), method)
-    whole = sparse_features(population).toarray()
-    assert public.features is None and public.donated is not None
-    donated = public.donated.toarray()
-    assert np.array_equal(donated[split.labelled], whole[split.labelled]) and whole[split.test].any()
-    assert not donated[split.test].any() and public.donated.nnz == np.count_nonzero(donated)
-    assert public_knowledge(population, split, RunOptions(method="vote"), find("vote")()).donated is None
+@pytest.mark.parametrize("method", ["vote", "hogs"])
+def test_labels_of_volunteers_are_asked_or_public(population: Population, method: str) -> None:
+    options = RunOptions(method=method, volunteers=0.3)
+    split = make_split("random", population, 0, volunteers=0.3)
+    known = public_knowledge(population, split, options, find(method)())
+    assert known.features is None
+    assert np.flatnonzero(known.labels >= 0).tolist() == ([] if method == "vote" else split.labelled.tolist())
 
 
 class Scene:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from curator.methods import Question, Vote
@@ -17,7 +16,6 @@ from devices.datasets.generated import generate
 from devices.enrolment.state import State
 from strategies import RunOptions, simulate
 from strategies.engines.collect import collect
-from strategies.people.owned_graph import sparse_features
 from strategies.people.shuffled import shuffled
 from strategies.rounds.collect_once import Collected
 from strategies.runs.asking import public_knowledge
@@ -33,8 +31,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "one end": {"public_features": True, "reporting": "one-end"},
     "widths": {"public_features": True, "settings": {"candidates": "hits"}},
     "likeliest": {"public_features": True, "settings": {"table": "likeliest", "candidates": "2"}},
-    "own features": {"settings": {"own_features": "true"}},
-    "own features, batches, one end": {"settings": {"own_features": "true", "batches": "2"}, "reporting": "one-end"},
+    "volunteers": {"volunteers": 0.2},
+    "volunteers, one batch, one end": {"volunteers": 0.2, "settings": {"batches": "1"}, "reporting": "one-end"},
 }
 
 
@@ -54,21 +52,26 @@ def test_everybody_is_asked_once_and_what_holds_is_what_the_ledgers_say(setting:
     assert (counts["asked"], counts["reported"], counts["silent"]) == (PEOPLE, PEOPLE, 0)
     state = State(folder / "state")
     labelled = 0
+    volunteers = state.policy.volunteers or frozenset()
+    assert len(volunteers) == (24 if options.volunteers else 0)
     for device in range(PEOPLE):
         parts = [part.attribute for row in state.ledger(device).answers(device) for part in row.parts]
-        assert parts.count("adjacency") == 1
+        given = ["features", "label"] if options.volunteers and device in volunteers else []
+        assert sorted(parts) == given if given else parts.count("adjacency") == 1
         labelled += parts.count("label")
-    assert labelled == (90 if options.private_labels else 0)
+    assert labelled == (90 if options.private_labels else len(volunteers))
     holds, life = record["privacy"]["holds"], record["privacy"]["lifetime_per_device"]
     assert holds["bit_adjacency"]["value"] == life["bit_adjacency"]["max"] == pytest.approx(4.0)
-    if setting.startswith("own"):
-        assert holds["vector"]["value"] == holds["bit_feature"]["value"] == life["vector"]["max"] == pytest.approx(4.0)
-        assert "features of labelled people are public" in holds["user"]["detail"]
+    if options.volunteers:
+        assert holds["vector"]["value"] == holds["bit_feature"]["value"] == pytest.approx(4.0)
+        assert "what volunteers give in clear is not counted" in holds["user"]["detail"]
+        assert holds["label"]["status"] == "not asked"
     both = options.reporting == "both"
     assert holds["relationship"]["value"] == pytest.approx(8.0 if both else 4.0)
     if not options.public_features:
         total = 7.0 if options.private_labels else 4.0
-        assert holds["user"]["value"] == life["user"]["max"] == pytest.approx(total)
+        assert holds["user"]["value"] == pytest.approx(total)
+        assert options.volunteers or life["user"]["max"] == pytest.approx(total)
         assert record["privacy"]["claimed"]["value"] == pytest.approx(total)
         assert holds["node"]["value"] <= 4.0 * PEOPLE + 3.0 + 1e-6
     assert 0 <= record["accuracy"]["test"] <= 1
@@ -77,7 +80,7 @@ def test_everybody_is_asked_once_and_what_holds_is_what_the_ledgers_say(setting:
 @pytest.mark.usefixtures("ray_here")
 @pytest.mark.parametrize(
     ("setting", "rounds"),
-    [("batches", 3), ("private labels, no features", 3), ("own features, batches, one end", 2)],
+    [("batches", 3), ("private labels, no features", 3), ("volunteers, one batch, one end", 2)],
 )
 def test_reports_and_predictions_are_the_same_on_local_and_ray(setting: str, rounds: int) -> None:
     seen = [simulate(_options(engine=engine, workers=2, **SETTINGS[setting])).record for engine in ("local", "ray")]
@@ -86,10 +89,10 @@ def test_reports_and_predictions_are_the_same_on_local_and_ray(setting: str, rou
     assert seen[0]["communication"]["rounds"] == seen[1]["communication"]["rounds"] == rounds
 
 
-def test_kept_reports_of_own_features_give_the_same(tmp_path: Path) -> None:
-    whole = simulate(_options(out=tmp_path / "whole", save_reports=True, **SETTINGS["own features"]))
+def test_kept_reports_of_volunteers_give_the_same(tmp_path: Path) -> None:
+    whole = simulate(_options(out=tmp_path / "whole", save_reports=True, **SETTINGS["volunteers"]))
     assert whole.folder is not None
-    again = simulate(_options(from_reports=whole.folder / "reports", **SETTINGS["own features"])).record
+    again = simulate(_options(from_reports=whole.folder / "reports", **SETTINGS["volunteers"])).record
     assert again["accuracy"] == whole.record["accuracy"]
     assert again["privacy"]["holds"] == whole.record["privacy"]["holds"]
 
@@ -140,12 +143,11 @@ def _whole(options: RunOptions, people: Population, monkeypatch: pytest.MonkeyPa
 
 def test_features_of_people_without_a_label_are_in_reports_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """With other words of a test person no question changes, and no report but the person's own may."""
-    options = _options(settings={"own_features": "true"})
+    options = _options(volunteers=0.2, settings={"batches": "1"})
     people = generate(PEOPLE, seed=0)
-    split = make_split("random", people, options.seeds_of(0).split)
-    public = public_knowledge(people, split, options, Vote(own_features=True))
-    assert public.features is None and np.isin(np.unique(public.donated.nonzero()[0]), split.labelled).all()
-    assert np.array_equal(public.donated[split.labelled].toarray(), sparse_features(people)[split.labelled].toarray())
+    split = make_split("random", people, options.seeds_of(0).split, volunteers=0.2)
+    public = public_knowledge(people, split, options, Vote())
+    assert public.features is None and (public.labels == -1).all()
     changed = shuffled(people, ["features"], 3, among=split.test)
     seen = [_whole(options, given, monkeypatch) for given in (people, changed)]
     assert seen[0][0] == seen[1][0] and seen[0][1] != seen[1][1]
@@ -180,8 +182,10 @@ def test_silent_people_and_null_models() -> None:
     assert (record["devices"]["reported"], record["devices"]["silent"]) == (96, 24)
     assert {"adjacency", "all"} <= set(record["nulls"]["shuffled"])
     assert record["nulls"]["features_alone"] is not None
-    own = simulate(_options(**SETTINGS["own features"], nulls=True)).record
+    own = simulate(_options(**SETTINGS["volunteers"], nulls=True)).record
     assert set(own["nulls"]["shuffled"]) == {"adjacency", "features", "all"}
+    assert {"graph_alone", "features_alone"} <= set(own["nulls"])
+    assert own["verdict"]["ask_nobody"] == ["chance", "shuffled_all"]
     private = {**SETTINGS["private labels"], "nulls": True}
     assert set(simulate(_options(**private)).record["nulls"]["shuffled"]) == {"adjacency", "label", "all"}
 
@@ -193,11 +197,14 @@ def test_silent_people_and_null_models() -> None:
         ({"settings": {"candidates": "most"}}, "--set candidates=most: must be auto, hits, information or"),
         ({"settings": {"homophily": "1"}}, "--set homophily=1: must be 0 or more and below 1"),
         ({"settings": {"batches": "-1"}}, "--set batches=-1: must be 0..16"),
-        ({"settings": {"own_features": "true", "candidates": "2"}}, "--set own_features=true: needs features, and all"),
-        (
-            {"settings": {"own_features": "true"}, "public_features": True},
-            "--public-features: vote does not read",
-        ),
+        ({"volunteers": 0.2, "settings": {"candidates": "2"}}, "--set candidates=2: it is read beside volunteers=none"),
+        ({"volunteers": 0.2, "public_features": True}, "--public-features: volunteers give theirs in clear, and"),
+        ({"volunteers": 0.2, "private_labels": True}, "--private-labels: volunteers give theirs in clear, and"),
+        ({"volunteers": 0.2, "label_rate": 0.1}, "--label-rate 0.1: volunteers give theirs in clear, and nobody"),
+        ({"volunteers": 0.01}, "--volunteers 0.01: 3 to 90 of these 120 people can volunteer in this split"),
+        ({"volunteers": 0.9}, "--volunteers 0.9: 3 to 90 of these 120 people can volunteer in this split"),
+        ({"volunteers": 1.0}, "--volunteers 1: must be above 0 and below 1"),
+        ({"settings": {"evidence": "list"}}, "--set evidence=list: it is read beside volunteers above 0"),
         ({"private_labels": True}, "--private-labels needs --eps-labels: vote's epsilon has no share for labels"),
         ({"epsilon": 50.0}, "--epsilon 50: epsilon 50 is beyond what a 64-bit threshold can hold"),
     ],

@@ -24,7 +24,8 @@ from strategies.setup.run_setup import load_population
 EVERY = sorted(table())
 # A value of each option that only some methods read.
 VALUES: dict[str, Any] = {
-    "split": "split42", "label_rate": 0.3, "epsilon": 3.0, "eps_adjacency": 2.0, "eps_features": 1.5, "eps_labels": 3.0,
+    "split": "split42", "label_rate": 0.3, "volunteers": 0.3,
+    "epsilon": 3.0, "eps_adjacency": 2.0, "eps_features": 1.5, "eps_labels": 3.0,
     "feature_share": 0.4, "public_features": True, "private_labels": True, "reporting": "one-end", "gnn": "gat",
     "defence": "all", "false_alarm": 0.01, "engine": "ray", "workers": 2, "ray_address": "a:1", "dropout": 0.25,
     "label_mechanism": "subset_selection", "state": Path("people"), "sampler": 2, "on_requery": "replay",
@@ -38,7 +39,7 @@ BESIDE: dict[str, dict[str, Any]] = {
 }
 FEW = {"privgnn": {"queries": "3", "K": "8"}, "pate-g": {"queries": "3", "teachers": "4"}, "rgnn": {"C": "4"},
        "pate-m": {"queries": "3", "teachers": "4"}}  # fmt: skip
-SEEN = BUDGET | {"split", "label_rate", "gnn", "dropout", "sampler", "on_requery", "caps"}  # of a set-up
+SEEN = BUDGET | {"split", "label_rate", "volunteers", "gnn", "dropout", "sampler", "on_requery", "caps"}  # of a set-up
 
 
 def usual(name: str, **given: Any) -> RunOptions:

@@ -1,0 +1,80 @@
+"""Questions where some people volunteer: theirs in clear, then one vote of everybody else, batch by batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from curator.reports.question import Question
+from curator.reports.reports import Reports
+from curator.votes.own_model import model_for_accounts
+from curator.votes.volunteered import ordinary_people, volunteered
+from devices.array_types import DoubleArray, IntArray
+from devices.facts import PublicFacts, PublicKnowledge, Split
+from devices.mechanisms import ClearFeatures, ClearLabel, OwnFeaturesVote, Reporting
+from devices.mechanisms.word_model import WordModel
+from devices.query import Ask, Query
+
+EVIDENCE = ("both", "features", "list")  # what a vote is about
+
+
+@dataclass(frozen=True)
+class OwnQuestions:
+    """Maker of the questions of a collection.
+
+    Args:
+        collection: Its id.
+        epsilon: Loss of a vote.
+        homophily: h.
+        evidence: One of :data:`EVIDENCE`.
+        form: Form of the published table.
+        reporting: The ends of a pair that count it.
+        batches: Number of batches of votes.
+    """
+
+    collection: str
+    epsilon: float
+    homophily: float
+    evidence: str
+    form: str
+    reporting: Reporting
+    batches: int
+
+    def for_accounts(self, facts: PublicFacts, split: Split) -> tuple[Question, ...]:
+        """Return questions with the losses of those that are asked, which attain them."""
+        rows = np.eye(facts.classes)[np.arange(facts.n) % facts.classes]
+        ordinary = np.setdiff1d(np.arange(facts.n), split.labelled)
+        model = model_for_accounts(facts.d, facts.classes)
+        return self._in_clear(facts, split), self._vote(rows, facts, ordinary, model, part=1)
+
+    def next(self, public: PublicKnowledge, earlier: Reports | None) -> tuple[Question, ...]:
+        """Return the questions of the next batch; none after the last one."""
+        facts, split = public.facts, public.split
+        if earlier is None:
+            return (self._in_clear(facts, split),)
+        asked = earlier.asked.get("adjacency", np.zeros(facts.n, np.bool_))
+        people = ordinary_people(facts.n, split.labelled, asked, batches=self.batches)
+        if not len(people):
+            return ()
+        known = volunteered(earlier, public)
+        assert known.own is not None
+        model = known.own.model.silent() if self.evidence == "list" else known.own.model
+        return (self._vote(known.table, facts, people, model, levels=known.own.levels),)
+
+    def _in_clear(self, facts: PublicFacts, split: Split) -> Question:
+        features = ClearFeatures(facts.d, facts.feature_low, facts.feature_high)
+        asks = (Ask("features", (features,)), Ask("label", (ClearLabel(facts.classes),)))
+        return Question(Query(self.collection, (asks,)), split.labelled)
+
+    def _vote(
+        self, rows: DoubleArray, facts: PublicFacts, people: IntArray, model: WordModel, *, levels: int = 1,
+        part: int = 0,
+    ) -> Question:  # fmt: skip
+        scale: dict[str, Any] = {"form": self.form, "reporting": self.reporting}
+        if levels > 1:
+            scale |= {"levels": levels, "low": facts.feature_low, "high": facts.feature_high}
+        homophily = 0.0 if self.evidence == "features" else self.homophily
+        vote = OwnFeaturesVote.from_probabilities(rows, self.epsilon, model, homophily=homophily, **scale)
+        return Question(Query(self.collection, ((Ask("adjacency", (vote,)),),)), people, part)

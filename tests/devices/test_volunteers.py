@@ -1,0 +1,108 @@
+"""Two roles: who volunteers gives label and features in clear and answers nothing else; nobody else gives them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from devices.answer_many import answer_many
+from devices.data.population import Population
+from devices.device import Refusal, Report
+from devices.enrolment.state import State, enrol
+from devices.mechanisms import GRR, ClearAdjacency, ClearFeatures, ClearLabel, OneBit, OwnFeaturesVote
+from devices.mechanisms.base import Mechanism
+from devices.mechanisms.word_model import UNIT, WordModel
+from devices.policy.policy import Policy, policy_for
+from devices.query import Ask, Query
+
+N, D, CLASSES = 12, 10, 3
+VOLUNTEER, ORDINARY = 4, 7
+
+
+def query(collection: str, **asked: Mechanism) -> Query:
+    return Query(collection, (tuple(Ask(attribute, (asked[attribute],)) for attribute in sorted(asked)),))
+
+
+def vote(epsilon: float = 4.0, collection: str = "c") -> Query:
+    model = WordModel(np.ones((D, CLASSES), np.int64), np.full(D, UNIT), np.zeros(CLASSES, np.int64), (256, 0))
+    mechanism = OwnFeaturesVote.from_probabilities(np.ones((N, CLASSES)), epsilon, model, homophily=0.8)
+    return query(collection, adjacency=mechanism)
+
+
+IN_CLEAR = query("c", features=ClearFeatures(D), label=ClearLabel(CLASSES))
+ALONE = [query("other", features=ClearFeatures(D)), query("other", label=ClearLabel(CLASSES))]
+LIST = query("other", adjacency=ClearAdjacency(N))
+BITS = query("other", features=OneBit.from_epsilon(1.0, d=D))
+LABEL = query("other", label=GRR.from_epsilon(1.0, categories=CLASSES))
+MIXED = query("other", features=ClearFeatures(D), label=GRR.from_epsilon(1.0, categories=CLASSES))
+
+
+def policy(people: Population, **given: Any) -> Policy:
+    asked = [IN_CLEAR, vote(), BITS, LABEL, MIXED, *ALONE]
+    return policy_for(asked, people.facts, volunteers=[VOLUNTEER, 9], **given)
+
+
+@pytest.fixture
+def state(tmp_path: Path, population: Population) -> State:
+    return enrol(tmp_path / "s", population, policy(population), seed=3)
+
+
+def ask(state: State, device: int, question: Query) -> Report | Refusal:
+    return state.device(device).answer(question.to_bytes())
+
+
+def test_a_volunteer_gives_label_and_features_and_answers_nothing_else(state: State) -> None:
+    assert isinstance(ask(state, VOLUNTEER, IN_CLEAR), Report)
+    for question in (vote(), BITS, LABEL, MIXED, LIST, vote(collection="later")):
+        assert ask(state, VOLUNTEER, question) is Refusal.POLICY_REFUSED
+    for question in ALONE:  # in another collection
+        assert ask(state, VOLUNTEER, question) is Refusal.REPORT_COLLECTED
+    parts = [part for row in state.ledger(VOLUNTEER).answers(VOLUNTEER) for part in row.parts]
+    assert sorted(part.attribute for part in parts) == ["features", "label"]
+    assert all(part.loss.vector == np.inf for part in parts)
+
+
+def test_a_volunteer_who_was_not_asked_yet_answers_no_vote_either(state: State) -> None:
+    assert ask(state, VOLUNTEER, vote()) is Refusal.POLICY_REFUSED
+    assert state.ledger(VOLUNTEER).answers(VOLUNTEER) == []
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_nobody_else_gives_anything_in_clear(state: State, answered: bool) -> None:
+    if answered:
+        assert isinstance(ask(state, ORDINARY, vote()), Report)
+    for question in (IN_CLEAR, MIXED, LIST, *ALONE):
+        assert ask(state, ORDINARY, question) is Refusal.POLICY_REFUSED
+    assert isinstance(ask(state, ORDINARY, vote()), Report) and len(state.ledger(ORDINARY).answers(ORDINARY)) == 1
+
+
+def test_what_volunteers_give_raises_nobody_s_cap(population: Population) -> None:
+    only = policy_for([IN_CLEAR, vote()], population.facts, volunteers=[VOLUNTEER])
+    assert {name: cap.vector for name, cap in only.caps.items()} == {"adjacency": 4.0, "features": 4.0}
+    assert only.allows(vote(), device=ORDINARY) and not only.allows(vote(4.5), device=ORDINARY)
+    assert only.allows(IN_CLEAR, device=VOLUNTEER) and not only.allows(IN_CLEAR, device=ORDINARY)
+    # A cap of the whole person is about what is not given in clear.
+    capped = policy_for([IN_CLEAR, vote()], population.facts, volunteers=[VOLUNTEER], caps={"user": 2.0})
+    assert capped.allows_total(0.0, IN_CLEAR, device=VOLUNTEER)
+    assert not capped.allows(vote(), device=ORDINARY)
+
+
+def test_roles_are_kept_and_no_later_run_changes_them(state: State, population: Population) -> None:
+    kept = json.loads((state.folder / "enrolment.json").read_text())["policy"]
+    assert kept["volunteers"] == [VOLUNTEER, 9]
+    assert Policy.from_dict(kept).volunteers == {VOLUNTEER, 9}
+    assert "volunteers" not in policy_for([vote()], population.facts).to_dict()
+
+
+def test_many_devices_decide_as_one_does(state: State) -> None:
+    """The path of many devices at once knows the roles, too."""
+    devices = list(range(N))
+    for question, whose in ((IN_CLEAR, {VOLUNTEER, 9}), (vote(), set(devices) - {VOLUNTEER, 9})):
+        with state.ledger(0).transaction(devices):
+            answers = answer_many(state, devices, question.to_bytes())
+        assert {d for d, answer in zip(devices, answers, strict=True) if isinstance(answer, Report)} == whose
+        assert {answer for answer in answers if not isinstance(answer, Report)} == {Refusal.POLICY_REFUSED}
