@@ -101,6 +101,9 @@ class Campaign(ABC, Generic[NamedCell]):
     def draw(self, result: CampaignResult, path: Path) -> None:
         """Draw the picture."""
 
+    def tell_cost(self, waiting: Sequence[NamedCell]) -> None:
+        """Log what these cells are expected to take, if that is long or large; nothing where a campaign cannot say."""
+
     def run(self, folder: Path | None = None, *, progress: Progress = quiet) -> CampaignResult:
         """Measure the cells that have no result, and return the rows of all.
 
@@ -121,6 +124,7 @@ class Campaign(ABC, Generic[NamedCell]):
             return NOTHING_KEPT if folder is None else f"{done}; the same command goes on"
 
         with noted_if_interrupted(kept):
+            self.tell_cost(waiting)
             tell()
             cells = run_cells(waiting, type(self).measure, workers=self.workers, trains=self.trains,
                              tell=tell if self.tells else None)  # fmt: skip

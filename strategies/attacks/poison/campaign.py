@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ from strategies.attacks.poison.cell import run_poison_cell, set_up_cell
 from strategies.attacks.poison.figure import draw
 from strategies.attacks.poison.options import PoisonCell, PoisonOptions, budgets, cells_for, fitting
 from strategies.attacks.poison.rows import breakdown, poison_rows
+from strategies.estimate.expected import tell_expected
+from strategies.estimate.graph_facts import measured
 from strategies.results import folder as run_folder
 from strategies.setup.fingerprint import configuration
 from strategies.setup.run_setup import load_population
@@ -41,8 +43,13 @@ class PoisonCampaign(Campaign[PoisonCell]):
     measure = run_poison_cell
 
     def __init__(self, asked: PoisonOptions) -> None:
-        people = load_population(asked.run).digest
-        super().__init__(all_cells(asked), settings_in_force(asked), people=people, workers=asked.workers)
+        people = load_population(asked.run)
+        self.facts = measured(people)
+        super().__init__(all_cells(asked), settings_in_force(asked), people=people.digest, workers=asked.workers)
+
+    def tell_cost(self, waiting: Sequence[PoisonCell]) -> None:
+        """As :meth:`Campaign.tell_cost`: a cell takes what a run of one repeat does."""
+        tell_expected([replace(cell.options, repeats=1) for cell in waiting], self.facts)
 
     def rows(self, results: Mapping[str, Any]) -> Sequence[AttackRow]:
         """Return a row for each kind of cell that has a result."""

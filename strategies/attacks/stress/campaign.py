@@ -32,6 +32,7 @@ from strategies.attacks.stress.plain import PLAIN, PlainAtOnce, PlainRepeat
 from strategies.attacks.stress.protections import GUARDED, PINNED, REAL
 from strategies.attacks.stress.tallies import Recovery, Tally, Truth, milestones
 from strategies.attacks.stress.targets import question, target_of
+from strategies.engines.pool import available_cores
 
 SCHEMA = 1
 _EDGES = {
@@ -194,7 +195,7 @@ class StressCampaign(Campaign[StressCase]):
         question(population, options.epsilon_bit)
         Truth.of(population)
         cases, marks = cases_of(options), milestones(options.asks)
-        tell_cost(population.facts, len(cases), marks, options.workers)
+        self.facts, self.marks = population.facts, marks
         settings = {
             "dataset": population.name, "digest": population.digest, "nodes": len(population),
             "edges": int(population.edges.shape[1]), "classes": population.facts.classes, "seed": options.seed,
@@ -204,6 +205,10 @@ class StressCampaign(Campaign[StressCase]):
             "faults": sorted({case.fault for case in cases if case.fault != NO_FAULT}),
         }  # fmt: skip
         super().__init__(cases, settings, people=population.digest, workers=options.workers)
+
+    def tell_cost(self, waiting: Sequence[StressCase]) -> None:
+        """As :meth:`Campaign.tell_cost`."""
+        tell_cost(self.facts, len(waiting), self.marks, self.workers or available_cores())
 
     def rows(self, results: Mapping[str, Any]) -> list[AttackRow]:
         """Return the rows of the cases that have a result."""

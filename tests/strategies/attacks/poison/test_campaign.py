@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import logging
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from devices.datasets.generated import generate
 from strategies.attacks.poison.campaign import PoisonCampaign, settings_in_force
@@ -39,6 +42,27 @@ def test_other_people_in_the_same_file_name_another_folder(asked: Asked, tmp_pat
         save(generate(60, seed=seed), path)
         digests.add(PoisonCampaign(asked(attacks=("fakes",), run={"dataset": str(path), "clients": None})).digest)
     assert len(digests) == 2
+
+
+def test_a_long_one_says_what_it_will_take_before_anything_runs(
+    asked: Asked, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measure(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PoisonCampaign, "measure", measure)
+    long = PoisonCampaign(asked(attacks=("fakes",), run={"clients": 3000, "repeats": 20, "settings": {}}))
+    short = PoisonCampaign(asked(attacks=("fakes",)))
+    with caplog.at_level(logging.INFO, logger="ldpsim.expected"):
+        for campaign in (short, long):
+            with pytest.raises(KeyboardInterrupt):
+                campaign.run()
+    (said,) = caplog.messages
+    assert said.startswith(f"expected: {len(long.cells)} runs, the largest with about ") and "CPU time" in said
+    caplog.clear()
+    with caplog.at_level(logging.INFO, logger="ldpsim.expected"):
+        long.tell_cost(long.cells[:1])  # the others are kept from before
+    assert not caplog.messages
 
 
 def test_settings_name_a_folder(asked: Asked) -> None:

@@ -42,5 +42,7 @@ def test_it_is_told_before_anything_runs(caplog: pytest.LogCaptureFixture, monke
 
     monkeypatch.setattr(StressCampaign, "measure", measure)
     options = StressOptions(clients=60, asks=(60_000,), protections=("refuse",), adversaries=("repeat",))
+    StressCampaign(options).tell_cost([])  # every comparison is kept from before
+    assert not caplog.messages
     with caplog.at_level(logging.INFO, logger="ldpsim.expected"), pytest.raises(KeyboardInterrupt):
         StressCampaign(options).run()
