@@ -20,6 +20,11 @@ from devices.query import Ask, Query
 EVIDENCE = ("both", "features", "list")  # what a vote is about
 
 
+def agreement_of(evidence: str, homophily: float) -> float | None:
+    """Return how often an answer about the list alone names the class, beyond chance; None where the model tells."""
+    return homophily if evidence == "list" else None
+
+
 @dataclass(frozen=True)
 class OwnQuestions:
     """Maker of the questions of a collection.
@@ -58,7 +63,7 @@ class OwnQuestions:
         people = ordinary_people(facts.n, split.labelled, asked, batches=self.batches)
         if not len(people):
             return ()
-        known = volunteered(earlier, public)
+        known = volunteered(earlier, public, agreement_of(self.evidence, self.homophily))
         assert known.own is not None
         model = known.own.model.silent() if self.evidence == "list" else known.own.model
         return (self._vote(known.table, facts, people, model, levels=known.own.levels),)

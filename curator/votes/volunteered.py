@@ -8,10 +8,12 @@ with the volunteers' class shares pi (one more person in each class), and G of t
 probability k, and else draws a class. T[c, v] is how often a person of class c chooses v. It is estimated without an
 answer of volunteers, by what the model of own features says of them when it has not seen their label:
 
-    T[c, v] = (N[c, v] + k0 B[c, v]) / (N[c, .] + k0),    B[c, v] = a [c = v] + (1 - a) N[., v] / N,
+    T[c, v] = a [c = v] + (1 - a) q_v,
 
-where a is the share of volunteers whose class it guesses. The list makes a choice better than this in most graphs:
-the rows of the table are then a little too unsure.
+where q are the shares of what it says, and a is its agreement with the labels beyond chance (Cohen's kappa, at least
+0). The list makes a choice better than this in most graphs: the rows of the table are then a little too unsure. Where
+the model says nothing, a is 0 and everybody gets the largest class.
+Answers about the list alone have the homophily in the place of a, because nothing that is known tells it.
 """
 
 from __future__ import annotations
@@ -31,7 +33,6 @@ from curator.votes.own_model import OwnModel, own_model
 from devices.array_types import BoolArray, DoubleArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge
 
-PRIOR_COUNT = 30.0  # k0, volunteers of each class
 _KEPT: dict[str, OwnModel] = {}
 
 
@@ -46,6 +47,7 @@ class Volunteered:
         own: The model of own features; None for a population without features.
         votes: Reports of votes, int64 (n,), -1 where there is none; None before the first batch.
         kept: k of the response to these votes.
+        agreement: a; None: that of the model of own features.
     """
 
     facts: PublicFacts
@@ -54,6 +56,7 @@ class Volunteered:
     own: OwnModel | None = field(repr=False)
     votes: IntArray | None = field(default=None, repr=False)
     kept: float = 0.0
+    agreement: float | None = None
 
     @cached_property
     def shares(self) -> DoubleArray:
@@ -65,13 +68,10 @@ class Volunteered:
     def chosen(self) -> DoubleArray:
         """float64 (classes, classes): T."""
         classes = self.facts.classes
-        said = np.zeros((len(self.people), classes)) if self.own is None else self.own.log_probability
-        counts = np.zeros((classes, classes))
-        np.add.at(counts, (self.labels, said.argmax(axis=1)), 1)
-        right = float(np.trace(counts) / max(1.0, counts.sum()))
-        overall = (counts.sum(axis=0) + 1) / (counts.sum() + classes)
-        base = right * np.eye(classes) + (1 - right) * overall
-        return np.asarray((counts + PRIOR_COUNT * base) / (counts.sum(axis=1, keepdims=True) + PRIOR_COUNT))
+        said = np.zeros_like(self.labels) if self.own is None else self.own.log_probability.argmax(axis=1)
+        shares = (np.bincount(said, minlength=classes) + 1) / (len(said) + classes)
+        agreed = beyond_chance(said, self.labels, classes) if self.agreement is None else self.agreement
+        return np.asarray(agreed * np.eye(classes) + (1 - agreed) * shares)
 
     @cached_property
     def answered(self) -> BoolArray:
@@ -105,8 +105,13 @@ class Volunteered:
         return rows
 
 
-def volunteered(reports: Reports, public: PublicKnowledge) -> Volunteered:
+def volunteered(reports: Reports, public: PublicKnowledge, agreement: float | None = None) -> Volunteered:
     """Return what the curator knows from the volunteers' records and the answers so far.
+
+    Args:
+        reports: The reports so far.
+        public: Public knowledge.
+        agreement: As in :class:`Volunteered`.
 
     Raises:
         ValueError: where no volunteer has answered.
@@ -120,7 +125,20 @@ def volunteered(reports: Reports, public: PublicKnowledge) -> Volunteered:
     if reports.votes is None:
         return Volunteered(facts, people, labels[people], own)
     kept = kept_share(reports.source("votes").loss().vector, facts.classes)
-    return Volunteered(facts, people, labels[people], own, reports.votes, kept)
+    return Volunteered(facts, people, labels[people], own, reports.votes, kept, agreement)
+
+
+def beyond_chance(said: IntArray, labels: IntArray, classes: int) -> float:
+    """Return Cohen's kappa, 0 where it is negative or nothing could disagree.
+
+    >>> beyond_chance(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 0]), classes=2)
+    0.5
+    """
+    of_said, of_labels = (np.bincount(each, minlength=classes) / max(1, len(each)) for each in (said, labels))
+    by_chance = float(of_said @ of_labels)
+    if not len(said) or by_chance >= 1:
+        return 0.0
+    return max(0.0, (float(np.mean(said == labels)) - by_chance) / (1 - by_chance))
 
 
 def ordinary_people(n: int, volunteers: IntArray, asked: BoolArray, *, batches: int) -> IntArray:

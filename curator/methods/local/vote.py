@@ -44,7 +44,7 @@ from curator.setting_error import SettingError
 from curator.votes.affinity import first_people, without_people
 from curator.votes.design import MEASURES, all_classes, designed_widths
 from curator.votes.knowledge import VoteEvidence, affinity_from_votes, batches_so_far, class_posterior, knowledge
-from curator.votes.own_questions import EVIDENCE, OwnQuestions
+from curator.votes.own_questions import EVIDENCE, OwnQuestions, agreement_of
 from curator.votes.rounds import people_of_batch
 from curator.votes.volunteered import Volunteered, volunteered
 from devices.array_types import DoubleArray, IntArray
@@ -194,8 +194,10 @@ class Vote(LocalMethod):
         require_reports(reports, self.name)
         nothing, no_edges = np.zeros((reports.facts.n, 0), np.float32), np.zeros((2, 0), np.int64)
         graph = labelled_graph(nothing, no_edges, None, {"edges": 0}, reports, public)
-        volunteers = reports.labels is not None and reports.source("labels").in_clear
-        return VotedGraph(**vars(graph), known=(volunteered if volunteers else knowledge)(reports, public))
+        if reports.labels is not None and reports.source("labels").in_clear:
+            agreement = agreement_of(self.evidence, self.homophily)
+            return VotedGraph(**vars(graph), known=volunteered(reports, public, agreement))
+        return VotedGraph(**vars(graph), known=knowledge(reports, public))
 
     def halves(self, budget: Budget) -> Mapping[str, Vote]:
         """Return the vote on the features alone and on the list alone, beside volunteers."""

@@ -15,7 +15,7 @@ from curator.learning.naive_bayes import folds_of
 from curator.methods.base import Question
 from curator.reports.reports import Reports
 from curator.votes.own_questions import OwnQuestions
-from curator.votes.volunteered import PRIOR_COUNT, Volunteered, ordinary_people, volunteered
+from curator.votes.volunteered import Volunteered, beyond_chance, ordinary_people, volunteered
 from devices.data.population import Population, Record
 from devices.data.splits import make_split
 from devices.datasets.generated import generate
@@ -89,8 +89,12 @@ def test_the_law_of_an_answer_is_counted_on_volunteers_who_answer_nothing() -> N
     assert known.own is not None
     labels = PEOPLE.labels[SPLIT.labelled]
     said = known.own.log_probability.argmax(axis=1)
-    counts = np.array([[np.sum((labels == c) & (said == v)) for v in range(CLASSES)] for c in range(CLASSES)])
-    right, overall = np.mean(said == labels), (counts.sum(axis=0) + 1) / (len(labels) + CLASSES)
+    of_said, of_labels = (np.bincount(each, minlength=CLASSES) / len(labels) for each in (said, labels))
+    by_chance = sum(of_said[c] * of_labels[c] for c in range(CLASSES))
+    right, overall = (
+        (np.mean(said == labels) - by_chance) / (1 - by_chance),
+        (of_said * len(labels) + 1) / (len(labels) + 3),
+    )
     shares = (np.bincount(labels, minlength=CLASSES) + 1) / (len(labels) + CLASSES)
     truth = np.exp(4.0) / (np.exp(4.0) + CLASSES - 1)
     for person in (5, 60, 88):
@@ -98,8 +102,7 @@ def test_the_law_of_an_answer_is_counted_on_volunteers_who_answer_nothing() -> N
             continue
         odds = []
         for c in range(CLASSES):
-            chosen = [(counts[c, v] + PRIOR_COUNT * (right * (v == c) + (1 - right) * overall[v]))
-                      / (counts[c].sum() + PRIOR_COUNT) for v in range(CLASSES)]  # fmt: skip
+            chosen = [right * (v == c) + (1 - right) * overall[v] for v in range(CLASSES)]
             told = [truth if v == reports.votes[person] else (1 - truth) / (CLASSES - 1) for v in range(CLASSES)]
             odds.append(shares[c] * float(np.dot(chosen, told)))
         assert known.probability[person] == pytest.approx(np.array(odds) / sum(odds), abs=1e-6)
@@ -112,6 +115,23 @@ def test_without_votes_everybody_has_the_class_shares() -> None:
     known = Volunteered(PEOPLE.facts, np.arange(3), labels, None)
     assert known.probability == pytest.approx(np.tile(np.array([3, 2, 1]) / 6, (N, 1)))
     assert not known.answered.any()
+
+
+@pytest.mark.parametrize(("said", "labels", "expected"), [
+    ([0, 1, 2], [0, 1, 2], 1.0), ([0, 0, 0], [0, 1, 2], 0.0), ([1, 2, 0], [0, 1, 2], 0.0), ([0, 0], [0, 0], 0.0),
+    ([], [], 0.0),
+])  # fmt: skip
+def test_agreement_beyond_chance(said: list[int], labels: list[int], expected: float) -> None:
+    assert beyond_chance(np.array(said, np.int64), np.array(labels, np.int64), 3) == expected
+
+
+def test_answers_that_nothing_vouches_for_leave_everybody_at_the_largest_class() -> None:
+    """A model that says nothing of volunteers vouches for nothing; answers about the list alone count by homophily."""
+    votes = np.arange(N) % CLASSES
+    labels = np.array([0, 0, 1])
+    assert set(Volunteered(PEOPLE.facts, np.arange(3), labels, None, votes, 0.9).probability.argmax(axis=1)) == {0}
+    by_list = Volunteered(PEOPLE.facts, np.arange(3), labels, None, votes, 0.9, agreement=0.8)
+    assert np.array_equal(by_list.probability.argmax(axis=1), votes)
 
 
 def test_features_alone_and_the_list_alone() -> None:
