@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from cli import completion
 from cli import options as o
+from cli.audit_page import FAIL, NO_BOUND, PASS, AuditTable, attack_table, loss_table, write_page
 from cli.errors import FAILED, Failure
 from cli.output import console, print_json, text_table, working
+from strategies.setup.option_spec import OUTPUT
 
 SHADOWS = 32
 
@@ -62,10 +66,11 @@ People = Annotated[
 Clients = Annotated[
     int | None, o.in_panel(_RELEASED, "--clients", "Number of devices.", "N", show_default="generated: 120")
 ]
-Epsilon = Annotated[float | None, o.in_panel(_RELEASED, "--epsilon", "Budget, in the method's own sense.", "X")]
-Settings = Annotated[
-    list[str] | None, o.in_panel(_RELEASED, "--set", "A parameter of the method or the training.", "KEY=VALUE")
+Epsilon = Annotated[
+    float | None, o.plain_option("--epsilon", "Budget of methods, as of a run.", "X", show_default="a small one")
 ]
+Settings = Annotated[list[str] | None, o.plain_option("--set", "A parameter of methods, as of a run.", "KEY=VALUE")]
+Out = Annotated[Path | None, o.in_panel(OUTPUT, "--out", "Also a page of the rows.", "FILE.html")]
 Workers = Annotated[int, o.plain_option("--workers", "Number of processes.", "N", show_default="cores")]
 
 
@@ -88,6 +93,7 @@ def audit(
     clients: Clients = None,
     epsilon: Epsilon = None,
     settings: Settings = None,
+    out: Out = None,
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
@@ -95,16 +101,21 @@ def audit(
     """Audit mechanisms, methods and devices: claimed loss, exact loss, and a lower bound from trials.
 
     ldpsim audit multi_bit hogs device
+    ldpsim audit vote --epsilon 4 --set batches=1 --out vote.html
     ldpsim audit mine:function --domain 0:7 --claims 1
     """
     if bool(names) == everything:
         raise ValueError("give the names of mechanisms or methods, or --all (and not both)")
     theirs = any(":" in name for name in names or ())
-    given = {"--domain": domain, "--claims": claims, "--law": law, "--event": event, "--delta": delta or None}
-    if not theirs and (named := [option for option, value in given.items() if value is not None]):
+    of_functions = {"--domain": domain, "--claims": claims, "--law": law, "--event": event, "--delta": delta or None}
+    if not theirs and (named := [option for option, value in of_functions.items() if value is not None]):
         raise ValueError(f"{named[0]}: only for a function, audited as module:function")
-    of_runs = {"--dataset": None if dataset == "generated" else dataset, "--clients": clients, "--epsilon": epsilon,
-               "--set": settings, "--shadows": shadows}  # fmt: skip
+    of_methods = {"--epsilon": epsilon, "--set": settings}
+    if theirs and (named := [option for option, value in of_methods.items() if value is not None]):
+        raise ValueError(f"{named[0]}: only for methods; the claim of a function is --claims")
+    if out is not None and (out.is_dir() or not out.parent.is_dir()):
+        raise ValueError(f"--out {out}: must name a file in a folder that is there")
+    of_runs = {"--dataset": None if dataset == "generated" else dataset, "--clients": clients, "--shadows": shadows}
     if not released_model and (named := [option for option, value in of_runs.items() if value is not None]):
         raise ValueError(f"{named[0]}: only with --released-model")
     with working(silent=quiet or as_json) as progress:
@@ -134,103 +145,61 @@ def audit(
             from strategies.engines.pool import available_cores
 
             asked = AuditOptions(names=tuple(dict.fromkeys(names or ())), trials=trials, confidence=confidence,
-                                 seed=seed, workers=workers or available_cores())  # fmt: skip
+                                 seed=seed, workers=workers or available_cores(), epsilon=epsilon,
+                                 settings=o.pairs("--set", settings))  # fmt: skip
             rows = run(asked, progress=progress)
     wrong = [row for row in rows if row.passed is False]
+    table = (
+        attack_table(rows, confidence=confidence)
+        if released_model
+        else loss_table(rows, trials=trials, confidence=confidence, theirs=theirs)
+    )
+    if out is not None:
+        given = {"--released-model": released_model, "--epsilon": epsilon, "--domain": domain, "--claims": claims}
+        write_page(out, table, _command(names, {**given, "--set": settings}))
     if as_json:
-        print_json({"rows": [row.to_dict() for row in rows], "passed": not wrong})
+        more = {} if out is None else {"html": str(out.absolute())}
+        print_json({"rows": [row.to_dict() for row in rows], "passed": not wrong, **more})
     elif not quiet:
-        shown = (
-            attacks(rows, confidence)
-            if released_model
-            else view(rows, trials=trials, confidence=confidence, theirs=theirs)
-        )
-        console().print(shown)
+        console().print(view(table))
+        if out is not None:
+            typer.echo(f"Written to {out}")
+    elif out is not None:
+        typer.echo(str(out))
     if wrong:
         first = wrong[0]
         said = f"first {first.name}, {first.level}: {first.detail}"
         raise Failure(f"{len(wrong)} of {len(rows)} rows FAIL, {said}", FAILED)
 
 
-def attacks(rows: Any, confidence: float) -> Any:
-    """Return the text to print of attacks on released models: a table of 80 columns and its explanation."""
+def _command(names: Sequence[str] | None, given: Mapping[str, Any]) -> str:
+    """Return the names and the options that say what was audited, quoted for a shell."""
+    words = ["ldpsim", "audit", *(names or ["--all"])]
+    for option, value in given.items():
+        if value is True:
+            words.append(option)
+        elif value is not None and value is not False:
+            for each in value if isinstance(value, list) else [value]:
+                words += [option, f"{each:g}" if isinstance(each, float) else str(each)]
+    return shlex.join(words)
+
+
+def view(table: AuditTable) -> Any:
+    """Return the text to print: one table of 80 columns, the rows that need words, and the explanation."""
     from rich.console import Group
     from rich.markup import escape
 
-    from cli.words import points
-    from curator.privacy.levels import LEVELS
-
-    verdicts = {True: "[green]pass[/green]", False: "[bold red]FAIL[/bold red]", None: "[dim]no bound[/dim]"}
-    shown = text_table("method", "what changes", ">claimed", ">attack shows", ">AUC %", ">TPR %", ">at most", "", gap=1)
-    for row in rows:
-        most = row.largest_true_positives
-        shown.add_row(escape(row.name), LEVELS[row.level].subject, _figure(row.claimed), _figure(row.lower_bound),
-                      points(row.auc), points(row.true_positives), points(most), verdicts[row.passed])  # fmt: skip
-    wrong = [f"[red]{escape(row.name)}, {escape(row.level)}: {escape(row.detail)}[/red]"
-             for row in rows if row.passed is False]  # fmt: skip
-    said = (
-        "[dim]attack shows: a lower bound on epsilon from the share of right guesses; all bounds hold together with "
-        f"confidence {confidence:.7g}, and only they decide. TPR: share of the values that are in which the attack "
-        f"finds, where it takes {points(rows[0].false_positives, 0)} % of the others for them; at most: what the "
-        "guarantee allows. AUC and TPR have the error of few trials. A weak attack proves nothing: only the claim "
-        "bounds a better one.[/dim]"
-    )
-    return Group(shown, "", *wrong, said)
+    shown = text_table("name", "what changes", *(f">{heading}" for heading in table.headings), "", gap=1)
+    words, last = [], ""
+    for line in table.lines:
+        style = _STYLES[line.verdict]
+        name = "" if line.name == last else line.name.rpartition(":")[2]
+        shown.add_row(escape(name), line.change, *line.figures, f"[{style}]{line.verdict}[/]")
+        if table.explained or line.verdict == FAIL:
+            said = escape(f"{line.name}, {line.level}: {line.detail}")
+            words.append(f"[{'red' if line.verdict == FAIL else 'dim'}]{said}[/]")
+        last = line.name
+    return Group(shown, "", *words, escape(table.total), f"[dim]{escape(table.legend)}[/dim]")
 
 
-def view(rows: Any, *, trials: int, confidence: float, theirs: bool = False) -> Any:
-    """Return the text to print: one table of 80 columns and its explanation.
-
-    Args:
-        rows: Rows of the audit.
-        trials: Trials on each side.
-        confidence: Confidence of all bounds together.
-        theirs: Whether the rows are about a person's own function; then each row is explained.
-    """
-    from rich.console import Group
-    from rich.markup import escape
-
-    from curator.privacy.levels import LEVELS
-
-    words = {**{name: spec.subject for name, spec in LEVELS.items()}, **_CHANGES}
-    shown = text_table("name", "what changes", ">claimed", ">exact", ">trials show", "", gap=1)
-    last = ""
-    for row in rows:
-        verdict = "[green]pass[/green]" if row.passed else "[bold red]FAIL[/bold red]"
-        numbers = [_figure(value) for value in (row.claimed, row.exact, row.lower_bound)]
-        if row.level == "law":
-            numbers = ["", "", ""]
-        shown.add_row(
-            "" if row.name == last else row.name.rpartition(":")[2], words.get(row.level, row.level), *numbers, verdict
-        )
-        last = row.name
-    wrong = [row for row in rows if not row.passed]
-    parts: list[Any] = [shown, ""]
-    explained = [(row, "dim" if row.passed else "red") for row in rows if theirs or not row.passed]
-    parts += [f"[{style}]{escape(row.name)}, {escape(row.level)}: {escape(row.detail)}[/{style}]"
-              for row, style in explained]  # fmt: skip
-    passed = len(rows) - len(wrong)
-    parts.append(f"{passed} of {len(rows)} pass." + ("" if not wrong else f" [bold red]{len(wrong)} FAIL.[/bold red]"))
-    if theirs:
-        parts.append(
-            f"[dim]exact: of the stated law, over these values. trials show: a lower bound, with confidence "
-            f"{confidence:.7g}. A bound above the claim proves the claim wrong. A bound below it proves nothing about "
-            "the claim.[/dim]"
-        )
-        return Group(*parts)
-    parts.append(
-        f"[dim]exact: from the code's own draws, at small sizes. trials show: a lower bound from up to "
-        f"{trials:,} trials per side; all bounds hold together with confidence {confidence:.7g}, so a correct one "
-        "fails with a chance of at most one minus that. A row passes if neither figure exceeds the claim.[/dim]"
-    )
-    return Group(*parts)
-
-
-# Of a mechanism's rows; a method's rows are about levels of guarantee.
-_CHANGES = {"value": "the value", "bit": "one entry", "vector": "the whole attribute", "law": "(stated law = drawn)"}
-
-
-def _figure(value: float | None) -> str:
-    if value is None:
-        return ""
-    return "none" if value == float("inf") else f"{value:.4f}"
+_STYLES = {PASS: "green", FAIL: "bold red", NO_BOUND: "dim"}

@@ -34,6 +34,7 @@ from devices.mechanisms import Mechanism, gaussian
 from devices.query import ATTRIBUTES
 
 SIZES = ((4, 2), (4, 12), (8, 3), (24, 4))  # people, features: the first at which a method can ask anything
+CLASSES = (2, 6)
 BUDGETS = (
     Budget(epsilon=2.0), Budget(epsilon=2.0, eps_labels=1.0, private_labels=True),
     Budget(epsilon=2.0, eps_adjacency=1.0, eps_features=1.0, eps_labels=1.0), Budget(epsilon=2.0, public_features=True),
@@ -45,43 +46,48 @@ _ROUNDING = 1e-8  # every part of a sum is rounded up at 1e-9
 _TRIALS = 2_000  # a side and level: a report of a whole method takes as long as ten of a mechanism
 
 
-def audit_method(kind: type[Method], effort: Effort, *, stream: Stream) -> list[AuditRow]:
-    """Audit a method with its default parameters; one row a level.
+def audit_method(
+    kind: type[Method], effort: Effort, *, stream: Stream, asked: tuple[Method, Budget] | None = None
+) -> list[AuditRow]:
+    """Audit a method; one row a level.
 
     Args:
         kind: The method.
         effort: Trials and confidence.
         stream: Makes the noise of a trial from a key of 32 bytes: the devices' own, ``NoiseStream``.
+        asked: The method with its parameters, and its budget. None: the defaults, and the first of small budgets that
+            the method can ask with. An owner's labels are audited at one small setting, whatever is asked.
     """
     from curator.methods import OwnerMethod
 
     effort = replace(effort, trials=min(effort.trials, _TRIALS))
-    method = kind()
+    method, budgets = (kind(), BUDGETS) if asked is None else (asked[0], (asked[1],))
     if isinstance(method, OwnerMethod):
         from curator.attacks.owner_audit import audit_owner
 
         return audit_owner(method, effort)
     if method.reads:
         return [effort.nothing_claimed(kind.name, "user", "sees raw data: nothing is claimed")]
-    found = _setting(method)
-    if isinstance(found, str):  # its parameters may be made for thousands: the numbers among them become small
-        few = {entry.name: 2 for entry in fields(method) if _is_large(getattr(method, entry.name))}  # type: ignore[arg-type]
-        small = _setting(replace(method, **few)) if few else found  # type: ignore[type-var]
+    found = _setting(method, budgets)
+    if isinstance(found, str):  # its parameters may be made for thousands: the default numbers among them become small
+        few = {entry.name: 2 for entry in fields(method)  # type: ignore[arg-type]
+               if _is_large(entry.default) and getattr(method, entry.name) == entry.default}  # fmt: skip
+        small = _setting(replace(method, **few), budgets) if few else found  # type: ignore[type-var]
         found = found if isinstance(small, str) else small
     if isinstance(found, str):
         return [effort.not_audited(kind.name, "user", found)]
-    facts, questions, guarantee = found
+    facts, questions, guarantee, budget = found
     bounded = [name for name, level in guarantee.holds.items() if level.status == "bounded"]
     if not bounded:
         return [effort.nothing_claimed(kind.name, "user", "everything is unprotected or not asked: nothing is claimed")]
     if not questions:
-        return _trained_in_rounds(method, facts, guarantee, bounded, effort)
+        return _trained_in_rounds(method, facts, guarantee, bounded, budget, effort)
     world = _World(facts, questions, stream)
     return [_level(method, world, guarantee, name, effort) for name in bounded]
 
 
 def _trained_in_rounds(
-    method: Any, facts: PublicFacts, guarantee: Guarantee, bounded: Sequence[str], effort: Effort
+    method: Any, facts: PublicFacts, guarantee: Guarantee, bounded: Sequence[str], budget: Budget, effort: Effort
 ) -> list[AuditRow]:
     """Audit a method without questions by its own ``gaussian_composition(facts, budget)``.
 
@@ -96,7 +102,7 @@ def _trained_in_rounds(
         assert level.value is not None
         exact, how = None, "asks no questions, and says nothing of its noise: give it gaussian_composition()"
         if own is not None and level.delta > 0:
-            shift, sigma, times = own(facts, BUDGETS[0])
+            shift, sigma, times = own(facts, budget)
             exact = gaussian.epsilon_of(level.delta, shift=shift * math.sqrt(times), sigma=sigma)
             how = f"{times} Gaussian answers, delta {level.delta:g}"
         passed = exact is not None and exact <= level.value + _ROUNDING
@@ -108,17 +114,19 @@ def _is_large(value: Any) -> bool:
     return type(value) is int and value > 4
 
 
-def _setting(method: Method) -> tuple[PublicFacts, tuple[Question, ...], Guarantee] | str:
+def _setting(
+    method: Method, budgets: Sequence[Budget]
+) -> tuple[PublicFacts, tuple[Question, ...], Guarantee, Budget] | str:
     """Return the smallest population that the method can ask, or the reason why there is none."""
     why = ""
-    for n, d in SIZES:
-        facts = PublicFacts(n, d, 2)
+    for classes, (n, d) in itertools.product(CLASSES, SIZES):
+        facts = PublicFacts(n, d, classes)
         nodes = np.arange(n)
         split = Split(nodes[: n // 2], nodes[n // 2 : n // 2 + n // 4], nodes[n // 2 + n // 4 :])
-        for budget in BUDGETS:
+        for budget in budgets:
             try:
                 questions = method.questions(facts, split, budget, "audit")
-                return facts, questions, method.guarantee(facts, questions, budget)
+                return facts, questions, method.guarantee(facts, questions, budget), budget
             except (ValueError, TypeError) as error:
                 why = why or str(error)
     return f"it can ask nobody at small size: {why}"

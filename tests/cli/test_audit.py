@@ -1,6 +1,6 @@
 """``ldpsim audit``: the table, JSON, the exit code, and that everything is audited.
 
-Covers strategies/attacks/audit/audit.
+Covers strategies/attacks/audit/audit. It covers ``cli/audit_page.py`` too.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def test_what_comes_through_entry_points_is_audited(monkeypatch: pytest.MonkeyPa
 
 def test_a_failure_exits_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = AuditRow("grr", "bit", 1.0, 1.5, 0.9, 0.99, 100, False, "p and q as printed")
-    monkeypatch.setattr(auditing, "audit_one", lambda name, effort: [wrong])
+    monkeypatch.setattr(auditing, "audit_one", lambda name, effort, asked: [wrong])
     found = runner.invoke(app, ["audit", "grr", "--workers", "1"])
     assert found.exit_code == 1 and "FAIL" in found.stdout and "p and q as printed" in found.stderr
     assert len(found.stderr.strip().splitlines()) == 1
@@ -68,8 +68,8 @@ def test_a_failure_exits_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_cannot_be_audited_fails_and_the_others_are_audited(monkeypatch: pytest.MonkeyPatch) -> None:
     real = auditing.audit_one
 
-    def one(name: str, effort: Any) -> list[AuditRow]:
-        return real(name, effort) if name == "noise" else 1 / 0  # type: ignore[return-value]
+    def one(name: str, effort: Any, asked: Any) -> list[AuditRow]:
+        return real(name, effort, asked) if name == "noise" else 1 / 0  # type: ignore[return-value]
 
     monkeypatch.setattr(auditing, "audit_one", one)
     broken, noise = audit(AuditOptions(names=("grr", "noise"), trials=100))
@@ -84,6 +84,70 @@ def test_mistakes_are_one_line() -> None:
         assert found.exit_code == 2, found.output
         assert len(found.stderr.strip().splitlines()) == 1
     assert "did you mean grr" in runner.invoke(app, ["audit", "gr"]).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [(["grr", "--epsilon", "4"], "--epsilon"), (["vote", "--epsilon", "-4"], "--epsilon -4"),
+     (["raw", "--epsilon", "4"], "--epsilon 4: raw does not read it"), (["--all", "--epsilon", "4"], "--epsilon"),
+     (["vote", "--set", "candidate=2"], "did you mean candidates"),
+     (["pate-m", "--set", "queries=9"], "one small setting"),
+     (["m:f", "--domain", "0:1", "--claims", "1", "--epsilon", "1"], "--claims"),
+     (["vote", "--out", "nowhere/a.html"], "--out nowhere/a.html")],
+)  # fmt: skip
+def test_a_setting_that_a_run_refuses_is_refused_here(arguments: list[str], option: str) -> None:
+    found = runner.invoke(app, ["audit", *arguments])
+    assert found.exit_code == 2 and option in found.stderr and len(found.stderr.strip().splitlines()) == 1, found.stderr
+
+
+@pytest.mark.parametrize("settings", [{}, {"candidates": "3"}])
+def test_a_method_is_audited_at_the_setting_that_is_asked_for(
+    settings: dict[str, str],
+) -> None:
+    asked = AuditOptions(names=("vote",), trials=100, epsilon=4.0, settings=settings)
+    method, budget = asked.asked["vote"]
+    assert budget.epsilon == 4 and vars(method)["candidates"] == settings.get("candidates", "auto")
+    rows = {row.level: row for row in audit(asked)}
+    assert {level: rows[level].claimed for level in ("bit_adjacency", "relationship", "user")} == pytest.approx(
+        {"bit_adjacency": 4.0, "relationship": 8.0, "user": 4.0}
+    )
+    for row in rows.values():
+        assert row.passed and row.exact == pytest.approx(row.claimed)
+    assert audit(AuditOptions(names=("vote",), trials=100))[0].claimed == 2  # without a setting: a small budget
+
+
+def test_a_page_has_all_rows_and_what_was_asked_for(tmp_path: Path) -> None:
+    page = tmp_path / "vote.html"
+    arguments = [
+        "vote",
+        "--epsilon",
+        "4",
+        "--set",
+        "batches=1",
+        "--trials",
+        "100",
+        "--workers",
+        "1",
+        "--out",
+        str(page),
+    ]
+    found = runner.invoke(app, ["audit", *arguments])
+    assert found.exit_code == 0 and f"Written to {page}" in found.stdout.replace("\n", "")
+    text = page.read_text()
+    assert "ldpsim audit vote --epsilon 4 --set batches=1" in text and "4 of 4 pass." in text
+    assert text.count("<tr>") == 1 + 4 and "walked through" in text and "<script" not in text
+    shown = runner.invoke(app, ["audit", *arguments, "--json"])
+    assert json.loads(shown.stdout)["html"] == str(page)
+    assert runner.invoke(app, ["audit", *arguments, "--quiet"]).stdout.strip() == str(page)
+
+
+def test_text_of_a_row_is_escaped_on_its_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = AuditRow("<b>", "bit", 1.0, 1.5, 0.9, 0.99, 100, False, "[red]<i>")
+    monkeypatch.setattr(auditing, "audit_one", lambda name, effort, asked: [wrong])
+    found = runner.invoke(app, ["audit", "grr", "--workers", "1", "--out", str(tmp_path / "a.html")])
+    text = (tmp_path / "a.html").read_text()
+    assert found.exit_code == 1 and "<b>, bit: [red]<i>" in found.stdout
+    assert "&lt;b&gt;" in text and "<i>" not in text and "1 FAIL." in text
 
 
 @pytest.mark.slow
@@ -149,7 +213,7 @@ def test_the_table_of_attacks_has_80_columns(monkeypatch: pytest.MonkeyPatch) ->
     assert "FAIL" in found.stdout and "no bound" in found.stdout and "…" not in found.stdout
 
 
-@pytest.mark.parametrize("option", [("--dataset", "cora"), ("--clients", "40"), ("--epsilon", "1"), ("--set", "l=1")])
+@pytest.mark.parametrize("option", [("--dataset", "cora"), ("--clients", "40"), ("--shadows", "8")])
 def test_options_of_runs_need_a_released_model(option: tuple[str, str]) -> None:
     found = runner.invoke(app, ["audit", "raw", *option])
     assert found.exit_code == 2 and f"{option[0]}: only with --released-model" in found.output

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli import audit as audit_command
+from cli.audit_page import loss_table
 from cli.output import console
 from cli.report.gather import gather
 from cli.report.page import render
@@ -67,5 +68,5 @@ def test_the_audit_of_a_method() -> None:
     assert row.claimed == 3 * next(row.claimed for row in rows if row.level == "bit_adjacency")  # type: ignore[operator]
     screen = console()
     with screen.capture() as capture:
-        screen.print(audit_command.view(rows, trials=400, confidence=0.99))
+        screen.print(audit_command.view(loss_table(rows, trials=400, confidence=0.99)))
     assert "the whole list" in capture.get()

@@ -17,9 +17,12 @@ from typing import Any
 
 import pytest
 
+from cli.audit_page import loss_table
+from cli.audit_page import write_page as write_audit_page
 from cli.report.gather import gather
 from cli.report.page import render, write_page
 from cli.report.plan_page import write_plan_page
+from curator.attacks.audit_row import AuditRow
 from curator.privacy.level import Level
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.planning.rehearsal import Rehearsal
@@ -403,6 +406,21 @@ def test_axe_finds_no_barrier_on_the_page_of_a_plan(
     path = tmp_path / "plan.html"
     rehearsal = Rehearsal(600, 40_000, None)
     write_plan_page(path, replace(plan, rows=rows, rehearsal=rehearsal, failures={"lpgnn": "it cannot"}))
+    emulate(browser, width, scheme)
+    browser.get(path.as_uri())
+    assert_no_barrier(browser, axe)
+    wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert browser.execute_script(wide) == 0
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+def test_axe_finds_no_barrier_on_the_page_of_an_audit(
+    width: int, scheme: str, axe: str, browser: Any, tmp_path: Path
+) -> None:
+    rows = [AuditRow("multi_bit", level, 1.0, 1.0, 0.5, 0.99, 100, passed, "ratios of drawn reports, at small size")
+            for level, passed in (("bit", True), ("vector", False), ("law", True))]  # fmt: skip
+    path = tmp_path / "audit.html"
+    write_audit_page(path, loss_table(rows, trials=100, confidence=0.99), f"ldpsim audit {'multi_bit ' * 30}")
     emulate(browser, width, scheme)
     browser.get(path.as_uri())
     assert_no_barrier(browser, axe)

@@ -6,21 +6,28 @@ whole device, ``noise`` the stream of random numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from curator.attacks.audit_row import CONFIDENCE, TRIALS, AuditRow, Effort, check_effort
 from curator.attacks.mechanism_audit import audit_mechanism
 from curator.attacks.method_audit import audit_method
 from curator.attacks.stream_audit import audit_stream
+from curator.methods import Method
 from curator.methods import table as methods
+from curator.methods.base import Budget
 from curator.names import nearest
 from devices.mechanisms import every as mechanisms
 from devices.noise import NoiseStream
 from strategies.attacks.audit.device import audit_device
 from strategies.attacks.cells import run_cells
+from strategies.experiments.compare import cells_of
 from strategies.experiments.failures import Failed
 from strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
+from strategies.setup.options import RunOptions
+from strategies.setup.run_setup import budget_of
+from strategies.setup.settings import resolve
 
 DEVICE, NOISE = "device", "noise"
 _BOUNDS = 8  # largest number of lower bounds of one task
@@ -37,9 +44,11 @@ class AuditOptions:
             the probability that the audit fails something that is right.
         seed: Seed of the trials' keys.
         workers: Number of processes.
+        epsilon, settings: Of a run (``--epsilon``, ``--set``): the setting of methods. Without them each has its
+            default parameters and a small budget.
 
     Raises:
-        ValueError: for an unknown name, or numbers outside their range.
+        ValueError: for an unknown name, numbers outside their range, or a setting that a run refuses.
     """
 
     names: tuple[str, ...] = ()
@@ -47,6 +56,9 @@ class AuditOptions:
     confidence: float = CONFIDENCE
     seed: int = 0
     workers: int = 1
+    epsilon: float | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    asked: Mapping[str, tuple[Method, Budget]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         known = everything()
@@ -58,6 +70,7 @@ class AuditOptions:
         if self.workers < 1:
             raise ValueError(f"--workers {self.workers}: must be 1 or more")
         check_effort(self.trials, self.confidence, self.seed)
+        object.__setattr__(self, "asked", _asked(self))
 
 
 def everything() -> list[str]:
@@ -72,21 +85,50 @@ def audit(options: AuditOptions, *, progress: Progress = quiet) -> list[AuditRow
     effort = Effort(options.trials, options.confidence, _BOUNDS * len(names), options.seed)
     found: dict[str, list[AuditRow]] = {}
     progress("audit", 0.0)
-    for name, rows in run_cells(names, partial(audit_one, effort=effort), workers=options.workers, trains=False):
+    for name, rows in run_cells(
+        names, partial(audit_one, effort=effort, asked=options.asked), workers=options.workers, trains=False
+    ):
         found[name] = [effort.not_audited(name, "audit", rows.line)] if isinstance(rows, Failed) else rows
         progress("audit", len(found) / len(names))
     return [row for name in names for row in found[name]]
 
 
-def audit_one(name: str, effort: Effort) -> list[AuditRow]:
-    """Audit one thing by name; a name of both a mechanism and a method is audited as both."""
+def _asked(options: AuditOptions) -> dict[str, tuple[Method, Budget]]:
+    """Return each method with the parameters and the budget of a run with these options; empty without options."""
+    if options.epsilon is None and not options.settings:
+        return {}
+    for name in options.names or everything():
+        if name not in methods():
+            option = "--set" if options.epsilon is None else "--epsilon"
+            raise ValueError(f"{option}: only for methods, and {name} is none; name the methods to audit")
+    run = RunOptions(epsilon=options.epsilon, settings=options.settings)
+    found = {}
+    for cell in cells_of(options.names, run, {}):
+        kind = methods()[cell.label]
+        if kind.trained_by == "owner":
+            raise ValueError(
+                f"{kind.name}: its labels are audited at one small setting; --epsilon and --set are not read"
+            )
+        budget = budget_of(cell.options, public_features=kind.public_features)
+        found[cell.label] = resolve(cell.options, kind, budget).method, budget
+    return found
+
+
+def audit_one(name: str, effort: Effort, asked: Mapping[str, tuple[Method, Budget]]) -> list[AuditRow]:
+    """Audit one thing by name; a name of both a mechanism and a method is audited as both.
+
+    Args:
+        name: The name.
+        effort: Trials and confidence.
+        asked: Methods with the parameters and the budget that were asked for; what shares their name is left out.
+    """
     rows: list[AuditRow] = []
     if name == NOISE:
         rows += [replace(row, name=NOISE) for row in audit_stream(NoiseStream)]
     if name == DEVICE:
         rows += audit_device()
-    if name in mechanisms():
+    if name in mechanisms() and name not in asked:
         rows += audit_mechanism(mechanisms()[name], effort, stream=NoiseStream)
     if name in methods():
-        rows += audit_method(methods()[name], effort, stream=NoiseStream)
+        rows += audit_method(methods()[name], effort, stream=NoiseStream, asked=asked.get(name))
     return rows
