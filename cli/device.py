@@ -57,7 +57,7 @@ def enrol(
         made = given()
         made.close()
     typer.echo(f"enrolled {len(made.residents):,} devices in {state}; {data} is not needed any more", err=True)
-    typer.echo(_collector_of(made), err=True)
+    _say_terms(made)
 
 
 @device.command()
@@ -111,15 +111,19 @@ def serve(
         stack.enter_context(served_alone(state))
         opened = _open(state, data) if given is None else given()
         if given is not None:
-            typer.echo(_collector_of(opened), err=True)
+            _say_terms(opened)
         vault = Vault(opened, connections=connections, per_user=per_user, per_process=per_process)
         _run(vault, listener, socket)
 
 
-def _collector_of(state: State) -> str:
-    """Return the line that tells who can spend the answers of newly enrolled devices."""
-    pinned = state.policy.collector
-    return ANYBODY if pinned is None else f"they answer the collector {pinned} and nobody else"
+def _say_terms(state: State) -> None:
+    """Say who can spend the answers of newly enrolled devices, and who of them gives a record in clear."""
+    pinned, volunteers = state.policy.collector, state.policy.volunteers
+    typer.echo(ANYBODY if pinned is None else f"they answer the collector {pinned} and nobody else", err=True)
+    if volunteers is not None:
+        giving = sum(device in volunteers for device in state.residents)
+        here = len(state.residents)
+        typer.echo(f"volunteers, who give label and features in clear: {giving:,} of {here:,}", err=True)
 
 
 def _enrolment(
@@ -133,6 +137,10 @@ def _enrolment(
         check_place(counters, state)
     population, residents = _read_data(data)
     agreed = _pinned(_read_policy(policy, population), collector_key)
+    here = range(len(population)) if residents is None else residents
+    for person in sorted((agreed.volunteers or frozenset()).intersection(here)):
+        if population.labels[person] < 0:
+            raise ValueError(f"--data {data}: person {person} volunteers, and has no label to give")
     return lambda: enrol(state, population, agreed, seed=None, residents=residents, counters=counters)
 
 
@@ -244,11 +252,20 @@ def policy(
     only_this: Annotated[
         bool, typer.Option("--only-this", help="Accept this question and no other inside the caps.")
     ] = False,
+    consent: Annotated[
+        Path | None,
+        o.plain_option("--consent", "Write what each role consents to; default: print it on stderr.", "FILE"),
+    ] = None,
     debug: o.PlainDebug = False,
 ) -> None:
-    """Print the policy of a device that answers one question of a method once, with its caps on the loss."""
+    """Print the policy of a device that answers one question of a method once, with its caps on the loss.
+
+    Where the facts name volunteers, it also tells what each of the two roles consents to.
+    """
+    from cli.consent import consent_text
+    from devices.atomic_files import write_atomically
     from devices.policy.file import write_policy
-    from strategies.flower_app.deployed import PublicFile, agreed_policy
+    from strategies.flower_app.deployed import PublicFile, agreed_policy, questions_of
 
     if eps_labels == float("inf"):
         raise ValueError("--eps-labels inf: a policy needs a finite number above 0")
@@ -258,4 +275,9 @@ def policy(
     again: OnRequery = "replay" if asked.on_requery == "replay" else "refuse"
     public = PublicFile.load(facts)
     agreed = agreed_policy(config, public, on_requery=again, caps=asked.caps, only_this=only_this)
-    typer.echo(write_policy(_pinned(agreed, collector_key)), nl=False)
+    agreed = _pinned(agreed, collector_key)
+    if consent is not None:
+        write_atomically(consent, consent_text(agreed, questions_of(config, public)))
+    elif agreed.volunteers is not None:
+        typer.echo(consent_text(agreed, questions_of(config, public)), nl=False, err=True)
+    typer.echo(write_policy(agreed), nl=False)

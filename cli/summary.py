@@ -16,7 +16,7 @@ from rich.text import Text
 from cli.output import text_table
 from cli.titled_rows import TitledRows
 from cli.verdict import ShellCommand, verdict
-from cli.words import TONES, best_guess, count, epsilon, percent, points, share, size
+from cli.words import GUESS, TONES, best_guess, count, epsilon, percent, points, share, size
 from cli.words import seconds as in_words
 from curator.methods.base import NO_NETWORK
 from curator.privacy.levels import level_spec
@@ -201,7 +201,7 @@ def _privacy(record: Mapping[str, Any]) -> RenderableType:
     grid.add_row("holds", f"over {over}, when this changes:" if privacy["trust"] != "none" else "when this changes:")
     parts: list[RenderableType] = [grid, Padding(_holds(privacy["holds"]), (0, 0, 0, 2))]
     if any(entry["status"] == "bounded" for entry in privacy["holds"].values()):
-        parts.append(Padding(_GUESS, (0, 0, 0, 2), style="dim"))
+        parts.append(Padding(GUESS, (0, 0, 0, 2), style="dim"))
     why = _grid()
     for title, reasons in (("why they differ", privacy["why_they_differ"]), ("in clear", _in_clear(privacy["holds"]))):
         for at, reason in enumerate(reasons):
@@ -213,7 +213,6 @@ def _privacy(record: Mapping[str, Any]) -> RenderableType:
 
 
 _SIMULATED = "Simulated from a seed: not private."
-_GUESS = "best guess: chance of identifying which of two possible values is yours (50 %: pure chance)"
 
 
 def _in_clear(holds: Mapping[str, Mapping[str, Any]]) -> list[str]:

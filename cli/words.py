@@ -18,6 +18,7 @@ from strategies.results.numbers import size as size
 from strategies.results.shown_nulls import NULLS
 
 TONES = {"good": "green", "open": "yellow", "bad": "red"}  # colours of the terminal
+GUESS = "best guess: chance of identifying which of two possible values is yours (50 %: pure chance)"
 ABOVE = "▲"  # beside a null model that is above the method
 
 

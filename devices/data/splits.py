@@ -95,4 +95,14 @@ def _of_volunteers(split: Split, n: int, rng: np.random.Generator, share: float)
             f"split, so the share is {LEAST_VOLUNTEERS / n:.3g} to {len(possible) / n:.3g}"
         )
     drawn = rng.permutation(possible)[:wanted]
-    return replace(split, train=np.sort(np.delete(drawn, np.s_[2::3])), val=np.sort(drawn[2::3]))
+    train, val = train_and_validate(drawn)
+    return replace(split, train=train, val=val)
+
+
+def train_and_validate(drawn: IntArray) -> tuple[IntArray, IntArray]:
+    """Divide volunteers in the order in which they were drawn: of three, two train and the next one validates.
+
+    >>> [part.tolist() for part in train_and_validate(np.array([7, 4, 9, 1]))]
+    [[1, 4, 7], [9]]
+    """
+    return np.sort(np.delete(drawn, np.s_[2::3])), np.sort(drawn[2::3])

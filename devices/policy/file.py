@@ -14,7 +14,7 @@ from devices.policy.policy import Mode, OnRequery, Policy
 from devices.query import ATTRIBUTES
 
 _FIELDS = {"mode", "caps", "mechanisms", "facts", "reporting", "on_requery", "user_cap"}
-_PINS = {"collector", "questions"}
+_PINS = {"collector", "questions", "volunteers"}
 
 
 def read_policy(path: Path) -> Policy:
@@ -40,7 +40,7 @@ def write_policy(policy: Policy) -> str:
 
 def _check(given: Any) -> None:
     if not isinstance(given, dict) or set(given) - _PINS != _FIELDS:
-        fields, pins = ", ".join(sorted(_FIELDS)), " and ".join(sorted(_PINS))
+        fields, pins = ", ".join(sorted(_FIELDS)), ", ".join(sorted(_PINS))
         raise ValueError(f"it has the fields {fields}, may have {pins}, and no others")
     for name, kind in (("mode", Mode), ("reporting", Reporting), ("on_requery", OnRequery)):
         if given[name] not in get_args(kind):
@@ -56,6 +56,9 @@ def _check(given: Any) -> None:
     for digest in given.get("questions", ()):
         if not (isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest)):
             raise ValueError("questions are lists of 64 hexadecimal digits each")
+    for person in given.get("volunteers", ()):
+        if type(person) is not int or person < 0:
+            raise ValueError("volunteers are public numbers of people")
     if given["user_cap"] is not None:
         _check_cap("user_cap", given["user_cap"])
 

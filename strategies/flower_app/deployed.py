@@ -10,6 +10,12 @@ The facts are a JSON file:
 ``facts`` are those of the devices' enrolment (``enrolment.json`` has them under ``policy``;
 ``devices/enrolment/record_file.py`` documents the optional ones). ``labels`` are the public labels.
 Without public labels, devices are asked for theirs under randomised response, at ``eps-labels``.
+
+In place of labels the file may name volunteers, by their public numbers:
+
+    {"facts": {"n": 9, "d": 256, "classes": 5}, "volunteers": [0, 4, 7]}
+
+Their devices give label and features in clear and answer nothing else, if they agreed to that at enrolment.
 """
 
 from __future__ import annotations
@@ -24,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from devices.atomic_files import write_atomically
+from devices.data.splits import LEAST_VOLUNTEERS, train_and_validate
 from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
 from devices.policy.policy import OnRequery, Policy, policy_for
 from strategies.results import folder as run_folder
@@ -40,7 +47,7 @@ if TYPE_CHECKING:
     from curator.methods.base import Budget
 
 _ELSEWHERE = ("seed", "out", "collector_key")  # read by the app itself
-_OF_DATA = ("dataset", "data_dir", "split")
+_OF_DATA = ("dataset", "data_dir", "split", "volunteers")
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +57,12 @@ class PublicFile:
     Args:
         facts: Sizes, ranges and domains.
         labels: int64 (n,), the public labels, -1 for people without one.
+        volunteers: int64, sorted: people who give label and features in clear; None where nobody is asked to.
     """
 
     facts: PublicFacts
     labels: IntArray = field(repr=False)
+    volunteers: IntArray | None = field(default=None, repr=False)
 
     @classmethod
     def load(cls, path: Path) -> PublicFile:
@@ -70,29 +79,62 @@ class PublicFile:
                 if not 0 <= int(node) < facts.n or type(label) is not int or not 0 <= label < facts.classes:
                     raise ValueError(f"person {node} with label {label} does not fit the facts")
                 labels[int(node)] = label
+            volunteers = _volunteers(given.get("volunteers"), facts, labels)
         except OSError as error:
             raise ValueError(f"facts {path}: {error.strerror}") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             reason = f"{error} is missing" if isinstance(error, KeyError) else error
             raise ValueError(f"facts {path}: not a file of public facts ({reason})") from error
-        return cls(facts, labels)
+        return cls(facts, labels, volunteers)
 
     def split(self, seed: int) -> Split:
-        """Return the division: two thirds of the people with a public label train, one third validates.
+        """Return the division: of volunteers, or else of people with a public label, two thirds train, one validates.
 
-        The others are only predicted. Without public labels half of all people train and a quarter
-        validates.
+        The others are only predicted. Without volunteers and public labels half of all people train and a
+        quarter validates.
         """
+        rng = np.random.Generator(np.random.PCG64(seed))
+        if self.volunteers is not None:
+            return self._with_rest(*train_and_validate(rng.permutation(self.volunteers)))
         known = np.flatnonzero(self.labels >= 0)
         share = 2 / 3
         if not len(known):
             known, share = np.arange(self.facts.n), 1 / 2
-        order = np.random.Generator(np.random.PCG64(seed)).permutation(known)
+        order = rng.permutation(known)
         trained = round(share * len(order))
         scored = trained + (len(order) - trained if share > 1 / 2 else round(len(order) / 4))
-        train, val = np.sort(order[:trained]), np.sort(order[trained:scored])
+        return self._with_rest(np.sort(order[:trained]), np.sort(order[trained:scored]))
+
+    def _with_rest(self, train: IntArray, val: IntArray) -> Split:
         rest = np.setdiff1d(np.arange(self.facts.n), np.concatenate([train, val]))
         return Split(train, val, rest)
+
+
+def _volunteers(given: Any, facts: PublicFacts, labels: IntArray) -> IntArray | None:
+    if given is None:
+        return None
+    fits = isinstance(given, list) and all(type(person) is int and 0 <= person < facts.n for person in given)
+    if not fits or len(set(given)) < len(given):
+        raise ValueError(f"volunteers are a list of different people, each 0 to {facts.n - 1}")
+    if not LEAST_VOLUNTEERS <= len(given) < facts.n:
+        raise ValueError(f"{LEAST_VOLUNTEERS} to {facts.n - 1} of {facts.n} people can volunteer, not {len(given)}")
+    if np.any(labels >= 0):
+        raise ValueError("volunteers give their labels themselves: no labels may stand beside them")
+    return np.sort(np.array(given, np.int64))
+
+
+def questions_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Question, ...]:
+    """Return the questions that :func:`run_deployed` asks; those of later batches have their losses alone.
+
+    Args:
+        config: The run's configuration: method, budget and parameters.
+        public: What is public.
+
+    Raises:
+        ValueError: for a method that asks nobody there, or a budget that is not allowed.
+    """
+    method, budget, _ = _method_of(config, public)
+    return _questions(method, public, public.split(0), budget, "any", config)
 
 
 def agreed_policy(
@@ -106,18 +148,23 @@ def agreed_policy(
     """Return the policy of a device that answers the question which :func:`run_deployed` asks, once.
 
     Args:
-        config: The run's configuration: method, budget and parameters.
-        public: What is public.
+        config, public: As in :func:`questions_of`.
         on_requery, caps: As in :func:`devices.policy.policy.policy_for`.
         only_this: Whether it accepts this question alone.
 
     Raises:
-        ValueError: for a method that asks nobody there, or a budget or cap that is not allowed.
+        ValueError: as :func:`questions_of`, for a cap that is not allowed, or for ``only_this`` where earlier
+            answers make the questions.
     """
-    method, budget, _ = _method_of(config, public)
-    questions = _questions(method, public, public.split(0), budget, "any", config)
-    queries = [question.query for question in questions]
-    return policy_for(queries, public.facts, on_requery=on_requery, caps=caps, only_these=only_this)
+    from curator.methods import find
+
+    name = _method_name(config)
+    if only_this and find(name).in_batches:
+        raise ValueError(f"--only-this: the questions of {name} follow from earlier answers, so none can be named now")
+    queries = [question.query for question in questions_of(config, public)]
+    return policy_for(
+        queries, public.facts, on_requery=on_requery, caps=caps, only_these=only_this, volunteers=public.volunteers
+    )
 
 
 def _method_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Method, Budget, TrainingSettings]:
@@ -130,19 +177,21 @@ def _method_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Method, B
     from strategies.setup.run_setup import budget_of
     from strategies.setup.settings import TRAINING, resolve
 
-    kind = find(str(config.get("method") or "hogs"))
+    kind = find(_method_name(config))
     if kind.reads:
         raise ValueError(f"--method {kind.name}: a reference asks nobody and needs raw data")
     if kind.public_features:
         raise ValueError(f"--method {kind.name}: its features are public, and the file of public facts holds none")
     if kind.public_graph:
         raise ValueError(f"--method {kind.name}: its graph is public, and the file of public facts holds no edges")
+    if public.volunteers is not None and not kind.asks_volunteers:
+        raise ValueError(f"--method {kind.name}: it does not ask the volunteers that the facts name")
     given = {name: value for name, value in options_given(config).items() if name not in _ELSEWHERE}
-    options = RunOptions(**{**given, "reference": False, "private_labels": not np.any(public.labels >= 0)})
     for name in _OF_DATA:
         spec = declared(RunOptions)[name]
-        if spec.is_given(value := getattr(options, name)):
+        if name in given and spec.is_given(value := given[name]):
             raise ValueError(f"{spec.said(value)}: a deployment does not read it; its people are those of the facts")
+    options = RunOptions(**{**given, **_labels_of(public), "reference": False})
     budget = budget_of(options, public_features=False)
     settings = resolve(options, kind, budget)
     check_read(options, settings.method)
@@ -150,6 +199,17 @@ def _method_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Method, B
         budget, settings = divided(options, settings, budget, public.facts, len(public.split(0).train))
     chosen = {key: getattr(settings.training, key) for key in options.settings if key in TRAINING}
     return settings.method, budget, TrainingSettings(gnn=settings.training.gnn, **chosen)
+
+
+def _method_name(config: Mapping[str, Any]) -> str:
+    return str(config.get("method") or "hogs")
+
+
+def _labels_of(public: PublicFile) -> dict[str, Any]:
+    """Return the options that say from whom the labels come."""
+    if public.volunteers is not None:
+        return {"volunteers": len(public.volunteers) / public.facts.n}
+    return {"private_labels": not np.any(public.labels >= 0)}
 
 
 def _questions(

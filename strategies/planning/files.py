@@ -21,7 +21,7 @@ from strategies.setup.options import RunOptions
 from strategies.setup.read_options import read_alone
 
 PAGE = "plan.html"
-_BY_FACTS = ("private_labels", "label_rate")  # the public labels in the facts say so
+_BY_FACTS = ("private_labels", "label_rate", "volunteers")  # the public labels or volunteers in the facts say so
 _CARRIED = {"set", *_BY_FACTS, *(spec.name for spec in declared(RunOptions).values() if spec.flower)}
 
 
@@ -68,7 +68,7 @@ def deployment(made: Plan, choice: PlanRow) -> str:
     lines = [
         f"# {options.method}, planned for {made.facts.n:,} people: {held} {at_the_level(entry['level'])}.",
         "# flwr run APP SUPERLINK --run-config deployment.toml   (docs/deployment.md has the other steps)",
-        f"# facts.json: {facts}, with the public labels{_rate(options)}",
+        f"# facts.json: {facts}, with {_labels(options)}",
         f"# rehearsal: {rehearsal(made, options)}",
     ]
     if _method(options).trained_by != "curator":
@@ -98,8 +98,12 @@ def rehearsal(made: Plan, options: RunOptions, people: int = 3000) -> str:
     return " ".join(words)
 
 
-def _rate(options: RunOptions) -> str:
-    return "" if options.label_rate is None else f" of {options.label_rate:g} of the people"
+def _labels(options: RunOptions) -> str:
+    """Return what stands beside the facts."""
+    if options.volunteers is not None and _method(options).asks_volunteers:
+        return f'the numbers of the "volunteers", {options.volunteers:g} of the people'
+    share = options.label_rate if options.volunteers is None else options.volunteers
+    return "the public labels" + ("" if share is None else f" of {share:g} of the people")
 
 
 def _method(options: RunOptions) -> Any:

@@ -129,6 +129,7 @@ class RunOptions:
     volunteers: float | None = option(
         None, "Share of all people who give label and features in clear; nobody else's label is known.", POPULATION,
         "R", shown="none", allows=lambda share: 0 < share < 1, must="must be above 0 and below 1", common=True,
+        flower=True,
         excludes=(o.LABELS | {"label_rate", "public_features"}, "volunteers give theirs in clear, and nobody else"),
     )  # fmt: skip
     epsilon: float | None = option(

@@ -18,7 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from curator.methods import HoGS
+from curator.methods import HoGS, Vote
 from curator.methods.base import Budget
 from devices.collector import CollectorKey, generate
 from devices.device import Refusal, Report
@@ -306,3 +306,66 @@ def test_ledgers_of_another_schema_are_named(tmp_path: Path, own: Path) -> None:
     for line in (error_of("serve", "--state", state, "--socket", tmp_path / "v"), shown.stderr):
         assert f"{state} has ledgers of schema 2; this version reads schema 3" in line and len(line.splitlines()) == 1
     assert (state / "ledger.sqlite").read_bytes() == before
+
+
+@pytest.fixture
+def volunteering(tmp_path: Path) -> Path:
+    path = tmp_path / "facts.json"
+    path.write_text(json.dumps({"facts": {**FACTS, "n": 5}, "volunteers": [0, 2, 3]}))
+    return path
+
+
+def _record(path: Path, person: int, **record: Any) -> Path:
+    given = {"features": [3], "neighbours": [1], **record}
+    path.write_text(json.dumps({"facts": {**FACTS, "n": 5}, "records": {str(person): given}}))
+    return path
+
+
+def test_a_vault_keeps_the_role_of_its_person(tmp_path: Path, volunteering: Path, start: Start) -> None:
+    policy = tmp_path / "policy.json"
+    policy.write_text(policy_text("--facts", volunteering, "--method", "vote", "--epsilon", 4))
+    for person, said in ((2, "in clear: 1 of 1"), (1, "in clear: 0 of 1")):
+        own, state = _record(tmp_path / f"own-{person}.json", person, label=1), tmp_path / f"s-{person}"
+        made = CliRunner().invoke(
+            app, ["device", "enrol", "--data", str(own), "--policy", str(policy), "--state", str(state)]
+        )
+        assert made.exit_code == 0 and said in made.stderr
+        own.unlink()
+        assert State(state).policy.volunteers == {0, 2, 3}
+    public = PublicFile.load(volunteering)
+    split, budget = public.split(0), Budget(epsilon=4.0, volunteers=True)
+    in_clear, vote = (asked.query.to_bytes() for asked in Vote().questions(public.facts, split, budget, "c"))
+    for person, mine, other in ((2, in_clear, vote), (1, vote, in_clear)):
+        start("--state", tmp_path / f"s-{person}", "--socket", tmp_path / f"v-{person}")
+        device = VaultDevice(str(tmp_path / f"v-{person}"), person, 10)
+        assert device.answer(other) is Refusal.POLICY_REFUSED
+        assert isinstance(device.answer(mine), Report)
+        assert device.answer(other) is Refusal.POLICY_REFUSED
+
+
+def test_a_volunteer_without_a_class_is_not_enrolled(tmp_path: Path, volunteering: Path) -> None:
+    policy = tmp_path / "policy.json"
+    policy.write_text(policy_text("--facts", volunteering, "--method", "vote"))
+    given = ("--policy", policy, "--state", tmp_path / "s")
+    own = _record(tmp_path / "own.json", 2)
+    assert "person 2 volunteers, and has no label to give" in error_of("enrol", "--data", own, *given)
+    assert not (tmp_path / "s").exists()
+    ordinary = _record(tmp_path / "own.json", 1)
+    made = CliRunner().invoke(app, ["device", "enrol", "--data", str(ordinary), *map(str, given)])
+    assert made.exit_code == 0, made.output  # nobody asks this person for a label
+
+
+def test_the_policy_tells_both_roles(tmp_path: Path, volunteering: Path) -> None:
+    command = ["device", "policy", "--facts", str(volunteering), "--method", "vote", "--epsilon", "4"]
+    shown = CliRunner().invoke(app, command)
+    assert shown.exit_code == 0 and json.loads(shown.stdout)["volunteers"] == [0, 2, 3]
+    written = CliRunner().invoke(app, [*command, "--consent", str(tmp_path / "consent.txt")])
+    assert written.stdout == shown.stdout and written.stderr == ""
+    text = (tmp_path / "consent.txt").read_text()
+    assert shown.stderr == text and text.startswith("A volunteer (3 of 5 people") and "Everybody else" in text
+    volunteering.write_text(json.dumps({"facts": FACTS, "labels": {"0": 1}}))
+    assert CliRunner().invoke(app, command).stderr == ""
+    assert "the facts name no volunteers" in error_of(*command[1:], "--consent", tmp_path / "other.txt")
+    assert not (tmp_path / "other.txt").exists()
+    volunteering.write_text(json.dumps({"facts": FACTS, "volunteers": [0, 1]}))
+    assert "3 to 3 of 4 people can volunteer, not 2" in error_of(*command[1:])

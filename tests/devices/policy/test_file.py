@@ -15,7 +15,7 @@ from devices.policy.policy import Policy
 
 
 def test_a_policy_and_its_file(tmp_path: Path, population: Population, policy_of: Callable[..., Policy]) -> None:
-    pins = {"collector": "0a" * 32, "questions": frozenset({"1b" * 32})}
+    pins = {"collector": "0a" * 32, "questions": frozenset({"1b" * 32}), "volunteers": frozenset({3, 1})}
     policy = policy_of(population, on_requery="replay", user_cap=3.5, **pins)
     (tmp_path / "p.json").write_text(write_policy(policy))
     assert read_policy(tmp_path / "p.json").to_dict() == policy.to_dict()
@@ -41,6 +41,9 @@ def test_a_policy_and_its_file(tmp_path: Path, population: Population, policy_of
         ({"collector": 5}, "64 hexadecimal digits"),
         ({"questions": ["ab"]}, "questions are"),
         ({"questions": 5}, "not a policy"),
+        ({"volunteers": ["1"]}, "volunteers are public numbers"),
+        ({"volunteers": [-1]}, "volunteers are public numbers"),
+        ({"volunteers": 5}, "not a policy"),
         ({"mode": "federated", "collector": "ab" * 32}, "not signed"),
     ],
 )

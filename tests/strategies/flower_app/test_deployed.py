@@ -90,12 +90,23 @@ def test_only_public_labels_are_learned_from(facts: Path) -> None:
         ('{"n": 4}', "'facts' is missing"),
         ('{"facts": FACTS, "labels": {"40": 0}}', "person 40 with label 0"),
         ('{"facts": FACTS, "labels": {"0": 99}}', "person 0 with label 99"),
+        ('{"facts": FACTS, "volunteers": 3}', "a list of different people, each 0 to 39"),
+        ('{"facts": FACTS, "volunteers": [0, 1, "2"]}', "a list of different people, each 0 to 39"),
+        ('{"facts": FACTS, "volunteers": [0, 1, true]}', "a list of different people, each 0 to 39"),
+        ('{"facts": FACTS, "volunteers": [0, 1, 40]}', "a list of different people, each 0 to 39"),
+        ('{"facts": FACTS, "volunteers": [0, 1, -1]}', "a list of different people, each 0 to 39"),
+        ('{"facts": FACTS, "volunteers": [0, 1, 1, 2]}', "a list of different people, each 0 to 39"),
+        ('{"facts": FACTS, "volunteers": []}', "3 to 39 of 40 people can volunteer, not 0"),
+        ('{"facts": FACTS, "volunteers": [0, 1]}', "3 to 39 of 40 people can volunteer, not 2"),
+        ('{"facts": FACTS, "volunteers": ALL}', "3 to 39 of 40 people can volunteer, not 40"),
+        ('{"facts": FACTS, "volunteers": [0, 1, 2], "labels": {"0": 0}}', "no labels may stand beside them"),
     ],
 )
 def test_a_bad_file_of_facts_is_one_line(tmp_path: Path, population: Population, text: str | None, says: str) -> None:
     path = tmp_path / "bad.json"
     if text is not None:
-        path.write_text(text.replace("FACTS", json.dumps(population.facts.to_dict())))
+        text = text.replace("FACTS", json.dumps(population.facts.to_dict()))
+        path.write_text(text.replace("ALL", json.dumps(list(range(40)))))
     with pytest.raises(ValueError, match=says) as caught:
         PublicFile.load(path)
     assert "\n" not in str(caught.value)
@@ -151,3 +162,66 @@ def test_a_plan_of_two_stages_is_deployed_too(tmp_path: Path, population: Popula
         assert summary["devices"][counted] == 40
         assert summary["privacy"]["holds"]["bit_adjacency"]["value"] == pytest.approx(7.2)
         assert (folder / "grouping-mine-1.json").is_file()
+
+
+VOLUNTEERS = (0, 2, 5, 6, 9, 11, 20, 31, 33)
+VOTE = {"method": "vote", "epsilon": 4.0}
+
+
+@pytest.fixture
+def volunteers(tmp_path: Path, population: Population) -> Path:
+    path = tmp_path / "volunteers.json"
+    path.write_text(json.dumps({"facts": population.facts.to_dict(), "volunteers": VOLUNTEERS[::-1]}))
+    return path
+
+
+def test_volunteers_of_the_facts_train_and_validate(volunteers: Path) -> None:
+    public = PublicFile.load(volunteers)
+    split = public.split(0)
+    assert split.labelled.tolist() == list(VOLUNTEERS)
+    assert (len(split.train), len(split.val), len(split.test)) == (6, 3, 31)
+    assert not set(split.test.tolist()) & set(VOLUNTEERS)
+    assert public.split(1).val.tolist() != split.val.tolist()
+
+
+def test_volunteers_are_asked_in_clear_and_everybody_else_votes(
+    tmp_path: Path, population: Population, volunteers: Path
+) -> None:
+    policy = agreed_policy(VOTE, PublicFile.load(volunteers))
+    assert policy.volunteers == set(VOLUNTEERS)
+    assert {cap.vector for cap in policy.caps.values()} == {4.0}  # what is given in clear raises nobody's cap
+    state = enrol(tmp_path / "state", population, policy, seed=5)
+    settings = {**VOTE, "facts": str(volunteers), "out": str(tmp_path / "out"), "settings": "batches=2"}
+    run_on_grid(LocalGrid(state.folder, 40), context(**settings, collection="mine"))
+    folder = tmp_path / "out" / "vote-mine"
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["devices"]["asked"] == summary["devices"]["reported"] == 40
+    holds = summary["privacy"]["holds"]
+    assert holds["user"]["value"] == pytest.approx(4.0) and holds["user"]["not_counted"] == ["volunteers"]
+    assert summary["validation_accuracy"] is not None
+    for device in range(40):
+        rows = state.ledger(device).answers(device)
+        given = [part.attribute for row in rows for part in row.parts]
+        assert sorted(given) == (["features", "label"] if device in VOLUNTEERS else ["adjacency", "features"])
+    with pytest.raises(Refused, match="REPORT_COLLECTED': 9"):
+        run_on_grid(LocalGrid(state.folder, 40), context(**settings, collection="another"))
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({"method": "hogs"}, "--method hogs: it does not ask the volunteers that the facts name"),
+        ({**VOTE, "volunteers": 0.2}, "--volunteers 0.2: a deployment does not read it; its people are those"),
+        ({**VOTE, "eps-labels": 1.0}, "--eps-labels 1: volunteers give theirs in clear, and nobody else"),
+    ],
+)
+def test_what_does_not_go_with_volunteers_is_one_line(volunteers: Path, config: dict[str, object], says: str) -> None:
+    with pytest.raises(ValueError, match=says) as caught:
+        agreed_policy(config, PublicFile.load(volunteers))
+    assert "\n" not in str(caught.value)
+
+
+def test_questions_that_follow_from_answers_cannot_be_pinned(facts: Path, volunteers: Path) -> None:
+    for path in (facts, volunteers):
+        with pytest.raises(ValueError, match="--only-this: the questions of vote follow from earlier answers"):
+            agreed_policy(VOTE, PublicFile.load(path), only_this=True)

@@ -130,6 +130,11 @@ def test_the_text_of_a_deployment(made: Plan) -> None:
     assert "with the public labels of 0.25 of the people\n" in text and "--clients 300 --label-rate 0.25" in text
     assert "label-rate" not in tomllib.loads(text) and tomllib.loads(text)["epsilon"] == 8.0
     assert "# 8 holds at the level of a person." not in text and "planned for 300 people: 8 holds" in text
+    some = plan_on_paper(["vote"], RunOptions(volunteers=0.25), GraphFacts(300), Wishes())
+    assert some.choice is not None and not undeployable(some.choice)
+    text = deployment(some, some.choice)
+    assert 'with the numbers of the "volunteers", 0.25 of the people\n' in text and "--volunteers 0.25" in text
+    assert "volunteers" not in tomllib.loads(text)
     open_ = plan_on_paper(["fedavg-mlp"], RunOptions(), GraphFacts(300), Wishes())
     (row,) = open_.rows
     text = deployment(open_, row)
