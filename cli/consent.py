@@ -1,4 +1,4 @@
-"""What a person consents to, by role: who volunteers gives label and features in clear, everybody else one answer.
+"""Text of consent for each role: who volunteers gives label and features in clear, everybody else one answer.
 
 The text follows from the policy and the question alone.
 """

@@ -117,7 +117,7 @@ def serve(
 
 
 def _say_terms(state: State) -> None:
-    """Say who can spend the answers of newly enrolled devices, and who of them gives a record in clear."""
+    """Print the collector who can spend the answers of newly enrolled devices, and how many give theirs in clear."""
     pinned, volunteers = state.policy.collector, state.policy.volunteers
     typer.echo(ANYBODY if pinned is None else f"they answer the collector {pinned} and nobody else", err=True)
     if volunteers is not None:

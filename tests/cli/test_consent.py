@@ -1,4 +1,4 @@
-"""What each role consents to: the text says what the policy and the question say, and nothing else."""
+"""Text of consent: it says what the policy and the question say, and nothing else."""
 
 from __future__ import annotations
 
