@@ -53,15 +53,21 @@ class VoteEvidence:
         return class_posterior(self, nodes)
 
 
-def knowledge(reports: Reports | None, public: PublicKnowledge) -> VoteEvidence:
-    """Return what the curator knows from public data and the reports so far."""
+def knowledge(reports: Reports | None, public: PublicKnowledge, dealt: Split | None = None) -> VoteEvidence:
+    """Return what the curator knows from public data and the reports so far.
+
+    Args:
+        reports: The reports so far.
+        public: What is public.
+        dealt: Division by which people were dealt to batches; None for that of ``public``.
+    """
     evidence, split = Evidence(reports, public), public.split
     labels, features = evidence.labels, _features(evidence)
     known = labels.known(split.labelled)
     shares = labels.log_likelihood(known) + (0 if labels.soft is None else features[known])
     told = labels.placed(known, np.exp(shares - np.logaddexp.reduce(shares, axis=1, keepdims=True)))
     components, voted = {FEATURES: features}, np.zeros(public.facts.n, np.bool_)
-    ballots = [] if reports is None else ballots_of(reports, split)
+    ballots = [] if reports is None else ballots_of(reports, dealt or split)
     if ballots:
         votes, classes = np.zeros_like(features), np.zeros_like(features)
         for cast in ballots:

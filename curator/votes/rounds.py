@@ -17,6 +17,16 @@ from devices.facts import Split
 FOLDS = 10
 
 
+TRAINING, LABELLED = "training", "labelled"  # people whose labels stand in the published table
+
+
+def told_split(split: Split, told: str) -> Split:
+    """Return the division in which all people whose labels stand in the table are training people."""
+    if told == TRAINING:
+        return split
+    return Split(np.sort(split.labelled), split.val[:0], split.test)
+
+
 def people_of_batch(
     split: Split, certainty: FloatArray, asked: BoolArray, *, batches: int, number: int, seed: int = 0
 ) -> tuple[tuple[IntArray, ...], IntArray]:

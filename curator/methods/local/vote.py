@@ -13,7 +13,8 @@ ln Q_i with ln M (:mod:`curator.votes.law`, :mod:`curator.votes.knowledge`). No 
 - Everything that a person reports is epsilon-LDP, and a relationship costs 2 epsilon: both ends answer. Others
   who list a person report about it too, epsilon each.
 - Everybody is asked once. In ``batches`` the later people vote on what the earlier ones have said.
-- The table that a labelled person gets does not tell the person's own label.
+- The table that a labelled person gets does not tell the person's own label. With ``told=labelled`` it has the labels
+  of validation people too, dealt to folds as training people are.
 - Without public features nothing is known of people without a label. "Nobody known among my neighbours" is then one
   more answer, and all classes are candidates.
 - With ``--volunteers`` some people give label and features in clear, and answer nothing else. A model that is fitted
@@ -45,7 +46,7 @@ from curator.votes.affinity import first_people, without_people
 from curator.votes.design import MEASURES, all_classes, designed_widths
 from curator.votes.knowledge import VoteEvidence, affinity_from_votes, batches_so_far, class_posterior, knowledge
 from curator.votes.own_questions import EVIDENCE, OwnQuestions, agreement_of
-from curator.votes.rounds import people_of_batch
+from curator.votes.rounds import LABELLED, TRAINING, people_of_batch, told_split
 from curator.votes.volunteered import Volunteered, volunteered
 from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
@@ -87,6 +88,7 @@ class Vote(LocalMethod):
             (:mod:`devices.mechanisms.graded_vote`) with these log-odds for each nat of difference: one entry of the
             list then loses less than the list.
         table: Form of the published table: ``full`` distributions, or the ``likeliest`` class of each person.
+        told: Whose labels stand in the published table: those of ``training`` people, or of all ``labelled`` ones.
         evidence: What an answer is about beside ``--volunteers``: ``both``, the own ``features``, or the ``list``.
 
     Raises:
@@ -102,6 +104,7 @@ class Vote(LocalMethod):
     affinity: str = parameter("asked", slope=(0.0,), volunteers=(None,))
     slope: float = parameter(0.0, volunteers=(None,))
     table: str = "full"
+    told: str = parameter(TRAINING, hashed="unless default", volunteers=(None,))
     evidence: str = parameter("both", hashed="unless default", volunteers=ABOVE_0)
 
     name: ClassVar[str] = "vote"
@@ -119,7 +122,7 @@ class Vote(LocalMethod):
     finer: ClassVar[tuple[str, ...]] = ("eps_adjacency",)
 
     def __post_init__(self) -> None:
-        self.check_choices(table=FORMS, affinity=("asked", "homophily"), evidence=EVIDENCE)
+        self.check_choices(table=FORMS, affinity=("asked", "homophily"), told=(TRAINING, LABELLED), evidence=EVIDENCE)
         self.check_numbers("slope")
         self.check_range("batches", least=0, most=MOST_BATCHES)
         if not 0 <= self.homophily < 1:
@@ -163,15 +166,16 @@ class Vote(LocalMethod):
             asked |= earlier.asked.get("adjacency", False)
         if asked.all():
             return ()
-        known = knowledge(earlier, public)
+        dealt = told_split(split, self.told)
+        known = knowledge(earlier, public, dealt)
         log_p, _ = class_posterior(known, split.labelled)
         first = self._first(split, facts, budget)
         if len(first) and not asked.any():
             rows = self._rows(public, known, np.exp(log_p), first)
             return (self._question(rows, facts, budget, collection, first, first=True),)
         affinity = affinity_from_votes(earlier, known) if len(first) and earlier is not None else None
-        number = 0 if earlier is None else batches_so_far(earlier, split)
-        batches, left = self.batches_of(split, facts, budget), without_people(split, first)
+        number = 0 if earlier is None else batches_so_far(earlier, dealt)
+        batches, left = self.batches_of(split, facts, budget), without_people(dealt, first)
         folds, others = people_of_batch(left, log_p.max(axis=1), asked, batches=batches, number=number)
         return tuple(
             self._question(
@@ -182,12 +186,11 @@ class Vote(LocalMethod):
 
     def batches_of(self, split: Split, facts: PublicFacts, budget: Budget) -> int:
         """Return the number of batches: 3 where little is known of most people, else 1 (measured)."""
-        if self.batches:
-            return self.batches
-        if budget.volunteers:
-            return OF_VOLUNTEERS
         little = not budget.public_features or len(split.train) < FEW_LABELS * facts.n
-        return 3 if little else 1
+        found = self.batches or (OF_VOLUNTEERS if budget.volunteers else 3 if little else 1)
+        if self.told == TRAINING:
+            return found
+        return max(1, min(found, facts.n - len(split.labelled)))  # somebody without a label ends each of these batches
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Return a graph without edges or features, with the components of the pool."""
@@ -197,7 +200,7 @@ class Vote(LocalMethod):
         if reports.labels is not None and reports.source("labels").in_clear:
             agreement = agreement_of(self.evidence, self.homophily)
             return VotedGraph(**vars(graph), known=volunteered(reports, public, agreement))
-        return VotedGraph(**vars(graph), known=knowledge(reports, public))
+        return VotedGraph(**vars(graph), known=knowledge(reports, public, told_split(public.split, self.told)))
 
     def halves(self, budget: Budget) -> Mapping[str, Vote]:
         """Return the vote on the features alone and on the list alone, beside volunteers."""
@@ -238,9 +241,7 @@ class Vote(LocalMethod):
 
     def _own(self, split: Split, facts: PublicFacts, budget: Budget, collection: str) -> OwnQuestions:
         epsilon, batches = self._epsilon(budget), self.batches_of(split, facts, budget)
-        return OwnQuestions(
-            collection, epsilon, self.homophily, self.evidence, self.table, budget.reporting, batches
-        )  # fmt: skip
+        return OwnQuestions(collection, epsilon, self.homophily, self.evidence, self.table, budget.reporting, batches)
 
     def _check(self, facts: PublicFacts, budget: Budget) -> None:
         if facts.classes < 2:
@@ -304,7 +305,7 @@ class Vote(LocalMethod):
         rows = np.array(probability)
         if public.features is None:
             rows[~known.voted] = 0  # nothing is known of these people
-        train = public.split.train
+        train = told_split(public.split, self.told).train
         told = train[(known.told[train] > 0).any(axis=1) & ~np.isin(train, people)]
         rows[told] = known.told[told]
         return rows

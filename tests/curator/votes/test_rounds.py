@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from curator.votes.rounds import FOLDS, people_of_batch
+from curator.votes.rounds import FOLDS, LABELLED, TRAINING, people_of_batch, told_split
 from devices.facts import Split
 
 N = 100
@@ -29,3 +29,10 @@ def test_everybody_is_in_one_batch(batches: int) -> None:
     assert asked.all()
     for earlier, later in zip(seen, seen[1:], strict=False):
         assert earlier.min() >= later.max()
+
+
+def test_people_whose_labels_are_told_are_dealt_to_folds() -> None:
+    assert told_split(SPLIT, TRAINING) is SPLIT
+    told = told_split(SPLIT, LABELLED)
+    assert np.array_equal(told.train, np.sort(SPLIT.labelled)) and not len(told.val)
+    assert np.array_equal(told.labelled, told.train) and np.array_equal(told.test, SPLIT.test)

@@ -108,15 +108,18 @@ def _tables(questions: tuple[Question, ...]) -> list[tuple[IntArray, Neighbourho
 
 
 @pytest.mark.parametrize("features", [True, False])
-def test_the_table_tells_all_training_labels_but_those_of_its_people(features: bool) -> None:
+@pytest.mark.parametrize(("whose", "labels"), [("training", SPLIT.train), ("labelled", SPLIT.labelled)])
+def test_the_table_tells_the_labels_of_these_people_but_those_whom_it_goes_to(
+    whose: str, labels: IntArray, features: bool
+) -> None:
     public = _public() if features else replace(_public(), features=None)
     budget = replace(BUDGET, public_features=features)
-    method = Vote(batches=1, affinity="homophily")
+    method = Vote(batches=1, affinity="homophily", told=whose)
     tables = _tables(method.next_questions(public, budget, "c", None))
     assert len(tables) == 11
     assert sorted(np.concatenate([people for people, _ in tables])) == list(range(N))
     for people, mechanism in tables:
-        told = np.setdiff1d(SPLIT.train, people)
+        told = np.setdiff1d(labels, people)
         own = mechanism._read.own
         assert np.array_equal(own[told].argmax(axis=1), TRUTH[told])
         assert (np.ptp(own[told], axis=1) > 15 * 2**16).all()  # one-hot
@@ -126,12 +129,12 @@ def test_the_table_tells_all_training_labels_but_those_of_its_people(features: b
         assert mechanism.unseen == (not features)
 
 
+@pytest.mark.parametrize(("whose", "person"), [("training", 17), ("labelled", 17), ("labelled", 117)])
 @pytest.mark.parametrize("batches", [1, 3])
-def test_nobodys_own_label_reaches_its_own_row(batches: int) -> None:
+def test_nobodys_own_label_reaches_its_own_row(batches: int, whose: str, person: int) -> None:
     """The question to a person is the same, but for the rows of others, whatever the person's label is."""
-    method = Vote(batches=batches, candidates="hits")
+    method = Vote(batches=batches, candidates="hits", told=whose)
     other = TRUTH.copy()
-    person = 17
     other[person] = (TRUTH[person] + 1) % CLASSES
     rows = []
     for labels in (TRUTH, other):
@@ -290,3 +293,18 @@ def test_the_fit_is_plain_tensors() -> None:
 def test_a_number_of_batches_outside_its_range_is_refused(batches: int) -> None:
     with pytest.raises(ValueError, match=f"batches={batches}"):
         Vote(batches=batches)
+
+
+@pytest.mark.parametrize("few", [1, 2])
+def test_everybody_is_asked_once_where_fewer_have_no_label_than_there_are_batches(few: int) -> None:
+    """A batch of labelled people alone would never end, so there are no more batches than people without a label."""
+    split = Split(np.arange(100), np.arange(100, N - few), np.arange(N - few, N))
+    known = np.where(np.arange(N) < N - few, TRUTH, -1)
+    public = PublicKnowledge(FACTS, split, known, np.ones((N, 1), np.float32))
+    method, parts, asked = Vote(batches=3, affinity="homophily", told="labelled"), list[Reports](), list[int]()
+    assert method.batches_of(split, FACTS, BUDGET) == few
+    while made := method.next_questions(public, BUDGET, "c", joined_reports(parts) if parts else None):
+        asked += [person for people, _ in _tables(made) for person in people.tolist()]
+        assert len(asked) <= N
+        parts += _answer(made, 0.8, len(parts))
+    assert sorted(asked) == list(range(N))
