@@ -81,7 +81,8 @@ def collect(
     strategy = CollectOnce(
         questions, range(1, devices + 1), silent=silent, stages=stages, collector=collector, facts=facts
     )
-    opened = grid_for(folder, devices, engine=chosen, workers=workers, ray_address=ray_address)
+    asked = sum(devices if question.devices is None else len(question.devices) for question in questions)
+    opened = grid_for(folder, devices, engine=chosen, workers=workers, ray_address=ray_address, asked=asked)
     with quiet_flower(), _old_objects_left_alone(), opened as grid:
         return run_collection(strategy, wrapped(grid, folder, around))
 
@@ -102,9 +103,14 @@ def _old_objects_left_alone() -> Iterator[None]:
 
 @contextmanager
 def grid_for(
-    folder: Path, devices: int, *, engine: str, workers: int | None, ray_address: str | None
+    folder: Path, devices: int, *, engine: str, workers: int | None, ray_address: str | None, asked: int | None = None
 ) -> Iterator[DirectGrid]:
-    """Open the Grid of the devices of a state folder: in this process, in several of this machine, or on Ray."""
+    """Open the Grid of the devices of a state folder: in this process, in several of this machine, or on Ray.
+
+    Args:
+        folder, devices, engine, workers, ray_address: As for :func:`collect`.
+        asked: Number of devices that are asked, so few of which may not be worth further processes; None for all.
+    """
     chosen = choose(engine, ray_address)
     _check_place(folder, chosen)
     if chosen == "ray":
@@ -113,7 +119,7 @@ def grid_for(
             yield grid
         return
     allow_open_files()
-    if (count := worker_processes(devices, workers)) > 1:
+    if (count := worker_processes(devices if asked is None else asked, workers)) > 1:
         with processes(count, prepare=None) as pool:
             yield ProcessGrid(folder, devices, pool)
         return

@@ -27,7 +27,7 @@ def worker_processes(devices: int, wanted: int | None) -> int:
     """Return how many processes answer for a state folder; 1: this process itself.
 
     Args:
-        devices: Number of devices.
+        devices: Number of devices that are asked.
         wanted: ``--workers``; None for one per core.
     """
     if devices < PROCESSES_PAY_FROM or multiprocessing.parent_process() is not None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import resource
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from curator.methods import HoGS, Question
@@ -11,6 +12,7 @@ from devices.data.splits import make_split
 from devices.datasets.generated_v1 import generate
 from devices.enrolment.state import enrol
 from devices.policy.policy import policy_for
+from strategies.engines import collect as collecting
 from strategies.engines import process_grid
 from strategies.engines.collect import collect
 from strategies.engines.pool import available_cores
@@ -46,6 +48,24 @@ def test_processes_are_started_where_they_pay(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(process_grid.multiprocessing, "parent_process", lambda: object())
     assert worker_processes(10**6, None) == 1  # a cell of a sweep has one core
     assert available_cores() >= 1
+
+
+def test_the_devices_that_are_asked_decide_on_further_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people = generate(300, seed=0)
+    questions = HoGS().questions(people.facts, make_split("random", people, 0), Budget(), "few")
+    enrol(tmp_path, people, policy_for([question.query for question in questions], people.facts), seed=1).close()
+    seen: list[int] = []
+
+    def one(asked: int, wanted: int | None) -> int:
+        seen.append(asked)
+        return 1
+
+    monkeypatch.setattr(collecting, "worker_processes", one)
+    for who in (np.arange(120), None):
+        collect(tmp_path, [Question(questions[0].query, who)], devices=300, engine="local", workers=2)
+    assert seen == [120, 300]
 
 
 def test_the_limit_of_open_files_is_raised_as_far_as_it_may_be() -> None:
