@@ -34,7 +34,7 @@ class OwnQuestions:
         epsilon: Loss of a vote.
         homophily: h.
         evidence: One of :data:`EVIDENCE`.
-        form: Form of the published table.
+        form: Form of the published table; ``codes`` has the same rows as ``full`` (2 classes + 1 different ones).
         reporting: The ends of a pair that count it.
         batches: Number of batches of votes.
     """
@@ -49,7 +49,9 @@ class OwnQuestions:
 
     def for_accounts(self, facts: PublicFacts, split: Split) -> tuple[Question, ...]:
         """Return questions with the losses of those that are asked, which attain them."""
-        rows = np.eye(facts.classes)[np.arange(facts.n) % facts.classes]
+        classes = np.eye(facts.classes)  # of volunteers, of people who answered, and a row of which nothing is known
+        kinds = np.concatenate([classes, classes + 1, 0 * classes[:1]])
+        rows = kinds[np.arange(facts.n) % len(kinds)]
         ordinary = np.setdiff1d(np.arange(facts.n), split.labelled)
         model = model_for_accounts(facts.d, facts.classes)
         return self._in_clear(facts, split), self._vote(rows, facts, ordinary, model, part=1)

@@ -7,6 +7,8 @@ the list. There are two forms:
   probability is e^(-b / 16) of that of the person's most likely class. The scale of a row
   plays no part in a vote. A byte is off by 1/32 nat at most, down to e^-15.8. A row of 255
   says that nothing is known about the person.
+- ``codes``: the different rows of the form ``full``, and a code of 4 or 8 bits for each person
+  (:mod:`code_book`). Of more than 255 different rows they are rounded to so many.
 - ``likeliest``: one byte a person, the number of the likeliest class, 255 for unknown.
 
 The bytes travel in base64, 4/3 of their number. A compressed form would differ between
@@ -21,21 +23,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from devices.array_types import BoolArray, FloatArray, IntArray
 from devices.fixed_point import UNIT_BITS, falling_powers, logarithm
+from devices.mechanisms.code_book import STEPS_PER_NAT, UNKNOWN, Bytes, coded, full_rows, read_codes
 
-FORMS = ("full", "likeliest")
-UNKNOWN = 255
+FORMS = ("full", "codes", "likeliest")
 MOST_BYTES = 3_000_000  # as base64 it fits into a question (:data:`devices.query.MAX_BYTES`) with room for the rest
-STEPS_PER_NAT = 16
 LARGEST_AFFINITY = 1 << 16
 MOST_CLASSES = 255
 _ONE = 1 << 24
 _STEP = (1 << UNIT_BITS) // STEPS_PER_NAT  # units of a logarithm in a step of the table
-
-Bytes = NDArray[np.uint8]
 
 
 def quantised(probabilities: FloatArray, form: str = "full") -> str:
@@ -43,7 +41,7 @@ def quantised(probabilities: FloatArray, form: str = "full") -> str:
 
     Args:
         probabilities: (n, classes), 0 or more, of any scale; a row of zeros is an unknown person.
-        form: ``full`` or ``likeliest`` (the first of the largest).
+        form: ``full``, ``codes`` or ``likeliest`` (the first of the largest).
 
     Raises:
         ValueError: for another shape or form, a number that is negative or not finite, or a table that no question
@@ -54,19 +52,16 @@ def quantised(probabilities: FloatArray, form: str = "full") -> str:
         raise ValueError(f"a table has a row for each person and a form of {', '.join(FORMS)}, not {q.shape}, {form}")
     if not (np.isfinite(q).all() and (q >= 0).all()):
         raise ValueError("a class probability is negative or not finite")
-    size = len(q) if form == "likeliest" else q.size
-    if size > MOST_BYTES:
-        other = "" if form == "likeliest" else "; of the form likeliest it takes one byte a person"
-        raise ValueError(f"a table of {size:,} bytes is longer than a question may be ({MOST_BYTES:,}){other}")
-    most = q.max(axis=1, initial=0.0)
-    unknown = most == 0
     if form == "likeliest":
-        rows = np.where(unknown, UNKNOWN, q.argmax(axis=1) if q.shape[1] else 0)
+        unknown = q.max(axis=1, initial=0.0) == 0
+        rows = np.where(unknown, UNKNOWN, q.argmax(axis=1) if q.shape[1] else 0).astype(np.uint8)
     else:
-        with np.errstate(divide="ignore"):
-            behind = -np.log(q / np.where(unknown, 1.0, most)[:, None])
-        rows = np.where(unknown[:, None], UNKNOWN, np.clip(np.rint(STEPS_PER_NAT * behind), 0, UNKNOWN - 1))
-    return as_text(rows.astype(np.uint8))
+        rows = full_rows(q)
+        rows = coded(rows) if form == "codes" and rows.size else rows
+    if rows.size > MOST_BYTES:
+        other = "; of the form codes it takes at most one byte a person" if form == "full" else ""
+        raise ValueError(f"a table of {rows.size:,} bytes is longer than a question may be ({MOST_BYTES:,}){other}")
+    return as_text(rows)
 
 
 def as_text(rows: Bytes) -> str:
@@ -76,13 +71,19 @@ def as_text(rows: Bytes) -> str:
 
 def from_text(text: object, size: int) -> Bytes:
     """Read :func:`as_text` back, uint8 (size,); ValueError for any other text."""
+    data = _bytes_of(text)
+    if len(data) != size:
+        raise ValueError(f"a text does not hold {size} bytes in base64")
+    return data
+
+
+def _bytes_of(text: object) -> Bytes:
+    """Return the bytes of :func:`as_text`, none of any other text."""
     try:
         data = base64.b64decode(text, validate=True) if isinstance(text, str) else b""
     except (binascii.Error, ValueError):
         data = b""
-    if len(data) != size or base64.b64encode(data).decode("ascii") != text:
-        raise ValueError(f"a text does not hold {size} bytes in base64")
-    return np.frombuffer(data, np.uint8)
+    return np.frombuffer(data if base64.b64encode(data).decode("ascii") == text else b"", np.uint8)
 
 
 def affinity_weights(classes: int, homophily: float | None, affinity: FloatArray | None) -> tuple[int, ...]:
@@ -109,9 +110,10 @@ class ClassTable:
     """A table that was read.
 
     Args:
-        rows: uint8, (n, classes) for ``full``, (n,) for ``likeliest``.
+        rows: uint8, (rows, classes) for ``full`` and ``codes``, (n,) for ``likeliest``.
         affinity: int64 (classes, classes), 1 .. 2**16: entry (c, k) is proportional to the probability that a
             neighbour of a person of class c is of class k (or is published as k).
+        codes: uint8 (n,), the row of each person; None where each person has an own one.
 
     Raises:
         ValueError: for a row that is unknown in part, or a class that there is not.
@@ -119,6 +121,7 @@ class ClassTable:
 
     rows: Bytes
     affinity: IntArray
+    codes: Bytes | None = None
 
     def __post_init__(self) -> None:
         if self.rows.ndim == 1:
@@ -128,19 +131,43 @@ class ClassTable:
         if wrong.any():
             raise ValueError(f"row {int(np.flatnonzero(wrong)[0])} of the table is no class distribution")
 
+    @staticmethod
+    def read(text: str, form: str, people: int, affinity: IntArray) -> ClassTable:
+        """Read :func:`quantised` back.
+
+        Raises:
+            ValueError: for any other text.
+        """
+        classes = len(affinity)
+        if form == "codes":
+            book, codes = read_codes(_bytes_of(text), people, classes)
+            return ClassTable(book, affinity, codes)
+        if form == "likeliest":
+            return ClassTable(from_text(text, people), affinity)
+        return ClassTable(from_text(text, people * classes).reshape(people, classes), affinity)
+
+    def row_of(self, people: IntArray) -> IntArray:
+        """Return the row of each of these people; of number n, who is nobody, the number of rows."""
+        return people if self.codes is None else self._codes.take(people)
+
+    @cached_property
+    def _codes(self) -> IntArray:
+        assert self.codes is not None
+        return np.append(self.codes, len(self.rows)).astype(np.int64)
+
     @cached_property
     def unknown(self) -> BoolArray:
-        """bool (n,): True for people about whom nothing is known."""
+        """bool (rows,): True where nothing is known."""
         found: BoolArray = self.rows == UNKNOWN if self.rows.ndim == 1 else (self.rows == UNKNOWN).all(axis=1)
         return found
 
     @cached_property
     def evidence(self) -> IntArray:
-        """int64 (classes, n), in units: what a neighbour j says for one's own class c, 0 where nothing is known.
+        """int64 (classes, rows), in units: what a neighbour j says for one's own class c, 0 where nothing is known.
 
         ln sum_k affinity[c, k] Q_j(k), up to a constant of j.
         """
-        known = np.where(self.unknown, 0, self.rows.T)  # (classes, n) or (n,)
+        known = np.where(self.unknown, 0, self.rows.T)  # (classes, rows) or (rows,)
         if self.rows.ndim == 1:
             logs = logarithm(self.affinity)[:, known]
         else:
@@ -150,7 +177,7 @@ class ClassTable:
 
     @cached_property
     def own(self) -> IntArray:
-        """int64 (n, classes), in units: ln Q_i(c) up to a constant of i.
+        """int64 (rows, classes), in units: ln Q_i(c) up to a constant of i.
 
         The form ``likeliest`` has no probabilities: the published class counts as a neighbour's would.
         """
@@ -161,4 +188,5 @@ class ClassTable:
     @cached_property
     def ranked(self) -> Bytes:
         """uint8 (n, classes): each person's classes, the likeliest by :attr:`own` first, ties by number."""
-        return np.argsort(-self.own, axis=1, kind="stable").astype(np.uint8)
+        order = np.argsort(-self.own, axis=1, kind="stable").astype(np.uint8)
+        return order if self.codes is None else order[self.codes]

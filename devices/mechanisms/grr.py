@@ -15,6 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from devices.array_types import IntArray
 from devices.data.population import Record
 from devices.data.records import records_by_column
 from devices.mechanisms.base import Grouping
@@ -91,20 +92,22 @@ class GRR(OneCategory):
     ) -> list[bytes]:  # fmt: skip
         if type(self) is not GRR:  # a class of its own may respond in another way
             return super().respond_many(records, streams, devices=devices, grouping=grouping)
+        data = self.perturb_many(records_by_column(records).labels, streams).astype("<u2").tobytes()
+        return [data[at : at + 2] for at in range(0, len(data), 2)]
+
+    def perturb_many(self, values: IntArray, streams: Sequence[NoiseStream]) -> IntArray:
+        """int64, as ``values``: the reports of :meth:`perturb`, one by one."""
         words = joined_words(streams, [2] * len(streams)).astype(np.int64)
         chance, choice = words[::2], words[1::2]
-        labels = records_by_column(records).labels
-        truth = np.where((labels >= 0) & (labels < self.categories), labels, 0)
+        truth = np.where((values >= 0) & (values < self.categories), values, 0)
         others = self.categories - 1
         other = choice % others
         told = np.where(chance < self.lie >> 32, other + (other >= truth), truth)
-        data = told.astype("<u2").tobytes()
-        reports = [data[at : at + 2] for at in range(0, len(data), 2)]
         # A tie, or a word beyond the last whole multiple of the bound: more words are drawn.
         alone = (chance == self.lie >> 32) | (choice >= (1 << 32) - (1 << 32) % others)
         for place in np.flatnonzero(alone).tolist():
-            reports[place] = self.respond(records[place], streams[place], device=devices[place])
-        return reports
+            told[place] = self.perturb(int(values[place]), streams[place])
+        return told
 
     def log_probability(self, report: int, value: int) -> float:
         truth = self.category(value)

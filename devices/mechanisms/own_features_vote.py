@@ -23,6 +23,7 @@ The list is padded (:mod:`scored_vote`), and features are read as a row of whole
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -32,14 +33,17 @@ from numpy.typing import NDArray
 
 from devices.array_types import FloatArray, IntArray
 from devices.data.population import Record
+from devices.data.records import Records, records_by_column
 from devices.facts import PublicFacts
 from devices.mechanisms.base import LATER, Grouping, Mechanism, dense_features
 from devices.mechanisms.exact_loss import probability_threshold
 from devices.mechanisms.grr import GRR
-from devices.mechanisms.scored_vote import ScoredVote
+from devices.mechanisms.scored_vote import ScoredVote, sums_of_rows
 from devices.mechanisms.word_model import UNIT, WordModel, read_model
+from devices.noise import NoiseStream
 
 MOST_LEVELS = 255
+_MANY = 8  # fewer devices answer one by one, in a time that does not depend on their lists
 
 
 def whole_features(features: FloatArray, levels: int, low: float, high: float) -> IntArray:
@@ -131,7 +135,7 @@ class OwnFeaturesVote(ScoredVote):
             cls.from_probabilities(q, 3.0, steep, homophily=0.7, own=True, form="likeliest"),
             cls.from_probabilities(q, 1.0, gentle, homophily=0.3, reporting="one-end"),
             cls.from_probabilities(np.zeros((5, 3)), 4.0, word, homophily=0.0),
-            cls.from_probabilities(q, 1.0, gentle, homophily=0.7, levels=2),
+            cls.from_probabilities(q, 1.0, gentle, homophily=0.7, levels=2, form="codes"),
         ]
         return [(vote, PublicFacts(5, 2, 3)) for vote in votes]
 
@@ -142,6 +146,11 @@ class OwnFeaturesVote(ScoredVote):
     @cached_property
     def _words(self) -> WordModel:
         return read_model(self.model, self.columns, self.classes, self.exponents)
+
+    @cached_property
+    def _columns(self) -> IntArray:
+        """int64 (columns, classes + 1): the weights of each column, and its square."""
+        return np.column_stack([self._words.weights, self._words.squares])
 
     @cached_property
     def _response(self) -> GRR:
@@ -163,9 +172,36 @@ class OwnFeaturesVote(ScoredVote):
 
     def read_features(self, record: Record) -> IntArray:
         """int64 (columns,): the features in whole numbers; a column that there is not counts as the nearest one."""
-        return whole_features(dense_features(record, self.columns), self.levels, self.low, self.high)
+        return self._levels(dense_features(record, self.columns))
+
+    def _levels(self, features: FloatArray) -> IntArray:
+        return whole_features(features, self.levels, self.low, self.high)
 
     def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> int:
         scores, _ = self.scores(record.neighbours, device)
         said = self._words.evidence(self._words.shares(self.read_features(record)[None]))[0]
         return int((scores + said).argmax())  # ties: the lower class
+
+    def values_of_many(self, people: Records, devices: Sequence[int]) -> IntArray:
+        """int64 (people,): what :meth:`value_of` returns for each. The time depends on their lists and features."""
+        columns = people.feature_indices.astype(np.int64).clip(0, self.columns - 1)
+        absent, *levels = self._levels(np.append(np.float32(0), people.feature_values)).tolist()
+        times = np.array(levels, np.int64) - absent
+        places = np.repeat(np.arange(len(people)) * self.columns, people.feature_counts) + columns
+        if not np.all(places[1:] > places[:-1]):  # of a column that is given twice the last value counts
+            order = np.argsort(places, kind="stable")
+            times[order[:-1][np.diff(places[order]) == 0]] = 0
+        every = self._columns
+        sums = absent * every.sum(axis=0) + sums_of_rows(every, columns, people.feature_starts, times)
+        said = self._words.evidence(self._words.shares_of_sums(sums[:, :-1], sums[:, -1]))
+        return np.asarray((self.scores_of_many(people, devices) + said).argmax(axis=1))
+
+    def respond_many(
+        self, records: Sequence[Record], streams: Sequence[NoiseStream], *, devices: Sequence[int],
+        grouping: Grouping = None,
+    ) -> list[bytes]:  # fmt: skip
+        if type(self) is not OwnFeaturesVote or len(records) < _MANY:
+            return super().respond_many(records, streams, devices=devices, grouping=grouping)
+        values = self.values_of_many(records_by_column(records), devices)
+        data = self._response.perturb_many(values, streams).astype(np.uint8).tobytes()
+        return [data[at : at + 1] for at in range(len(data))]

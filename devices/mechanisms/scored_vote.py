@@ -15,6 +15,7 @@ that the scores take does not depend on the number of neighbours.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.array_types import FloatArray, IntArray
+from devices.data.records import Records
 from devices.facts import PublicFacts
 from devices.mechanisms.base import Mechanism, Reporting, whole_numbers
 from devices.mechanisms.class_table import (
@@ -31,7 +33,6 @@ from devices.mechanisms.class_table import (
     MOST_CLASSES,
     ClassTable,
     affinity_weights,
-    from_text,
     quantised,
 )
 from devices.mechanisms.exact_loss import Loss, probability_threshold
@@ -40,6 +41,8 @@ from devices.noise import NoiseStream
 
 PADDED = 2048  # entries to which a list is padded
 _TOGETHER = 16  # rows that numpy adds as one: a sum over short rows alone is slow
+
+_ENTRIES = 1 << 22  # numbers that are added up at once, for many devices
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +58,7 @@ class ScoredVote(Mechanism):
         table: The class distributions of all people (:func:`class_table.quantised`).
         affinity: classes x classes whole numbers 1 .. 2**16, row by row (:class:`class_table.ClassTable`).
         own: Whether the scores begin with the device's own row of the table.
-        form: ``full`` or ``likeliest``, the form of the table.
+        form: ``full``, ``codes`` or ``likeliest``, the form of the table.
         reporting: ``both`` reads the whole list, ``one-end`` the neighbours before the device.
 
     Raises:
@@ -77,7 +80,7 @@ class ScoredVote(Mechanism):
 
     def __post_init__(self) -> None:
         if self.reporting not in ("both", "one-end") or self.form not in FORMS:
-            raise ValueError(f"a vote is of both or one-end and full or likeliest, not {self.reporting}, {self.form}")
+            raise ValueError(f"a vote is of both or one-end and {', '.join(FORMS)}, not {self.reporting}, {self.form}")
         if self.people < 1 or not 2 <= self.classes <= MOST_CLASSES:
             raise ValueError(f"a vote needs people and 2..{MOST_CLASSES} classes, not {self.people}, {self.classes}")
         if len(self.affinity) != self.classes**2 or not whole_numbers(self.affinity, least=1):
@@ -169,18 +172,16 @@ class ScoredVote(Mechanism):
 
     @cached_property
     def _read(self) -> ClassTable:
-        shape = (self.people,) if self.form == "likeliest" else (self.people, self.classes)
-        size = self.people if self.form == "likeliest" else self.people * self.classes
         affinity = np.array(self.affinity, np.int64).reshape(self.classes, self.classes)
-        return ClassTable(from_text(self.table, size).reshape(shape), affinity)
+        return ClassTable.read(self.table, self.form, self.people, affinity)
 
     @cached_property
     def _evidence(self) -> IntArray:
-        """int64 (n + 1, classes + 1): what each neighbour adds to each score, and to the number of known ones.
+        """int64 (rows + 1, classes + 1): what a neighbour adds to each score, and to the number of known ones.
 
-        Row n is the padding: it adds nothing.
+        The last row is the padding: it adds nothing.
         """
-        made = np.zeros((self.people + 1, self.classes + 1), np.int64)
+        made = np.zeros((len(self._read.rows) + 1, self.classes + 1), np.int64)
         made[:-1, :-1] = self._read.evidence.T
         made[:-1, -1] = ~self._read.unknown
         return made
@@ -204,9 +205,44 @@ class ScoredVote(Mechanism):
 
     def scores(self, neighbours: np.ndarray, device: int) -> tuple[IntArray, int]:
         """Return int64 (classes,), in units of :mod:`devices.fixed_point`, and the number of known neighbours."""
-        added = self._evidence.take(self.padded(device, neighbours), axis=0)
+        added = self._evidence.take(self._read.row_of(self.padded(device, neighbours)), axis=0)
         scores = added.reshape(-1, _TOGETHER * (self.classes + 1)).sum(axis=0).reshape(_TOGETHER, -1).sum(axis=0)
         seen = int(scores[-1])
         if self.own:
-            scores[:-1] += self._read.own[device]
+            scores[:-1] += self._read.own[self._read.row_of(np.array(device))]
         return scores[:-1], seen
+
+    def scores_of_many(self, people: Records, devices: Sequence[int]) -> IntArray:
+        """int64 (people, classes): the scores of :meth:`scores` of many devices. The time depends on their lists."""
+        owner = np.repeat(np.asarray(devices, np.int64), people.neighbour_counts)
+        near = np.clip(people.neighbours.astype(np.int64), 0, self.people - 1)
+        end = owner if self.reporting == "one-end" else self.people
+        rows = self._read.row_of(np.where((near == owner) | (near >= end), self.people, near))
+        scores = sums_of_rows(self._evidence[:, :-1], rows, people.neighbour_starts)
+        if self.own:
+            scores += self._read.own[self._read.row_of(np.asarray(devices, np.int64))]
+        return scores
+
+
+def sums_of_rows(table: IntArray, rows: IntArray, starts: IntArray, times: IntArray | None = None) -> IntArray:
+    """int64 (people, columns): for each person the sum of the table's rows that the person has, modulo 2**64.
+
+    Args:
+        table: int64 (rows of the table, columns).
+        rows: int64: the numbers of the rows, of all people joined.
+        starts: int64 (people + 1,): where the rows of each person start and end.
+        times: int64: how often each row counts; None for once.
+    """
+    found = np.zeros((len(starts) - 1, table.shape[1]), np.int64)
+    most, first = max(1, _ENTRIES // table.shape[1]), 0
+    while first < len(found):  # so many people that what is added at once stays small
+        end = max(first + 1, int(np.searchsorted(starts, starts[first] + most, "right")) - 1)
+        own = slice(starts[first], starts[end])
+        added = table.take(rows[own], axis=0)
+        if times is not None:
+            added *= times[own, None]
+        total = np.zeros((len(added) + 1, table.shape[1]), np.int64)
+        added.cumsum(axis=0, out=total[1:])
+        found[first:end] = np.diff(total[starts[first : end + 1] - starts[first]], axis=0)
+        first = end
+    return found

@@ -63,8 +63,12 @@ class WordModel:
             words: (rows, columns), int64, numpy or CSR: zeros and ones, or levels. For numpy the time does not depend
                 on them.
         """
-        roots = np.array([math.isqrt(int(length)) for length in words @ self.squares], np.int64)
-        found = self.means + ((words @ self.weights) << ROOT_BITS) // np.maximum(roots, 1)[:, None]
+        return self.shares_of_sums(words @ self.weights, words @ self.squares)
+
+    def shares_of_sums(self, weights: IntArray, squares: IntArray) -> IntArray:
+        """int64 (rows, classes): f, from the sums of the words' weights (rows, classes) and squares (rows,)."""
+        roots = np.array([math.isqrt(length) for length in squares.tolist()], np.int64)
+        found = self.means + (weights << ROOT_BITS) // np.maximum(roots, 1)[:, None]
         return np.asarray(np.clip(found, -_MOST, _MOST), np.int64)
 
     def evidence(self, shares: IntArray) -> IntArray:

@@ -87,7 +87,9 @@ class Vote(LocalMethod):
         slope: 0 for the vote. Above 0 everybody has two candidates and answers by a graded vote
             (:mod:`devices.mechanisms.graded_vote`) with these log-odds for each nat of difference: one entry of the
             list then loses less than the list.
-        table: Form of the published table: ``full`` distributions, or the ``likeliest`` class of each person.
+        table: Form of the published table: ``full`` distributions, the ``codes`` of at most 255 distributions, or the
+            ``likeliest`` class of each person. Beside ``--volunteers`` the distributions of ``full`` are few, and go as
+            codes: the rows are the same.
         told: Whose labels stand in the published table: those of ``training`` people, or of all ``labelled`` ones.
         evidence: What an answer is about beside ``--volunteers``: ``both``, the own ``features``, or the ``list``.
 
@@ -241,7 +243,8 @@ class Vote(LocalMethod):
 
     def _own(self, split: Split, facts: PublicFacts, budget: Budget, collection: str) -> OwnQuestions:
         epsilon, batches = self._epsilon(budget), self.batches_of(split, facts, budget)
-        return OwnQuestions(collection, epsilon, self.homophily, self.evidence, self.table, budget.reporting, batches)
+        form = "codes" if self.table == "full" else self.table
+        return OwnQuestions(collection, epsilon, self.homophily, self.evidence, form, budget.reporting, batches)
 
     def _check(self, facts: PublicFacts, budget: Budget) -> None:
         if facts.classes < 2:

@@ -73,6 +73,26 @@ def test_a_table_that_no_question_can_hold_is_not_made() -> None:
     )
     assert len(Query("c" * 64, ((Ask("adjacency", (largest,)),),)).to_bytes()) < MAX_BYTES
     many = np.broadcast_to(np.ones(10), (MOST_BYTES // 10 + 1, 10))
-    with pytest.raises(ValueError, match="likeliest it takes one byte a person"):
+    with pytest.raises(ValueError, match="of the form codes it takes at most one byte a person"):
         quantised(many)
-    assert len(quantised(many, "likeliest")) < 500_000
+    assert len(quantised(many, "likeliest")) < 500_000 and len(quantised(many, "codes")) < 250_000
+
+
+def test_codes_say_of_everybody_what_the_full_table_says() -> None:
+    rng = np.random.default_rng(5)
+    for classes in (2, 3, 7, 8, 40):
+        kinds = np.concatenate([np.eye(classes), rng.dirichlet(np.ones(classes), classes), np.zeros((1, classes))])
+        q = kinds[np.append(np.arange(len(kinds)), rng.integers(len(kinds), size=150))]
+        affinity = rng.integers(1, 1 << 16, (classes, classes))
+        full, codes = (ClassTable.read(quantised(q, form), form, len(q), affinity) for form in ("full", "codes"))
+        who = codes.row_of(np.arange(len(q)))
+        assert len(codes.rows) == 2 * classes + 1 and np.array_equal(codes.rows[who], full.rows)
+        assert np.array_equal(codes.evidence[:, who], full.evidence) and np.array_equal(codes.own[who], full.own)
+        assert np.array_equal(codes.ranked, full.ranked)
+        assert codes.row_of(np.array([len(q)])) == len(codes.rows) and full.row_of(np.array([len(q)])) == len(q)
+
+
+def test_a_million_people_of_seven_classes_fit_into_a_sixth_of_a_question() -> None:
+    kinds = np.concatenate([np.eye(7), np.eye(7) + 1, np.zeros((1, 7))])
+    text = quantised(kinds[np.arange(1_000_000) % 15], "codes")
+    assert len(text) == -(-(1 + 15 * 7 + 500_000) // 3) * 4 < MAX_BYTES / 6

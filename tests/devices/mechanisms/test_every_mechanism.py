@@ -377,7 +377,7 @@ def test_a_device_whose_word_is_rejected_draws_alone(mechanism: Mechanism) -> No
     assert mechanism.respond_many(records, [Chosen(words) for words in drawn], devices=devices) == alone
 
 
-@pytest.mark.parametrize("base", [RandomizedResponse, OneBit, MultiBit, GRR, SubsetSelection])
+@pytest.mark.parametrize("base", [RandomizedResponse, OneBit, MultiBit, GRR, SubsetSelection, OwnFeaturesVote])
 def test_a_class_of_its_own_responds_in_its_own_way(base: Any) -> None:
     class Own(base):  # type: ignore[misc]
         def encode(self, report: Any) -> bytes:

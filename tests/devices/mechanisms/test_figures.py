@@ -529,7 +529,7 @@ def test_a_model_of_words_in_whole_numbers() -> None:
     assert free.shares(np.array([[1]])).tolist() == [[3 << 8, 5 << 8]]
     again = read_model(WORDS.as_text(), 2, 3, (256, 128))
     assert all((getattr(again, name) == getattr(WORDS, name)).all() for name in ("weights", "squares", "means"))
-    assert OWN.words_of(person({0: 0.5, 1: -1.0, 7: 0.0})).tolist() == [1, 0]
+    assert OWN.read_features(person({0: 0.5, 1: -1.0, 7: 0.0})).tolist() == [1, 0]
     assert OWN.ranked.tolist() == [[0, 1, 2]] * 5 and OWN.values_of(0) == 3
 
 

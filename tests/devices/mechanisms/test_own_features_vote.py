@@ -16,6 +16,7 @@ import pytest
 from curator.attacks.audit_row import AuditRow, Effort
 from curator.attacks.mechanism_audit import audit_mechanism
 from devices.data.population import Record
+from devices.data.records import records_by_column
 from devices.facts import PublicFacts
 from devices.mechanisms import GRR, NeighbourhoodVote, OwnFeaturesVote
 from devices.mechanisms.class_table import as_text
@@ -65,6 +66,8 @@ def test_each_of_list_and_words_alone_changes_the_answer() -> None:
 def test_one_loss_whatever_changes() -> None:
     for epsilon in (0.01, 1.0, 4.0, 20.0):
         asked = vote(epsilon=epsilon)
+        codes = vote(epsilon=epsilon, form="codes")
+        assert codes.loss() == codes.loss(device=0) == asked.loss() and codes != asked
         assert asked.loss() == asked.loss(device=0) == GRR.from_epsilon(epsilon, categories=C).loss()
         assert asked.loss() == Loss(pytest.approx(epsilon, abs=1e-9), pytest.approx(epsilon, abs=1e-9))  # type: ignore[arg-type]
 
@@ -157,6 +160,38 @@ def test_two_words_and_two_thousand_take_equally_long() -> None:
         if ratio <= 2:
             return
     raise AssertionError(f"2,000 words take {ratio:.2f} times as long as 2")
+
+
+@pytest.mark.filterwarnings("ignore:overflow")  # of an infinite feature
+@pytest.mark.parametrize("changed", [
+    {}, {"form": "codes"}, {"form": "likeliest"}, {"own": True, "form": "codes"}, {"reporting": "one-end"},
+    {"levels": 9, "low": -1.0, "high": 2.0}, {"levels": 255, "low": 0.5, "high": 0.75, "epsilon": 0.1},
+])  # fmt: skip
+def test_many_answer_at_once_as_one_by_one(changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also for columns that are given twice or are none, features that are no numbers, and nobody's neighbours."""
+    asked, rng = vote(**changed), np.random.default_rng(3)
+    strange = np.array([np.nan, np.inf, -np.inf, 0, 1, -1, 0.6], np.float32)
+    records = []
+    for _ in range(60):
+        size = int(rng.integers(0, 9))
+        records.append(Record(rng.integers(-2, D + 3, size).astype(np.int32), rng.choice(strange, size),
+                              rng.integers(-2, N + 3, rng.integers(0, 9)).astype(np.int32), 0))  # fmt: skip
+    devices = (np.arange(60) % N).tolist()
+    wanted = [asked.value_of(record, device=device) for record, device in zip(records, devices, strict=True)]
+    assert len(set(wanted)) > 1
+    for at_once in (1, 40, 1 << 22):
+        monkeypatch.setattr("devices.mechanisms.scored_vote._ENTRIES", at_once)
+        assert asked.values_of_many(records_by_column(records), devices).tolist() == wanted
+    made = [[NoiseStream(bytes([i]) * 32) for i in range(60)] for _ in range(2)]
+    alone = [asked.respond(r, s, device=d) for r, s, d in zip(records, made[0], devices, strict=True)]
+    assert asked.respond_many(records, made[1], devices=devices) == alone
+
+
+def test_a_few_devices_answer_in_a_time_that_does_not_depend_on_their_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, lists = vote(), []
+    monkeypatch.setattr(OwnFeaturesVote, "values_of_many", lambda self, people, devices: lists.append(people))
+    asked.respond_many([person()] * 7, [NoiseStream(bytes(32))] * 7, devices=range(7))
+    assert not lists
 
 
 def test_facts_must_agree() -> None:
