@@ -43,8 +43,8 @@ def consent_text(policy: Policy, questions: Sequence[Question]) -> str:
         f"A volunteer ({len(volunteers):,} of {policy.facts.n:,} people, by public number: {numbers})",
         *_points(
             f"is asked once, for {_asked(clear)}.",
-            "gives that in clear. Nothing protects it, and nobody can take it back: whoever has it may keep it and "
-            "pass it on.",
+            f"gives that in clear, {_receiver(policy)}. Nothing protects it, and nobody can take it back: whoever has "
+            "it may keep it and pass it on.",
             f"is not asked for {_not_asked(clear)}. Others may have the volunteer in their lists, and answer about "
             "these lists.",
             _again(policy),
@@ -69,6 +69,12 @@ def _levels(policy: Policy, questions: Sequence[Question]) -> list[str]:
             for name, level in holds.items() if level.value is not None}  # fmt: skip
     width = max(map(len, rows))
     return [f"    {words:<{width}}  best guess {chance}" for words, chance in rows.items()]
+
+
+def _receiver(policy: Policy) -> str:
+    if policy.collector is None:
+        return "to any collector who asks first, because none is pinned (--collector-key)"
+    return "to the pinned collector alone"
 
 
 def _again(policy: Policy) -> str:

@@ -33,9 +33,17 @@ def roles(text: str) -> tuple[str, str]:
 def test_a_volunteer_gives_label_and_features_in_clear() -> None:
     volunteer, _ = roles(consent_text(*made()))
     assert volunteer.startswith("A volunteer (3 of 20 people, by public number: 0, 1, 2)")
-    for said in ("asked once, for the label and all features.", "in clear. Nothing protects it, and nobody can take",
+    for said in ("asked once, for the label and all features.",
+                 "in clear, to any collector who asks first, because none is pinned",
+                 "Nothing protects it, and nobody can take it back",
                  "not asked for the list of neighbours", "A second question gets a refusal"):  # fmt: skip
         assert said in volunteer
+
+
+def test_a_pinned_collector_is_said() -> None:
+    policy, questions = made()
+    volunteer, _ = roles(consent_text(replace(policy, collector="0a" * 32), questions))
+    assert "in clear, to the pinned collector alone." in volunteer and "any collector" not in volunteer
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])

@@ -47,6 +47,7 @@ def test_settings_are_pairs_with_commas_between_them() -> None:
     config = {"settings": "tau=0.7, l=1", "feature-share": "0.3", "reporting": "one-end", "sampler": 2}
     given = options_given(config)
     assert given == {"settings": {"tau": "0.7", "l": "1"}, "feature_share": 0.3, "reporting": "one-end", "sampler": 2}
+    assert options_given({"method": "vote", "volunteers": 0.1}) == {"method": "vote", "volunteers": 0.1}
     assert options_given({"feature-share": "auto"}) == {"feature_share": "auto"}
     with pytest.raises(ValueError, match="settings tau: must be KEY=VALUE"):
         options_given({"settings": "tau"})

@@ -1,11 +1,14 @@
-"""A vote of four devices in vaults, asked through SuperNodes on loopback, beside the same devices on the local engine.
+"""Votes of devices in vaults, asked through SuperNodes on loopback, beside the same devices on the local engine.
 
-About a minute: ``make deployment``.
+About two minutes: ``make deployment``.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +16,14 @@ import numpy as np
 import pytest
 from flwr.app import Context, RecordDict
 
-from curator.methods import Vote
+from curator.methods import Question, Vote
 from curator.methods.base import Budget
 from devices.data.population import Population, build_population
+from devices.enrolment.record_file import read_own_data
 from devices.enrolment.state import State, enrol
 from devices.facts import PublicKnowledge
 from devices.ledger.rows import QueryAnswer
+from devices.policy.file import read_policy, write_policy
 from strategies.engines.flower_processes import Flower
 from strategies.engines.grids import LocalGrid
 from strategies.flower_app.deployed import PublicFile, agreed_policy
@@ -29,7 +34,6 @@ pytestmark = [pytest.mark.deployment, pytest.mark.timeout(600)]
 ROOT = Path(__file__).resolve().parents[3]
 DEVICES, CLASSES = 4, 6
 ASKED = {"method": "vote", "epsilon": 4.0}
-ONCE = f"asked {DEVICES}, reported {DEVICES}, replayed 0, silent 0, failed 0 {{}}"
 
 
 @pytest.fixture
@@ -55,8 +59,8 @@ def _enrolled(folder: Path, people: Population, facts: Path, residents: range | 
     return enrol(folder, people, agreed_policy(ASKED, PublicFile.load(facts)), seed=1, residents=residents)
 
 
-def _config(facts: Path, out: Path, collection: str) -> dict[str, Any]:
-    return {**ASKED, "facts": str(facts), "collection": collection, "out": str(out)}
+def _config(facts: Path, out: Path, collection: str, **more: Any) -> dict[str, Any]:
+    return {**ASKED, "facts": str(facts), "collection": collection, "out": str(out), **more}
 
 
 def _ask_everybody_at_once(facts: Path, folder: Path, collection: str) -> None:
@@ -65,6 +69,10 @@ def _ask_everybody_at_once(facts: Path, folder: Path, collection: str) -> None:
     known = PublicKnowledge(public.facts, public.split(0), public.labels)
     made = Vote(batches=1).next_questions(known, Budget(epsilon=4.0), collection, None)
     assert sum(len(question.devices) for question in made if question.devices is not None) == DEVICES
+    _keep_batch(made, folder, collection)
+
+
+def _keep_batch(made: Sequence[Question], folder: Path, collection: str) -> None:
     folder.mkdir(parents=True)
     text = json.dumps(questions_to_json(made), default=np.ndarray.tolist)
     (folder / f"batch-{collection}-0.json").write_text(text)
@@ -81,31 +89,53 @@ def _answers(state: State, device: int) -> list[tuple[str, int, bytes]]:
     return [(row.collection, row.number, row.packed_parts) for row in rows if isinstance(row, QueryAnswer)]
 
 
-def test_four_vaults_vote_once(
-    people: Population, facts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    twin = _enrolled(tmp_path / "twin", people, facts)
-    config = _config(facts, tmp_path / "local", "one")
-    run_on_grid(LocalGrid(twin.folder, DEVICES), Context(1, 0, {}, RecordDict(), config))
-    vaults = [_enrolled(tmp_path / f"vault-{i}", people, facts, range(i, i + 1)) for i in range(DEVICES)]
 
-    with Flower(simulation=False, log=tmp_path / "flower.log") as flower:
+
+@contextmanager
+def _deployed(vaults: Sequence[State], log: Path) -> Iterator[Flower]:
+    """A SuperLink, and a vault and a SuperNode for each device."""
+    with Flower(simulation=False, log=log) as flower:
         for i, vault in enumerate(vaults):
             socket = flower.folder / f"vault-{i}.socket"
             served = flower.start(["ldpsim", "device", "serve", "--state", str(vault.folder), "--socket", str(socket)])
             flower.wait_until(socket.exists, served, f"vault {i} did not start")
             flower.start_supernode({"partition-id": i, "socket": str(socket)})
-        flower.start_run(ROOT, _config(facts, tmp_path / "out", "one")).wait(240)
-        told = flower.log.read_text(errors="replace")
-        assert ONCE in told, told[-3000:]
+        yield flower
+
+
+def _run(flower: Flower, config: dict[str, Any]) -> str:
+    """Run the app and return what it told."""
+    before = len(flower.log.read_text(errors="replace"))
+    flower.start_run(ROOT, config).wait(240)
+    return flower.log.read_text(errors="replace")[before:]
+
+
+def _once(devices: int) -> str:
+    return f"asked {devices}, reported {devices}, replayed 0, silent 0, failed 0 {{}}"
+
+
+def _nobody(devices: int, code: str) -> str:
+    return f"none of {devices} devices reported ({{'{code}': {devices}}})"
+
+
+def test_four_vaults_vote_once(people: Population, facts: Path, tmp_path: Path) -> None:
+    twin = _enrolled(tmp_path / "twin", people, facts)
+    config = _config(facts, tmp_path / "local", "one")
+    run_on_grid(LocalGrid(twin.folder, DEVICES), Context(1, 0, {}, RecordDict(), config))
+    vaults = [_enrolled(tmp_path / f"vault-{i}", people, facts, range(i, i + 1)) for i in range(DEVICES)]
+
+    with _deployed(vaults, tmp_path / "flower.log") as flower:
+        told = _run(flower, _config(facts, tmp_path / "out", "one"))
+        assert _once(DEVICES) in told, told[-3000:]
 
         # another collection, which asks all four at once: each device has given its one answer
         _ask_everybody_at_once(facts, tmp_path / "out" / "vote-two", "two")
-        flower.start_run(ROOT, _config(facts, tmp_path / "out", "two")).wait(240)
-        told = flower.log.read_text(errors="replace")[len(told) :]
-        assert f"none of {DEVICES} devices reported ({{'REPORT_COLLECTED': {DEVICES}}})" in told, told[-3000:]
+        told = _run(flower, _config(facts, tmp_path / "out", "two"))
+        assert _nobody(DEVICES, "REPORT_COLLECTED") in told, told[-3000:]
     ours, theirs = tmp_path / "out" / "vote-one", tmp_path / "local" / "vote-one"
     summary, local = (json.loads((folder / "summary.json").read_text()) for folder in (ours, theirs))
     assert summary["devices"] == local["devices"]  # the counts, and the SHA-256 of all reports
@@ -115,3 +145,75 @@ def test_four_vaults_vote_once(
         (answer,) = _answers(vault, device)
         assert [answer] == _answers(twin, device)
     assert not (tmp_path / "out" / "vote-two" / "summary.json").exists()
+
+
+PEOPLE, VOLUNTEERS = 5, (0, 2, 3)  # the least number of volunteers, and two people who vote one after the other
+COLUMNS, LABELS = {0: [0, 3], 1: [0, 4], 2: [1, 3], 3: [2, 5], 4: [1, 4]}, {0: 0, 1: 0, 2: 1, 3: 2, 4: 1}
+
+
+def _own_record(person: int, path: Path) -> Path:
+    """Write the file of one person, who has no label without volunteering."""
+    record: dict[str, Any] = {"features": COLUMNS[person], "neighbours": [(person + 1) % 5, (person + 4) % 5]}
+    if person in VOLUNTEERS:
+        record["label"] = LABELS[person]
+    path.write_text(json.dumps({"facts": {"n": PEOPLE, "d": 6, "classes": 3}, "records": {str(person): record}}))
+    return path
+
+
+def _everybody() -> Population:
+    columns = np.concatenate([COLUMNS[person] for person in range(PEOPLE)])
+    ring = np.array([np.arange(PEOPLE), (np.arange(PEOPLE) + 1) % PEOPLE])
+    labels = np.array([LABELS[person] if person in VOLUNTEERS else -1 for person in range(PEOPLE)])
+    return build_population("ring", n=PEOPLE, d=6, edges=ring, feature_indptr=2 * np.arange(PEOPLE + 1),
+                            feature_indices=columns, feature_values=None, labels=labels, classes=3)  # fmt: skip
+
+
+def _ask_both_roles(public: PublicFile, folder: Path, collection: str, *, exchanged: bool) -> None:
+    """Write a first batch that asks everybody at once, where roles may be exchanged."""
+    budget, volunteers = Budget(epsilon=4.0, volunteers=True), np.array(VOLUNTEERS)
+    in_clear, vote = Vote().questions(public.facts, public.split(0), budget, collection)
+    ordinary = np.setdiff1d(np.arange(PEOPLE), volunteers)
+    first, second = (ordinary, volunteers) if exchanged else (volunteers, ordinary)
+    _keep_batch([replace(in_clear, devices=first), replace(vote, devices=second)], folder, collection)
+
+
+def test_volunteers_in_vaults_give_theirs_and_the_others_vote(tmp_path: Path) -> None:
+    facts, out = tmp_path / "facts.json", tmp_path / "out"
+    facts.write_text(json.dumps({"facts": {"n": PEOPLE, "d": 6, "classes": 3}, "volunteers": VOLUNTEERS}))
+    public = PublicFile.load(facts)
+    (tmp_path / "policy.json").write_text(write_policy(agreed_policy(ASKED, public)))
+    policy = read_policy(tmp_path / "policy.json")
+    twin = enrol(tmp_path / "twin", _everybody(), policy, seed=1)
+    config = _config(facts, tmp_path / "local", "one", settings="batches=2")
+    run_on_grid(LocalGrid(twin.folder, PEOPLE), Context(1, 0, {}, RecordDict(), config))
+    vaults = []
+    for person in range(PEOPLE):
+        record, residents = read_own_data(_own_record(person, tmp_path / f"own-{person}.json"))
+        vaults.append(enrol(tmp_path / f"vault-{person}", record, policy, seed=1, residents=residents))
+
+    with _deployed(vaults, tmp_path / "flower.log") as flower:
+        # before anybody answered: the others are asked in clear, and the volunteers for a vote
+        _ask_both_roles(public, out / "vote-ghost", "ghost", exchanged=True)
+        told = _run(flower, _config(facts, out, "ghost", settings="batches=2"))
+        assert _nobody(PEOPLE, "POLICY_REFUSED") in told, told[-3000:]
+        assert [_answers(vault, person) for person, vault in enumerate(vaults)] == [[]] * PEOPLE
+
+        told = _run(flower, _config(facts, out, "one", settings="batches=2"))
+        assert _once(PEOPLE) in told, told[-3000:]
+
+        # another collection asks everybody the question of the own role
+        _ask_both_roles(public, out / "vote-two", "two", exchanged=False)
+        told = _run(flower, _config(facts, out, "two", settings="batches=2"))
+        assert _nobody(PEOPLE, "REPORT_COLLECTED") in told, told[-3000:]
+    ours, theirs = out / "vote-one", tmp_path / "local" / "vote-one"
+    summary, local = (json.loads((folder / "summary.json").read_text()) for folder in (ours, theirs))
+    assert summary["devices"] == local["devices"]  # the counts, and the SHA-256 of all reports
+    assert summary["privacy"] == local["privacy"]
+    assert len(_questions(ours)) == 4 and _questions(ours) == _questions(theirs)  # in clear, two votes, the end
+    for person, vault in enumerate(vaults):
+        (answer,) = _answers(vault, person)
+        assert [answer] == _answers(twin, person)
+        (row,) = vault.ledger(person).answers(person)
+        given = {"features", "label"} if person in VOLUNTEERS else {"adjacency", "features"}
+        assert {part.attribute for part in row.parts} == given
+    assert {path.name for path in out.iterdir() if (path / "summary.json").exists()} == {"vote-one"}
