@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from curator.methods.base import Budget, Method, Question
+from curator.reports.parts import answers_to, joined_reports
 from curator.reports.reports import Reports
 from devices.array_types import BoolArray
 from devices.atomic_files import write_atomically
@@ -27,7 +28,6 @@ from strategies.rounds.stages import stages_of
 
 MOST_BATCHES = 64
 _SUMS = ("rounds", "messages", "downlink_bytes", "uplink_bytes", "seconds")
-_Batches = Sequence[tuple[Sequence[Question], Collected]]
 _COUNTS = ("asked", "reported", "replayed", "refused", "silent", "failed")
 
 
@@ -60,15 +60,17 @@ def ask_in_batches(
     people, seen = asked_people(public.facts.n, planned), asked_people(public.facts.n, ())
     questions: list[Question] = []
     batches: list[tuple[Sequence[Question], Collected]] = []
+    parts: list[Reports] = []
     earlier: Reports | None = None
     while made := _kept_questions(method, public, budget, collection, kept, earlier, number=len(batches)):
         batch = [replace(question, part=len(questions) + place) for place, question in enumerate(made)]
         _check(method.name, batch, seen, public.facts.n)
         batches.append((batch, ask(batch)))
         questions += batch
-        if not _joined(batches).reports:
+        if not any(collected.reports for _, collected in batches):
             return tuple(questions), batches[-1][1]  # nobody answered: the caller says why
-        earlier = _read(public.facts, questions, batches)
+        parts += _read(public.facts, batch, batches[-1][1])
+        earlier = joined_reports(parts) if len(parts) > 1 else parts[0]
     for attribute, wanted in people.items():
         if np.any(wanted != seen.get(attribute, ~wanted)):
             raise ValueError(f"{method.name}: its batches do not ask the planned people about {attribute}")
@@ -129,13 +131,13 @@ def _check(method: str, batch: Sequence[Question], seen: dict[str, BoolArray], n
             before |= who
 
 
-def _read(facts: PublicFacts, questions: Sequence[Question], batches: _Batches) -> Reports:
-    """Return the reports of all batches; the last one loses the devices whose bytes cannot be read."""
-    reports, wrong = Reports.readable(facts, questions, _joined(batches).answers)
-    if not wrong:
-        return reports
-    batches[-1][1].drop(sorted(wrong))
-    return Reports.from_bytes(facts, questions, _joined(batches).answers)
+def _read(facts: PublicFacts, batch: Sequence[Question], collected: Collected) -> Sequence[Reports]:
+    """Return the reports of each part of a batch; the batch loses the devices whose bytes cannot be read."""
+    reports, wrong = Reports.readable(facts, batch, answers_to(batch, collected.answers))
+    if wrong:
+        collected.drop(sorted(wrong))
+        reports = Reports.from_bytes(facts, batch, answers_to(batch, collected.answers))
+    return reports.parts or (reports,)
 
 
 def _joined(batches: Sequence[tuple[Sequence[Question], Collected]]) -> Collected:

@@ -254,3 +254,19 @@ def test_a_batch_that_cannot_be_read_counts_as_failed(enrolled: Callable[[], Sta
     questions, whole = ask_in_batches(InBatches(), public, BUDGET, planned, state.folder, ask)
     assert calls == [[0], [1], [2]] and [question.part for question in questions] == [0, 1, 2]
     assert (whole.asked, whole.reported, whole.failed) == (40, 38, 2)
+
+
+def test_each_answer_is_decoded_once(
+    enrolled: Callable[[], State], population: Population, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    answers = batches.answers_to
+
+    def counted(questions: Sequence[Question], given: Any) -> Any:
+        found = answers(questions, given)
+        read.extend(found)
+        return found
+
+    monkeypatch.setattr(batches, "answers_to", counted)
+    _ask(enrolled(), population)
+    assert sorted(read) == sorted([*range(10), *range(40)])
