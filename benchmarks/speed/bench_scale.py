@@ -88,8 +88,11 @@ def main() -> None:
             if given.panels:
                 given.panels.mkdir(parents=True, exist_ok=True)
                 chosen += ["--panel", str(given.panels.resolve() / f"{method}-{people}.txt")]
-            run = measure(chosen)
-            kept = {"machine": machine(), "runs": merged(kept["runs"], run)}
+            run, here = measure(chosen), machine()
+            kept = {"machine": kept.get("machine", here), "runs": kept["runs"]}
+            if here != kept["machine"]:  # the machine of the file is that of all runs that do not name one
+                run["machine"] = here
+            kept["runs"] = merged(kept["runs"], run)
             given.kept.write_text(json.dumps(kept, indent=1) + "\n")
             print(f"{method:8} {people:>9,} people {run['cpu']:8.1f} CPU s {run['peak']:8,.0f} MiB, load {run['load']}",
                   flush=True)  # fmt: skip

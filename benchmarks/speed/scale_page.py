@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import RESULTS
+from benchmarks.speed.scale_run import UNTRAINED
 from curator.methods import find
 from curator.methods.memory import Sizes, memory_by_phase, peak_bytes
 
@@ -59,8 +60,10 @@ def title(key: tuple[Any, ...]) -> str:
     """Return what a series has in common, in words."""
     method, graph, epochs, drawn, nulls = key
     parts = [f"`{method}` on {graph}"]
-    if method != "sbp":
+    if method not in UNTRAINED:
         parts.append(f"{epochs} epochs")
+    if method == "vote":
+        parts.append("5 % volunteers, epsilon 4")
     parts += ["reports drawn with numpy, nobody asked"] * drawn + ["with null models and references"] * nulls
     return ", ".join(parts)
 
@@ -83,6 +86,13 @@ def table(runs: Sequence[Run]) -> list[str]:
     return [*lines, f"| exponent | {' | '.join(shown)} | | | | | |"]
 
 
+def elsewhere(runs: Sequence[Run]) -> str:
+    """Return a paragraph about the machine of these runs where it is another one than the page's, else nothing."""
+    others = sorted({f"{m['processor']}, {m['cores']} cores, {m['memory_gib']} GiB, Python {m['python']}"
+                     for run in runs if (m := run.get("machine"))})  # fmt: skip
+    return f"On another machine, shared with other work too: {'; '.join(others)}.\n\n" if others else ""
+
+
 def page(kept: Mapping[str, Any]) -> str:
     """Return the page."""
     about, runs = kept["machine"], kept["runs"]
@@ -92,7 +102,8 @@ def page(kept: Mapping[str, Any]) -> str:
     largest = max(run["people"] for run in runs)
     loads = [run["load"] for run in runs]
     between = f"lies between {min(slopes):.2f} and {max(slopes):.2f}" if slopes else "needs two runs of one kind"
-    parts = [f"## {title(key)[0].upper() + title(key)[1:]}\n\n" + "\n".join(table(part)) for key, part in found]
+    parts = [f"## {title(key)[0].upper() + title(key)[1:]}\n\n{elsewhere(part)}" + "\n".join(table(part))
+             for key, part in found]  # fmt: skip
     return (NOTES / f"{NAME}.md").read_text().format(
         largest=largest, least=FROM, between=between, load=f"{min(loads):g} to {max(loads):g}",
         series="\n\n".join(parts), **memory_law(), **about,
