@@ -11,8 +11,9 @@ The rows are in rising order, all different, and somebody has each of them. So a
 device refuses every other one.
 
 A table of more than 255 different rows is rounded. Its rows are grouped around 255 centres by Lloyd's algorithm, by
-the roots of the probabilities: the distance is Hellinger's. The first centre is the most frequent row, and each
-further one is the row that is farthest from those before (Gonzalez 1985). The distances are sums of whole numbers.
+the distance of ln(p + 0.02): what a row adds to a score is the logarithm of a mixture. The first centre is the most
+frequent row, and each further one is the row that is farthest from those before (Gonzalez 1985). A group has the mean
+of its rows' bytes. All numbers are whole, so the table is the same on every machine.
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.array_types import DoubleArray, IntArray
-from devices.fixed_point import falling_powers
+from devices.fixed_point import falling_powers, logarithm
 
 UNKNOWN = 255
 STEPS_PER_NAT = 16
 MOST_ROWS = 255
 MOST_IN_HALVES = 16  # rows whose numbers fit into half a byte
 _ONE = 1 << 24
-_ROOT = 1 << 10  # a root of 1: sums of products of two roots are exact in float64
-_ROUNDS = 10
+_CERTAIN, _MIXED = 1 << 16, 1311  # a probability of 1, and of 0.02
+_FINE = 8  # bits of a logarithm that are left out: sums of products of two logarithms are exact in float64
+_ROUNDS = 15
 
 Bytes = NDArray[np.uint8]
 
@@ -105,29 +107,34 @@ def _rounded(book: Bytes, counts: IntArray) -> Bytes:
         counts: int64 (k,): people with this row.
     """
     known = book[:, 0] != UNKNOWN
-    weights = falling_powers(STEPS_PER_NAT, UNKNOWN + 1, one=_ONE)[book[known]]
-    roots = np.rint(_ROOT * np.sqrt(weights / weights.sum(axis=1, keepdims=True)))
-    people = counts[known]
+    rows, people = book[known], counts[known]
+    weights = falling_powers(STEPS_PER_NAT, UNKNOWN + 1, one=_ONE)[rows]
+    logs = logarithm(weights * _CERTAIN // weights.sum(axis=1, keepdims=True) + _MIXED) >> _FINE
+    places = (logs - logs.min()).astype(np.float64)
     chosen = [int(people.argmax())]
-    nearest = np.full(len(roots), np.inf)
+    apart = np.full(len(places), np.inf)
     while len(chosen) < MOST_ROWS - 1:
-        nearest = np.minimum(nearest, ((roots - roots[chosen[-1]]) ** 2).sum(axis=1))
-        chosen.append(int(nearest.argmax()))
-    centres = roots[chosen]
+        apart = np.minimum(apart, ((places - places[chosen[-1]]) ** 2).sum(axis=1))
+        chosen.append(int(apart.argmax()))
+    centres = places[chosen]
     for _ in range(_ROUNDS):
-        group = _nearest(roots, centres)
-        size = np.bincount(group, people, len(centres))
-        sums = np.stack([np.bincount(group, people * column, len(centres)) for column in roots.T], axis=1)
-        centres = np.where(size[:, None] > 0, np.rint(sums / np.maximum(size, 1)[:, None]), centres)
+        centres = _means(places, people, _nearest(places, centres), centres)
+    group = _nearest(places, centres)
+    means = _means(rows, people, group, np.zeros((len(centres), rows.shape[1])))
     found = book.copy()
-    found[known] = full_rows(centres**2)[_nearest(roots, centres)]
+    found[known] = (means - means.min(axis=1, keepdims=True))[group].astype(np.uint8)
     return found
 
 
-def _nearest(roots: DoubleArray, centres: DoubleArray) -> IntArray:
-    """int64 (k,): the centre that is nearest to each row, the first of several."""
+def _means(rows: NDArray, people: IntArray, group: IntArray, empty: DoubleArray) -> DoubleArray:
+    """Return the mean row of each group in whole numbers, and ``empty``'s of a group that nobody is in."""
+    size = np.bincount(group, people, len(empty))
+    sums = np.stack([np.bincount(group, people * column, len(empty)) for column in rows.T.astype(np.float64)], axis=1)
+    return np.asarray(np.where(size[:, None] > 0, np.rint(sums / np.maximum(size, 1)[:, None]), empty))
+
+
+def _nearest(places: DoubleArray, centres: DoubleArray) -> IntArray:
+    """int64 (k,): the centre that is nearest to each place, the first of several."""
     lengths = (centres**2).sum(axis=1)
-    parts = [
-        (lengths - 2 * (part @ centres.T)).argmin(axis=1) for part in np.array_split(roots, 1 + len(roots) // 10_000)
-    ]
-    return np.concatenate(parts)
+    parts = np.array_split(places, 1 + len(places) // 10_000)
+    return np.concatenate([(lengths - 2 * (part @ centres.T)).argmin(axis=1) for part in parts])
