@@ -173,6 +173,9 @@ def _show(made: Plan, files: Sequence[Path]) -> None:
     for row in made.others:
         screen.print(f"  or [bold]{escape(row.method)}[/bold] at {row.shown_budget} (asks {escape(row.listed.asks)})"
                      + ("" if row.worth is None else f": {percent(row.worth.test)}"))  # fmt: skip
+    if made.wishes.level == "user" and made.like.options.volunteers is None and facts.features:
+        screen.print("With a few volunteers everybody else gives no label, and answers once about list and features: "
+                     "add --volunteers 0.1.")  # fmt: skip
     for place, path in enumerate(files):
         typer.echo(f"{'Written to' if not place else '       and'} {path}")
 

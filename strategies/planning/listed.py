@@ -54,8 +54,15 @@ LISTED: dict[str, Listed] = {
 }
 
 
-def listed_as(method: str) -> Listed:
-    """Return what a method asks, and its group; of one that is not in the list by its private attributes and trust."""
+def listed_as(method: str, *, volunteers: bool = False) -> Listed:
+    """Return what a method asks, and its group; of one that is not in the list by its private attributes and trust.
+
+    Args:
+        method: Its name.
+        volunteers: Whether some people give label and features in clear.
+    """
     kind = find(method)
+    if volunteers and kind.asks_volunteers:
+        return Listed("one vote on list and features", "asking less", "label and features of volunteers")
     groups = {"none": "nothing", "trusted curator": "other trust"}
     return LISTED.get(method) or Listed(", ".join(kind.private) or "nothing", groups.get(kind.trust, "one report"))

@@ -31,7 +31,7 @@ def planned(made: Plan, choice: PlanRow) -> Deployment:
         facts=made.facts.public(),
         holds=choice.figures["holds"],
         mechanisms=choice.mechanisms,
-        product=_product(choice.method, made.facts.n),
+        product=_product(choice.method, made.facts.n, volunteers=choice.options.volunteers is not None),
         notes=f"Planned with ldpsim {ldpsim_version()}; nobody was asked. Method: {kind.paper}.",
         tuning=f"Parameters are defaults of ldpsim, or given to the plan. {_rehearsed(made)}",
         why=f"{choice.shown_budget}: {made.why}",
@@ -58,13 +58,15 @@ def finished(record: Mapping[str, Any]) -> Deployment:
             name: math.inf if value == "inf" else value for name, value in config["budget"].items()
         }
         facts = PublicFacts(n=data["nodes"], d=data["features"], classes=data["classes"])
-        asked = questions_on_paper(method, facts, Budget(**given), config.get("label_rate"))
+        asked = questions_on_paper(
+            method, facts, Budget(**given), config.get("label_rate"), volunteers=config.get("volunteers")
+        )  # fmt: skip
         return Deployment(
             method=kind,
             facts=facts,
             holds=privacy["holds"],
             mechanisms=mechanisms_asked(method, asked),
-            product=_product(kind.name, facts.n),
+            product=_product(kind.name, facts.n, volunteers=config.get("volunteers") is not None),
             notes=_of_run(record),
             tuning=_tuning(privacy["searched"]),
             why=f"{TO_FILL}: reasons for the method, its parameters and its budget.",
@@ -83,8 +85,8 @@ def _rehearsed(made: Plan) -> str:
     return f"The plan was rehearsed on {text(made.rehearsal.like)}; what that reveals of these people is not counted."
 
 
-def _product(method: str, people: int) -> str:
-    return f"A model of {people:,} people by {method}, which asks for {listed_as(method).asks}."
+def _product(method: str, people: int, *, volunteers: bool) -> str:
+    return f"A model of {people:,} people by {method}, which asks for {listed_as(method, volunteers=volunteers).asks}."
 
 
 def _of_run(record: Mapping[str, Any]) -> str:

@@ -60,7 +60,7 @@ class PlanRow:
     @property
     def listed(self) -> Listed:
         """Content of its question in words, and its group."""
-        return listed_as(self.method)
+        return listed_as(self.method, volunteers=self.options.volunteers is not None)
 
     @property
     def loss(self) -> float:

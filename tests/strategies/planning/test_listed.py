@@ -19,5 +19,7 @@ def test_a_method_asks_for_its_answers_and_says_what_is_public() -> None:
 
 def test_a_method_that_is_not_in_the_list_is_described_by_its_class() -> None:
     assert listed_as("hogs") is LISTED["hogs"]
+    assert "volunteers" in listed_as("vote", volunteers=True).asks and "volunteers" not in listed_as("vote").asks
+    assert listed_as("hogs", volunteers=True) is LISTED["hogs"]
     assert listed_as("raw") == Listed("nothing", "nothing")
     assert listed_as("privgnn") == Listed("adjacency, features, label", "other trust")
