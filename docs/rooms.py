@@ -46,7 +46,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("attacks",),
     ),
     "strategies": (
-        ("progress", "seeded"),
+        ("palette", "progress", "seeded"),
         ("people", "rounds"),
         ("engines", "federated"),
         ("attacks.adversaries", "attacks.liars", "setup"),

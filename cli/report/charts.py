@@ -11,11 +11,13 @@ from typing import Any
 
 from cli.report.badges import SIGN
 from cli.words import method_names, percent, words_of
+from strategies.palette import SERIES
 from strategies.results.levels import shown_levels
 
 CLAIMED = "claimed"
 WHOLE = "user"  # the level of a whole record
 DRAWN = 40  # rows in a chart with one line a row
+LOG = "log scale"  # of an axis
 _CURVES = 12  # degree distributions
 _GUESSED = 4.6  # epsilon at which the better of two guesses is right 99 times in 100
 _CLOSE = 1e-6  # relative
@@ -67,6 +69,7 @@ def chart_data(rows: Sequence[Row], panels: Sequence[Mapping[str, Any]], level: 
         "panels": [{"title": panel["title"], "chance": _chance([row for row in rows if row["panel"] == place])}
                    for place, panel in enumerate(panels)],
         "curves": has_curves(rows),
+        "colours": len(SERIES),
         "level": level,
         "score": score_words(rows),
         "views": {CLAIMED: _claimed(rows), **{name: _holds(rows, name) for name in shown_levels()}},
@@ -133,7 +136,7 @@ def _claimed(rows: Sequence[Row]) -> dict[str, Any]:
     bounded = sum(row["claimed"]["value"] is not None for row in rows)
     note = f"{bounded} of {len(rows)} claim a figure"
     return {
-        "title": "ε claimed, per bit or as the paper counts",
+        "title": f"ε claimed, per bit or as the paper counts ({LOG})",
         "head": "ε claimed, per bit",
         "tip": "claimed: ",
         "strips": {"left": "", "right": "nothing claimed"},
@@ -145,7 +148,7 @@ def _claimed(rows: Sequence[Row]) -> dict[str, Any]:
 
 def _holds(rows: Sequence[Row], level: str) -> dict[str, Any]:
     heading, changes = shown_levels()[level]
-    title = f"ε holds, {heading}"
+    head = f"ε holds, {heading}"
     found = [row["levels"][level]["status"] for row in rows]
     bounded = found.count("bounded")
     edges = {"not asked": "left, nothing about this is asked", "unprotected": "right, it is in clear"}
@@ -154,15 +157,18 @@ def _holds(rows: Sequence[Row], level: str) -> dict[str, Any]:
         f"; the others stand in the strip{'s' if len(strips) > 1 else ''} at the edge: {'; '.join(strips)}"
         if strips else ""
     )  # fmt: skip
-    return {"title": title, "head": title, "tip": f"{heading}: ",
+    return {"title": f"{head} ({LOG})", "head": head, "tip": f"{heading}: ",
             "strips": {"left": "not asked", "right": "unprotected"},
             "said": f"What any answer can give away when {changes}.", "note": f"{note}."}  # fmt: skip
 
 
 def _rebuilt(row: Row) -> bool:
-    """Return whether edges were found out from reports: they are neither public nor read from the true graph."""
+    """Return whether edges were found out from reports: neither public, nor read from the true graph, nor none at all.
+
+    A method whose people vote keeps no edge: it reconstructs no graph.
+    """
     bounded = row["levels"]["relationship"]["status"] == "bounded"
-    return row["trust"] == "reports" and bounded and row["edges"]["kept"] is not None
+    return bool(row["trust"] == "reports" and bounded and row["edges"]["kept"])
 
 
 def _not_rebuilt(rows: Sequence[Row], rebuilt: Sequence[Row]) -> str:
@@ -171,7 +177,7 @@ def _not_rebuilt(rows: Sequence[Row], rebuilt: Sequence[Row]) -> str:
     others = [{"label": name} for name in dict.fromkeys(row["line"] for row in rows if row not in rebuilt)]
     if not others:
         return ""
-    return f"Not drawn, because edges are public to them, read in clear or not used: {method_names(others)}."
+    return f"Not drawn, because edges are public to them, read in clear or not reconstructed: {method_names(others)}."
 
 
 def _chance(rows: Sequence[Row]) -> dict[str, Any] | None:

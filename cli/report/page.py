@@ -40,12 +40,13 @@ from cli.words import (
     seconds,
 )
 from devices.atomic_files import write_atomically
+from strategies.palette import SERIES, SERIES_ON_DARK
 from strategies.results.levels import CLOSE, at_the_level, compared_loss, shown_levels
 from strategies.results.scores import AUC
 from strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS, spec_of
 
 _SAME = 1e-6  # relative: losses that differ by rounding only are equal
-_SCRIPTS = ("base.js", "scatter.js", "bars.js", "degrees.js", "page.js")
+_SCRIPTS = ("base.js", "places.js", "scatter.js", "bars.js", "degrees.js", "page.js")
 
 
 def write_page(path: Path, gathered: Gathered, *, methods: Sequence[str] | None = None) -> None:
@@ -225,6 +226,7 @@ def environment() -> Environment:
         loader=PackageLoader("cli.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
+    made.globals |= {"series": SERIES, "series_on_dark": SERIES_ON_DARK}
     made.filters |= {
         "points": points,
         "bytes": bytes_,

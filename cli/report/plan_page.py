@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
+from cli.report.page import environment
 from cli.words import bytes_, guessed, loss, percent, planned_loss, short_time, size
 from curator.privacy.levels import LEVELS
 from devices.atomic_files import write_atomically
@@ -62,17 +61,13 @@ def write_plan_page(path: Path, made: Plan) -> None:
 
 def render_plan(made: Plan) -> str:
     """Return the page as text."""
-    environment = Environment(
-        loader=PackageLoader("cli.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
-    )  # fmt: skip
     found = points_of(made.rows)
     numbers = {point.row.method: point for point in found}
     cost = cost_of([point.row for point in found])
     places = sorted({cost(point.row) for point in found if 0 < cost(point.row) < math.inf})
     by_bytes = cost is bytes_of
     front = sorted((point for point in found if point.front), key=lambda point: point.at)
-    return environment.get_template("plan.html").render(
+    return environment().get_template("plan.html").render(
         plan=made,
         policy=_POLICY,
         facts=made.facts,

@@ -12,22 +12,10 @@ from typing import Any, Literal
 
 from strategies.outputs.seed_groups import BUDGETS, DATASET, OPTIONS, PEOPLE, SeedGroup, option_word, words_of
 from strategies.outputs.untrusted import number
+from strategies.palette import MARKS, SERIES
 
 WIDTH = 3.35  # inches: a column of a page with two columns
 _PANEL, _LEGEND_LINE = 2.1, 0.14  # inches
-_COLOURS = (
-    "#0072b2",
-    "#d55e00",
-    "#009e73",
-    "#cc79a7",
-    "#56b4e9",
-    "#e69f00",
-    "#000000",
-    "#882255",
-    "#999933",
-    "#8b5a2b",
-)
-_MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", "*", ">", "p")
 _GREY = "#555555"
 _LOG_FROM = 16  # times the smallest value: from there on the axis is logarithmic
 _MOST_TICKS = 8
@@ -90,7 +78,7 @@ def _drawn(groups: Groups) -> Iterator[Any]:
     for group in groups:
         panels.setdefault(group.data[:1] if option == PEOPLE else group.data, []).append(group)
     names = dict.fromkeys(_name(group, option) for group in groups)
-    looks = {name: {"color": _COLOURS[place % len(_COLOURS)], "marker": _MARKS[place % len(_MARKS)]}
+    looks = {name: {"color": SERIES[place % len(SERIES)], "marker": MARKS[place % len(MARKS)]}
              for place, name in enumerate(names)}  # fmt: skip
     entries = list(looks) if option else []  # without an option the axis names them
     columns = 2 if len(entries) > _SHORT_LEGEND and max(map(len, entries)) < _LONG_NAME else 1

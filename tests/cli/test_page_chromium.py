@@ -29,6 +29,7 @@ from strategies.planning.rehearsal import Rehearsal
 from strategies.planning.wishes import Wishes
 from strategies.planning.worth import Worth
 from strategies.setup.options import RunOptions
+from tests.cli.conftest import WITH_NULLS
 from tests.strategies.planning.on_paper import plan_on_paper
 
 CHARTS = ("privacy", "bytes", "rounds", "seconds", "edges")
@@ -142,6 +143,87 @@ def test_every_chart_is_drawn_quietly_and_nothing_overflows(
 
 def numbers(colour: str) -> list[str]:
     return colour.removeprefix("rgb(").removesuffix(")").split(", ")
+
+
+TITLES = """return Object.fromEntries([...document.querySelectorAll('.chart')].map(c =>
+  [c.id || 'degrees', [...c.querySelectorAll('.role-axis-title text')].map(t => t.textContent)]))"""
+# Labels of methods, and what must not cross them: points, error bars, null models and the lines of the methods.
+CROSSED = """
+const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+const found = [];
+let said = 0;
+for (const chart of document.querySelectorAll('[data-chart=privacy], [data-chart=bytes]')) {
+  const texts = [...chart.querySelectorAll('.labels text, .chance text, .said text')].filter(t => t.textContent);
+  said += texts.length;
+  const marks = [...chart.querySelectorAll('.points path, .nulls line, .spread line')].map(m => m.getBoundingClientRect());
+  for (const path of chart.querySelectorAll('.mark-line path[d]:not([d=""])')) {
+    const frame = path.getScreenCTM(), length = path.getTotalLength();
+    for (let at = 0; at <= length; at += 2) {
+      const p = path.getPointAtLength(at).matrixTransform(frame);
+      marks.push({left: p.x - 1.5, right: p.x + 1.5, top: p.y - 1.5, bottom: p.y + 1.5});
+    }
+  }
+  const own = (text) => { const b = text.getBoundingClientRect(); return {left: b.left, right: b.right, top: b.top + 2, bottom: b.bottom - 2}; };
+  texts.forEach((text, number) => {
+    const others = [...marks, ...texts.slice(0, number).map(own)];
+    if (others.some(other => meet(own(text), other))) found.push(chart.id + ': ' + text.textContent);
+  });
+}
+return [said, found];"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_every_axis_is_named_and_log_axes_say_so(width: int, show: Callable[..., Any], comparison: Path) -> None:
+    titles = show(comparison, width=width).execute_script(TITLES)
+    joined = {name: " ".join(each) for name, each in titles.items()}
+    assert all(name in joined[f"chart-{chart}"] for chart, name in (
+        ("privacy", "ε holds, a person (log scale)"), ("bytes", "bytes a device, down and up (log scale)"),
+        ("rounds", "rounds (log scale)"), ("seconds", "seconds of one repeat"), ("edges", "share of the edges (%)"),
+    ))  # fmt: skip
+    for chart in ("chart-privacy", "chart-bytes"):
+        assert "test accuracy (%)" in joined[chart]
+    assert sorted(titles["degrees"]) == ["neighbours, at least (log scale)", "people (%)"]
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("what", ["comparison", "sweep"])
+def test_no_line_crosses_a_label_and_no_method_is_without_one(
+    what: str, width: int, show: Callable[..., Any], comparison: Path, tmp_path: Path, write_result: Any
+) -> None:
+    folder = comparison if what == "comparison" else sweep(tmp_path / "sweep-grid", write_result)
+    if what == "comparison":
+        for number in range(4):  # a crowd in the strip, with null models
+            write_result(folder, f"clear-{number}", {
+                "method": f"clear{number}", "accuracy/test": 0.7 + 0.01 * number, "accuracy/std": 0.03,
+                "privacy/holds/user": Level("unprotected", public=("adjacency",)).to_dict(), **copy.deepcopy(WITH_NULLS),
+            })  # fmt: skip
+    browser = show(folder, width=width)
+    said, crossed = browser.execute_script(CROSSED)
+    methods = 9 if what == "comparison" else 3
+    assert said >= 2 * methods and crossed == []
+
+
+def test_a_method_that_keeps_no_edge_has_no_degree_curve(
+    show: Callable[..., Any], comparison: Path, write_result: Any
+) -> None:
+    write_result(comparison, "vote-0", {"method": "vote", "reconstruction/edges": 0.0, "reconstruction/edge_recall": 0.0,
+                                        "reconstruction/edge_precision": None})  # fmt: skip
+    browser = show(comparison)
+    drawn = browser.execute_script("return [...document.querySelectorAll('#degrees h3')].map(h => h.textContent)")
+    assert drawn == ["hogs"]
+    assert "vote" not in browser.execute_script("return document.getElementById('chart-edges').textContent")
+    assert "vote" in browser.execute_script("return document.getElementById('edges-note').textContent")
+
+
+def test_long_losses_do_not_make_the_page_wider(show: Callable[..., Any], comparison: Path, write_result: Any) -> None:
+    for number, level in enumerate(("user", "relationship")):
+        found = {"status": "unprotected", "value": None, "private_value": 4783.2, "private_delta": 0.0,
+                 "of_one": {"value": 2391.6, "delta": 0.0, "of": 2}}  # fmt: skip
+        write_result(comparison, f"twice-{number}", {"method": f"twice{number}", **{
+            f"privacy/holds/{level}/{key}": value for key, value in found.items()}})  # fmt: skip
+    browser = show(comparison)
+    assert "2,392 of one of 2" in browser.execute_script("return document.getElementById('glance').textContent")
+    assert browser.execute_script("return document.documentElement.scrollWidth") == 1280
 
 
 def test_nothing_is_asked_of_any_network(show: Callable[..., Any], comparison: Path) -> None:

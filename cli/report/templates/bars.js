@@ -1,19 +1,15 @@
 // ---- a line for each row --------------------------------------------------------------
 
-const widest = (labels) => {
-  const pen = document.createElement("canvas").getContext("2d");
-  pen.font = "13px " + font;
-  return Math.ceil(Math.max(...labels.map((label) => pen.measureText(label).width)));
-};
+const widest = (labels) => Math.max(...labels.map((label) => widthOf(label, 13)));
 
-function lines(width, values, { scales, axes = [], marks, right, top = 0, what, legends = [] }) {
+function lines(width, values, { scales, axes, marks, right, top = 0, what, legends = [] }) {
   const left = Math.min(widest(values.map((v) => v.label)) + 14, Math.round(width * 0.42));
   const height = 30 * values.length;
   return {
-    width: width - 4, height, padding: { left: 2, right: 2, top: 4 + top, bottom: axes.length ? 26 : 4 }, autosize: { type: "none" }, description: what,
+    width: width - 4, height, padding: { left: 2, right: 2, top: 4 + top, bottom: 46 }, autosize: { type: "none" }, description: what,
     data: [{ name: "rows", values }],
     scales: [{ name: "y", type: "band", domain: values.map((v) => v.label), range: [0, height], padding: 0.35 }, ...scales(left, width - right - 4)],
-    axes, legends,
+    axes: axes.map((axis) => ({ scale: "x", orient: "bottom", domain: false, ticks: false, zindex: 0, titleX: (left + width - right - 4) / 2, titleAlign: "center", ...axis })), legends,
     marks: [
       { type: "text", aria: false, from: { data: "rows" }, encode: { enter: { x: constant(left - 12), y: { scale: "y", field: "label", band: 0.5 }, align: constant("right"), baseline: constant("middle"), text: { field: "label" }, limit: constant(left - 12), fill: constant("var(--ink)"), fontSize: constant(13) } } },
       ...marks(left),
@@ -21,13 +17,14 @@ function lines(width, values, { scales, axes = [], marks, right, top = 0, what, 
   };
 }
 const middle = { scale: "y", field: "label", band: 0.5 };
-const endText = (x, field) => ({ type: "text", aria: false, from: { data: "rows" }, encode: { enter: { x: { ...x, offset: 7 }, y: middle, baseline: constant("middle"), text: { field }, fill: constant("var(--soft)"), fontSize: constant(12) } } });
+const endText = (x, field) => ({ type: "text", name: "ends", aria: false, from: { data: "rows" }, encode: { enter: { x: { ...x, offset: 7 }, y: middle, baseline: constant("middle"), text: { field }, fill: constant("var(--soft)"), fontSize: constant(12) } } });
 
 function roundsChart(width) {
   const values = drawnRows.map((row) => ({ label: row.label, rounds: row.rounds, fill: fillOf(row), words: row.words.rounds, tip: row.label + ": " + row.words.rounds_said }));
   const most = Math.max(10, ...values.map((v) => v.rounds));
   return lines(width, values, {
     right: 46, what: "Rounds by method",
+    axes: [{ title: "rounds (log scale)", values: [0, 1, 10, 100, 1000, 1e4].filter((tick) => tick <= most), grid: true, labelOverlap: "greedy", format: ",~r" }],
     scales: (from, to) => [{ name: "x", type: "symlog", constant: 1, domain: [0, most], range: [from, to] }],
     marks: (left) => [
       { type: "rule", aria: false, from: { data: "rows" }, encode: { enter: { x: constant(left), x2: { scale: "x", field: "rounds" }, y: middle, stroke: { field: "fill" }, strokeWidth: constant(2) } } },
@@ -50,9 +47,10 @@ function secondsChart(width) {
   const most = Math.max(1e-3, ...values.map((v) => v.total));
   const made = lines(width, values, {
     right: 58, top: 24, what: "Seconds of one repeat by method and phase",
+    axes: [{ title: "seconds of one repeat", tickCount: 4, grid: true, labelOverlap: "greedy" }],
     scales: (from, to) => [
       { name: "x", type: "linear", domain: [0, most], range: [from, to] },
-      { name: "shade", type: "ordinal", domain: phases, range: ["var(--found)", "var(--noisy)", "var(--soft)"] },
+      { name: "shade", type: "ordinal", domain: phases, range: ["var(--line-0)", "var(--line-1)", "var(--line-2)"] },
     ],
     legends: [{ fill: "shade", orient: "none", legendX: 0, legendY: -26, direction: "horizontal", symbolType: "square", symbolSize: 70, columnPadding: 14 }],
     marks: () => [
@@ -82,12 +80,12 @@ function edgesChart(width) {
       { name: "x", type: "linear", domain: [0, 100], range: [from + 22, to] },
       { name: "inside", type: "ordinal", domain: ["precision", "recall"], range: ["var(--ink)", "var(--paper)"] },
     ],
-    axes: [{ scale: "x", orient: "bottom", grid: true, tickCount: 5, domain: false, ticks: false, zindex: 0, format: "~r", offset: 0, encode: { labels: { update: { text: { signal: "datum.value + ' %'" } } } } }],
+    axes: [{ title: "share of the edges (%)", grid: true, tickCount: 5, format: "~r" }],
     legends: [{ fill: "inside", orient: "none", legendX: 0, legendY: -28, direction: "horizontal", symbolType: "circle", symbolStrokeColor: "var(--ink)", symbolStrokeWidth: 2, symbolSize: 90, columnPadding: 14 }],
     marks: () => [
       { type: "rule", aria: false, from: { data: "rows" }, encode: { enter: { x: { scale: "x", field: "precision" }, x2: { scale: "x", field: "recall" }, y: middle, stroke: constant("var(--soft)"), strokeWidth: constant(2), opacity: [{ test: "datum.precision === null || datum.recall === null", value: 0 }, { value: 1 }] } } },
       { type: "symbol", from: { data: "marks" }, encode: { enter: { x: { scale: "x", field: "share" }, y: middle, size: constant(95), fill: { scale: "inside", field: "kind" }, stroke: constant("var(--ink)"), strokeWidth: constant(2), ...tooltip({ field: "tip" }) } } },
-      { type: "text", aria: false, from: { data: "marks" }, encode: { enter: { x: { scale: "x", field: "share", offset: { signal: "datum.right ? 9 : -9" } }, y: middle, baseline: constant("middle"), align: { signal: "datum.right ? 'left' : 'right'" }, text: { field: "words" }, fill: constant("var(--soft)"), fontSize: constant(12) } } },
+      { type: "text", name: "ends", aria: false, from: { data: "marks" }, encode: { enter: { x: { scale: "x", field: "share", offset: { signal: "datum.right ? 9 : -9" } }, y: middle, baseline: constant("middle"), align: { signal: "datum.right ? 'left' : 'right'" }, text: { field: "words" }, fill: constant("var(--soft)"), fontSize: constant(12) } } },
     ],
   });
   made.data.push({ name: "marks", values: marks });

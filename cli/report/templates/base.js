@@ -5,7 +5,7 @@ const rows = page.rows;
 const by = (id) => document.getElementById(id);
 const state = { side: "holds", level: page.level };
 const views = new Map();
-const LINES = 8; // colours of lines: --line-0 to --line-7; further lines are dashed
+const LINES = page.colours; // of lines: --line-0 and so on; further lines are dashed
 
 // What the switches show: the words of the view, and where a row stands in it.
 const view = () => (state.side === "claimed" ? "claimed" : state.level);
@@ -35,6 +35,10 @@ const colour = { reports: "var(--reports)", owner: "var(--owner)", open: "var(--
 const fillOf = (row) => (page.curves ? "var(--line-" + (row.series % LINES) + ")" : colour[row.trust]);
 const shape = { reports: "circle", owner: "diamond", open: "triangle-up" };
 const constant = (value) => ({ value });
+const plainNumber = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
+const grouped = (value) => plainNumber.format(value);
+// The title of a vertical axis lies above it, from the left edge of the chart on.
+const overAxis = (title, left) => ({ title, titleAngle: 0, titleAlign: "left", titleBaseline: "bottom", titleX: 6 - left, titleY: -8 });
 
 function draw(box, spec) {
   views.get(box)?.finalize();

@@ -29,7 +29,7 @@ function degreesChart(width, row) {
   const inner = width - 46;
   const ticks = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 1e4, 2e4, 5e4, 1e5].filter((tick) => tick <= most);
   return {
-    width: inner, height, padding: { left: 40, right: 6, top: 8, bottom: 42 }, autosize: { type: "none" },
+    width: inner, height, padding: { left: 40, right: 6, top: 24, bottom: 42 }, autosize: { type: "none" },
     description: "Degree distributions of " + row.label + ": share of people with at least so many neighbours",
     data: [{ name: "values", values }],
     scales: [
@@ -40,8 +40,8 @@ function degreesChart(width, row) {
       { name: "thick", type: "ordinal", domain: curves.map((c) => c.name), range: curves.map((c) => c.thick) },
     ],
     axes: [
-      { scale: "x", orient: "bottom", values: ticks, title: "neighbours, at least", grid: false, labelOverlap: "greedy", format: ",~r" },
-      { scale: "y", orient: "left", grid: true, tickCount: 4, domain: false, ticks: false, encode: { labels: { update: { text: { signal: "datum.value + ' %'" } } } } },
+      { scale: "x", orient: "bottom", values: ticks, title: "neighbours, at least (log scale)", grid: false, labelOverlap: "greedy", format: ",~r" },
+      { scale: "y", orient: "left", grid: true, tickCount: 4, domain: false, ticks: false, ...overAxis("people (%)", 40) },
     ],
     marks: [
       { type: "group", from: { facet: { name: "one", data: "values", groupby: "name" } }, marks: [

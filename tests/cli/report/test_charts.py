@@ -22,8 +22,8 @@ def data(folder: Path) -> dict[str, Any]:
 
 def test_axes_say_what_holds_or_what_is_claimed(comparison: Path) -> None:
     views = data(comparison)["views"]
-    assert views["claimed"]["title"].startswith("ε claimed, per bit")
-    assert {name: view["title"] for name, view in views.items() if name != "claimed"} == {
+    assert all(view["title"].startswith(view["head"]) and "(log scale)" in view["title"] for view in views.values())
+    assert {name: view["head"] for name, view in views.items() if name != "claimed"} == {
         name: f"ε holds, {term}" for name, (term, _) in shown_levels().items()
     }  # fmt: skip
     assert views["user"]["note"] == (

@@ -1,0 +1,12 @@
+"""Colours and marks of series, for every picture: pages, figures and PNGs take them from here.
+
+Eight colours stay apart for people without red cones or without green cones too, on white and on dark paper:
+``tests/strategies/test_palette.py`` computes the smallest difference (CIEDE2000) as these people see it. The marks
+are eleven, so colour and mark together repeat after 88 series only.
+"""
+
+from __future__ import annotations
+
+SERIES = ("#1144aa", "#dd5599", "#226655", "#775500", "#7777ff", "#552211", "#bb7755", "#442244")
+SERIES_ON_DARK = ("#2266ee", "#dd2277", "#009999", "#ddee44", "#ccaaff", "#777700", "#ee9988", "#00ffdd")
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", "*", ">", "p")  # of matplotlib
