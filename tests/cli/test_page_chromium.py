@@ -155,7 +155,8 @@ let said = 0;
 for (const chart of document.querySelectorAll('[data-chart=privacy], [data-chart=bytes]')) {
   const texts = [...chart.querySelectorAll('.labels text, .chance text, .said text')].filter(t => t.textContent);
   said += texts.length;
-  const marks = [...chart.querySelectorAll('.points path, .nulls line, .spread line')].map(m => m.getBoundingClientRect());
+  const still = [...chart.querySelectorAll('.points path, .nulls line, .spread line')];
+  const marks = still.map(m => m.getBoundingClientRect());
   for (const path of chart.querySelectorAll('.mark-line path[d]:not([d=""])')) {
     const frame = path.getScreenCTM(), length = path.getTotalLength();
     for (let at = 0; at <= length; at += 2) {
@@ -163,7 +164,10 @@ for (const chart of document.querySelectorAll('[data-chart=privacy], [data-chart
       marks.push({left: p.x - 1.5, right: p.x + 1.5, top: p.y - 1.5, bottom: p.y + 1.5});
     }
   }
-  const own = (text) => { const b = text.getBoundingClientRect(); return {left: b.left, right: b.right, top: b.top + 2, bottom: b.bottom - 2}; };
+  const own = (text) => {
+    const b = text.getBoundingClientRect();
+    return {left: b.left, right: b.right, top: b.top + 2, bottom: b.bottom - 2};
+  };
   texts.forEach((text, number) => {
     const others = [...marks, ...texts.slice(0, number).map(own)];
     if (others.some(other => meet(own(text), other))) found.push(chart.id + ': ' + text.textContent);
@@ -195,7 +199,8 @@ def test_no_line_crosses_a_label_and_no_method_is_without_one(
         for number in range(4):  # a crowd in the strip, with null models
             write_result(folder, f"clear-{number}", {
                 "method": f"clear{number}", "accuracy/test": 0.7 + 0.01 * number, "accuracy/std": 0.03,
-                "privacy/holds/user": Level("unprotected", public=("adjacency",)).to_dict(), **copy.deepcopy(WITH_NULLS),
+                "privacy/holds/user": Level("unprotected", public=("adjacency",)).to_dict(),
+                **copy.deepcopy(WITH_NULLS),
             })  # fmt: skip
     browser = show(folder, width=width)
     said, crossed = browser.execute_script(CROSSED)
@@ -206,8 +211,8 @@ def test_no_line_crosses_a_label_and_no_method_is_without_one(
 def test_a_method_that_keeps_no_edge_has_no_degree_curve(
     show: Callable[..., Any], comparison: Path, write_result: Any
 ) -> None:
-    write_result(comparison, "vote-0", {"method": "vote", "reconstruction/edges": 0.0, "reconstruction/edge_recall": 0.0,
-                                        "reconstruction/edge_precision": None})  # fmt: skip
+    found = {"edges": 0.0, "edge_recall": 0.0, "edge_precision": None}
+    write_result(comparison, "vote-0", {"method": "vote", **{f"reconstruction/{name}": found[name] for name in found}})
     browser = show(comparison)
     drawn = browser.execute_script("return [...document.querySelectorAll('#degrees h3')].map(h => h.textContent)")
     assert drawn == ["hogs"]
