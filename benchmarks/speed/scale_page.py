@@ -63,7 +63,7 @@ def title(key: tuple[Any, ...]) -> str:
     if method not in UNTRAINED:
         parts.append(f"{epochs} epochs")
     if method == "vote":
-        parts.append("5 % volunteers, epsilon 4")
+        parts.append("5 % volunteers")
     parts += ["reports drawn with numpy, nobody asked"] * drawn + ["with null models and references"] * nulls
     return ", ".join(parts)
 
@@ -167,6 +167,7 @@ def _picture(runs: Sequence[Run]) -> None:
         memory.plot(people, [run["peak"] / 1024 for run in part], "o-", markersize=3, label=words)
     memory.set(xscale="log", yscale="log", xlim=_PEOPLE, title="peak memory, GiB")
     memory.set_yticks([0.25, 0.5, 1, 2, 4, 8], labels=["1/4", "1/2", "1", "2", "4", "8"])
+    memory.set_ylim(0.25, 40)  # room for the legend above the lines
     memory.yaxis.set_minor_formatter("")
     memory.legend(fontsize=6.5)
     for place in places[: len(found) + 1]:

@@ -45,7 +45,7 @@ def test_the_page_names_every_phase_and_counts_the_rest_as_population() -> None:
 def test_a_machine_that_is_not_the_pages_is_named() -> None:
     other = {"processor": "other processor", "cores": 3, "memory_gib": 5, "python": "3.12", "torch": "2"}
     text = page(_kept(_run(30_000, 10.0), _run(30_000, 10.0, method="vote", machine=other)))
-    said = "## `vote` on generated-v1, 5 % volunteers, epsilon 4\n\nOn another machine, shared with other work too: "
+    said = "## `vote` on generated-v1, 5 % volunteers\n\nOn another machine, shared with other work too: "
     assert said + "other processor, 3 cores, 5 GiB, Python 3.12.\n\n| people" in text
     assert text.count("On another machine") == 1
 
