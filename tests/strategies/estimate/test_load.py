@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
-from benchmarks.speed.bench_scale import KEPT
-from benchmarks.speed.fit_plan import facts_of_kept, options_of_kept
+from benchmarks.speed.fit_plan import facts_of_kept, kept_runs, options_of_kept
 from curator.methods import find
 from strategies.estimate.fits import load_of
 from strategies.estimate.graph_facts import GraphFacts, known_before
@@ -41,7 +39,7 @@ def test_memory_has_one_source() -> None:
 
 
 MEASURED = [pytest.param(run, id=f"{run['method']}-{run['graph']}-{run['people']}{'-drawn' * run['drawn']}")
-            for run in json.loads(KEPT.read_text())["runs"]]  # fmt: skip
+            for run in kept_runs()]  # fmt: skip
 
 
 @pytest.mark.parametrize("run", MEASURED)
