@@ -1,0 +1,159 @@
+"""`vote` where few people volunteer: the rows, the table and the picture at the beginning of docs/results/vote.md.
+
+    python -m benchmarks.papers.volunteers [--only cora] [--pages-only]
+
+Volunteers give label and features in clear. Everybody else answers once, about list and features. The seeds are 2000
+and up; settings were chosen on other seeds. At an epsilon of 4 the null models are taken too.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.markdown import table
+from benchmarks.study import Measured, Row, Study, main
+
+SHARES, EPSILONS = ("0.01", "0.05", "0.1", "0.25"), ("1", "2", "4", "8")
+NULLS_AT = "4"
+PEOPLE = {"cora": 10, "citeseer": 10, "generated": 10, "pubmed": 5, "facebook": 5}  # seeds of each data set
+LARGE = ("pubmed", "facebook")  # at an epsilon of 4 alone, up to a tenth of volunteers, without null models
+NULLS = {"chance": "chance", "features_alone": "own features alone", "graph_alone": "list alone"}
+PICTURE = "figures/volunteers.png"
+
+
+@dataclass(frozen=True)
+class VolunteerCell:
+    """One run.
+
+    Args:
+        dataset, volunteers, epsilon, seed: Options of the run.
+    """
+
+    dataset: str
+    volunteers: str
+    epsilon: str
+    seed: int
+
+    @property
+    def turn(self) -> int:
+        """Place in the order of the runs."""
+        return self.seed - 2000
+
+
+CELLS = tuple(
+    VolunteerCell(dataset, share, epsilon, 2000 + number)
+    for dataset, seeds in PEOPLE.items() for share in SHARES for epsilon in EPSILONS for number in range(seeds)
+    if dataset not in LARGE or (epsilon == NULLS_AT and share != "0.25")
+)  # fmt: skip
+
+
+def run(cell: VolunteerCell) -> dict[str, str]:
+    """Run a cell and return its row."""
+    from strategies import RunOptions, simulate
+
+    nulls = cell.epsilon == NULLS_AT and cell.dataset not in LARGE
+    return row_of(simulate(RunOptions(
+        method="vote", dataset=cell.dataset, volunteers=float(cell.volunteers), epsilon=float(cell.epsilon),
+        seed=cell.seed, nulls=nulls, reference=False, device="cpu", engine="local", out=None,
+    )).record)  # fmt: skip
+
+
+def row_of(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return the figures of a result, shares of the test people."""
+    nulls = record["nulls"] or {}
+    taken = {**nulls, "shuffled_all": (nulls.get("shuffled") or {}).get("all")}
+    found = {name: "" if taken.get(name) is None else f"{taken[name]['test']:.5f}" for name in (*NULLS, "shuffled_all")}
+    return {"accuracy": f"{record['accuracy']['test']:.5f}", **found}
+
+
+def section(rows: Sequence[Row]) -> str:
+    """Return the table at the beginning of the page: accuracy by volunteers and epsilon, and the halves at 4."""
+    heads = ("people", "volunteers", *(f"epsilon {epsilon}" for epsilon in EPSILONS), *NULLS.values())
+    lines = []
+    for dataset in PEOPLE:
+        for share in SHARES:
+            of = [row for row in rows if (row["dataset"], row["volunteers"]) == (dataset, share)]
+            if not of:
+                continue
+            figures = [_figure([row for row in of if row["epsilon"] == epsilon], "accuracy") for epsilon in EPSILONS]
+            halves = [_figure([row for row in of if row["epsilon"] == NULLS_AT], name) for name in NULLS]
+            lines.append((dataset, f"{100 * float(share):g} %", *figures, *halves))
+    return table(heads, lines)
+
+
+def draw(rows: Sequence[Row], path: Path) -> None:
+    """Draw accuracy over volunteers, a panel for each data set with all shares."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    shown = [dataset for dataset in PEOPLE if dataset not in LARGE]
+    figure, panels = plt.subplots(1, len(shown), figsize=(11, 4), sharey=True)
+    looks = {"8": ("#0072b2", "-", "o"), "4": ("#d55e00", "-", "s"), "2": ("#009e73", "-", "^")}
+    others = {
+        "features_alone": ("#56b4e9", "--", "v"),
+        "graph_alone": ("#cc79a7", "--", "D"),
+        "chance": ("#555555", ":", "x"),
+    }
+    for panel, dataset in zip(panels, shown, strict=True):
+        of = [row for row in rows if row["dataset"] == dataset]
+        for epsilon, look in looks.items():
+            _line(panel, [row for row in of if row["epsilon"] == epsilon], "accuracy", f"vote, epsilon {epsilon}", look)
+        for name, look in others.items():
+            _line(panel, [row for row in of if row["epsilon"] == NULLS_AT], name, f"{NULLS[name]}, epsilon 4", look)
+        panel.set_xscale("log")
+        panel.set_xticks([100 * float(share) for share in SHARES], [f"{100 * float(share):g}" for share in SHARES])
+        panel.minorticks_off()
+        panel.set_title(dataset)
+        panel.set_xlabel("volunteers, % of all people (log scale)")
+        panel.grid(alpha=0.3)
+    panels[0].set_ylabel("test accuracy, %")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="lower center", ncols=3, frameon=False)
+    figure.tight_layout(rect=(0, 0.14, 1, 1))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110, metadata={"Software": None})
+    plt.close(figure)
+
+
+def _line(panel: Any, rows: Sequence[Row], name: str, label: str, look: tuple[str, str, str]) -> None:
+    color, line, marker = look
+    label = label.replace("chance, epsilon 4", "chance")
+    points = {
+        share: [100 * float(row[name]) for row in rows if row["volunteers"] == share and row[name]] for share in SHARES
+    }
+    places = [share for share in SHARES if points[share]]
+    means = [statistics.fmean(points[share]) for share in places]
+    spread = [statistics.stdev(points[share]) if len(points[share]) > 1 else 0.0 for share in places]
+    panel.errorbar([100 * float(share) for share in places], means, spread, color=color, linestyle=line, marker=marker,
+                   capsize=3, label=label)  # fmt: skip
+
+
+def _figure(rows: Sequence[Row], name: str) -> str:
+    values = [100 * float(row[name]) for row in rows if row[name]]
+    if not values:
+        return "-"
+    spread = f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else ""
+    return f"{statistics.fmean(values):.1f}{spread} ({len(values)})"
+
+
+def studies(home: Path) -> Sequence[Study]:
+    """Return the study."""
+    keys = ("dataset", "volunteers", "epsilon", "seed")
+
+    def key_of(cell: VolunteerCell) -> tuple[str, ...]:
+        return cell.dataset, cell.volunteers, cell.epsilon, str(cell.seed)
+
+    def rows_of(cell: VolunteerCell, result: Mapping[str, str] | None) -> list[Row]:
+        return [] if result is None else [{**dict(zip(keys, key_of(cell), strict=True)), **result}]
+
+    return [Study("volunteers", CELLS, Measured(home / "volunteers.jsonl", run), keys, key_of, rows_of, None,
+                  picture=PICTURE, draw=draw)]  # fmt: skip
+
+
+if __name__ == "__main__":
+    main(__doc__, "volunteers", studies)
