@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from curator.methods import Question, Vote
@@ -216,3 +217,20 @@ def test_options_that_do_not_fit_are_refused_before_anybody_is_asked(given: dict
     with pytest.raises(ValueError) as refused:
         simulate(_options(**given), collect=nobody)
     assert str(refused.value).startswith(said)
+
+
+@pytest.mark.parametrize("said_by_nothing", [["features"], ["adjacency"], ["features", "adjacency"]])
+def test_volunteers_never_cost_more_than_chance(said_by_nothing: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """On ten graphs whose features, edges or both are other people's. Luck that counts as agreement fails this test."""
+    gains = []
+    for seed in range(10):
+        people = generate(400, seed=seed)
+        people = replace(people, labels=np.where(people.labels > 2, 0, people.labels))  # half of them are of one class
+        people = shuffled(people, said_by_nothing, seed)
+        options = _options(clients=400, seed=seed, volunteers=0.1, nulls=False, settings={"batches": "2"})
+        split = make_split("random", people, options.seeds_of(0).split, volunteers=0.1)
+        largest = np.bincount(people.labels[split.labelled]).argmax()
+        with monkeypatch.context() as patched:
+            patched.setattr("strategies.setup.run_setup.datasets.load", lambda *_, people=people, **__: people)
+            gains.append(simulate(options).record["accuracy"]["test"] - np.mean(people.labels[split.test] == largest))
+    assert np.mean(gains) >= -2 * np.std(gains, ddof=1) / np.sqrt(10)
