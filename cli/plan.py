@@ -12,7 +12,7 @@ import typer
 from cli import completion
 from cli import options as o
 from cli.output import console, print_json, text_table, working
-from cli.words import NONE, bytes_, guessed, percent, planned_loss, points, short_time, size
+from cli.words import NONE, bytes_, count, guessed, percent, planned_loss, points, short_time, size
 from strategies.setup.option_spec import MODEL, POPULATION
 from strategies.setup.options import RunOptions
 
@@ -202,7 +202,8 @@ def _table(screen: Console, made: Plan) -> None:
     headings = ["~method", f">{level}", *(accuracy[:1] or [">bytes"])]
     if not narrow:
         headings = ["!method", ">budget", f">{level}", ">guess", ">bytes", ">CPU", ">memory", *accuracy]
-    cells = {row.method: _cells(row, worth, narrow) for row in made.rows}
+    shown_rows = made.shown
+    cells = {row.method: _cells(row, worth, narrow) for row in shown_rows}
     table = [[heading.lstrip(">!~") for heading in headings], *cells.values()]
     widths = [max(cell_len(Text.from_markup(cell).plain) for cell in column) for column in zip(*table, strict=True)]
     guess = not narrow and sum(widths) + len(widths) <= screen.width
@@ -221,11 +222,12 @@ def _table(screen: Console, made: Plan) -> None:
         return shown
 
     screen.print(lines())
-    for group, title in _GROUPS.items():
-        rows = [row for row in made.rows if row.listed.group == group]
-        for asks in dict.fromkeys(row.listed.asks for row in rows):
-            screen.print(f"[cyan]{title}: {asks}[/cyan]")
-            screen.print(lines(*(row for row in rows if row.listed.asks == asks)))
+    for group, asks in dict.fromkeys((row.listed.group, row.listed.asks) for row in shown_rows):
+        screen.print(f"[cyan]{_GROUPS[group]}: {asks}[/cyan]")
+        screen.print(lines(*(row for row in shown_rows if (row.listed.group, row.listed.asks) == (group, asks))))
+    if made.folded:
+        screen.print(f"[dim]{count(len(made.folded), 'method')} not rehearsed: see the reasons below. --json has their "
+                     "figures.[/dim]")  # fmt: skip
     marks = "*: the rest of the record is public. c: held by a trusted curator."
     if not narrow:
         best = "; guess: the best guess between two possible values of it, 50 % is chance" if guess else ""

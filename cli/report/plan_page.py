@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.report.page import environment
-from cli.words import bytes_, guessed, loss, percent, planned_loss, short_time, size
+from cli.words import NONE, bytes_, guessed, loss, percent, planned_loss, short_time, size
 from curator.privacy.levels import LEVELS
 from devices.atomic_files import write_atomically
 from strategies.estimate.load import MEMORY_ERROR, TIME_ERROR
@@ -52,6 +52,11 @@ class Point:
     radius: float
     front: bool
 
+    @property
+    def moved(self) -> bool:
+        """Whether it is drawn beside its place."""
+        return abs(self.x - self.at) > 0.1
+
 
 def write_plan_page(path: Path, made: Plan) -> None:
     """Write the page, completely or not at all."""
@@ -61,7 +66,7 @@ def write_plan_page(path: Path, made: Plan) -> None:
 
 def render_plan(made: Plan) -> str:
     """Return the page as text."""
-    found = points_of(made.rows)
+    found = points_of(made.shown)
     numbers = {point.row.method: point for point in found}
     cost = cost_of([point.row for point in found])
     places = sorted({cost(point.row) for point in found if 0 < cost(point.row) < math.inf})
@@ -76,8 +81,10 @@ def render_plan(made: Plan) -> str:
         ticks=_ticks(places, bytes_ if by_bytes else loss),
         by_bytes=by_bytes,
         open=any(not math.isfinite(cost(point.row)) for point in found),
-        groups=[(title, [_line(row, numbers.get(row.method)) for row in made.rows if row.listed.group == group])
-                for group, title in GROUPS.items()],
+        groups=[(GROUPS[group], group.replace(" ", "-"),
+                 [_line(row, numbers.get(row.method)) for row in made.shown if row.listed.group == group])
+                for group in dict.fromkeys(row.listed.group for row in made.shown)],
+        folded=[_line(row, None) for row in made.folded],
         level=at_the_level(made.wishes.level),
         rehearsal=made.rehearsal,
         data=made.like.name,
@@ -86,6 +93,7 @@ def render_plan(made: Plan) -> str:
         memory_error=MEMORY_ERROR,
         time_error=TIME_ERROR,
         command=None if made.choice is None else rehearsal(made, made.choice.options),
+        dash=NONE,
         percent=percent,
     )  # fmt: skip
 
@@ -181,10 +189,10 @@ def _line(row: PlanRow, point: Point | None) -> dict[str, Any]:
         "held": planned_loss(entry),
         "public": row.private_only,
         "central": entry["level"] == "central_node",
-        "guess": guessed(entry["best_guess"]) if "best_guess" in entry else "",
+        "guess": guessed(entry["best_guess"]) if "best_guess" in entry else NONE,
         "bytes": bytes_(figures["bytes_per_device"]),
-        "seconds": "" if figures["seconds"] is None else short_time(figures["seconds"]),
-        "memory": "" if figures["memory_bytes"] is None else size(figures["memory_bytes"]),
+        "seconds": NONE if figures["seconds"] is None else short_time(figures["seconds"]),
+        "memory": NONE if figures["memory_bytes"] is None else size(figures["memory_bytes"]),
         "machines": figures["machines"],
         "worth": row.worth,
         "nobody": ""

@@ -65,6 +65,18 @@ class Plan:
             best.setdefault((row.listed.public, row.listed.group == "other trust"), row)
         return [row for row in best.values() if row is not self.choice]
 
+    @property
+    def folded(self) -> list[PlanRow]:
+        """The rows that a rehearsal left out, in the order of the methods: they have no accuracy, and a reason."""
+        return [row for row in self.rows if self.rehearsal is not None and row.worth is None and row.why]
+
+    @property
+    def shown(self) -> list[PlanRow]:
+        """The other rows as people read them: the choice, what else meets the wishes, then the rest by accuracy."""
+        met, folded = ranked(self.rows), self.folded
+        rest = [row for row in self.rows if not any(row is other for other in (*met, *folded))]
+        return [*met, *sorted(rest, key=lambda row: -row.worth.test if row.worth else 0.0)]
+
     def to_dict(self) -> dict[str, Any]:
         """Return ``plan --json``."""
         wishes = {name: value for name, value in vars(self.wishes).items() if value is not None}

@@ -38,16 +38,21 @@ def test_the_page_is_one_file_without_a_script(made: Plan, tmp_path: Path) -> No
         assert word in text
 
 
+def words(page: str) -> str:
+    """Return the page with plain blanks for those at which no line ends."""
+    return page.replace("\u00a0", " ")
+
+
 def test_the_page_says_beside_a_number_what_it_is(made: Plan) -> None:
-    text = render_plan(made)
+    text = words(render_plan(made))
     assert "80.0 % <small>(miniature, made-up people; nobody asked: 25.0 %, chance)</small>" in text
     assert "This is an estimate without an interval. It is not measured on your people." in text
     like = Like(RunOptions(dataset="<cora>.npz"), 2708)
-    of_data = render_plan(replace(made, like=like, rehearsal=Rehearsal(2708, 2708, "<cora>")))
+    of_data = words(render_plan(replace(made, like=like, rehearsal=Rehearsal(2708, 2708, "<cora>"))))
     assert "80.0 % <small>(rehearsal, people of &lt;cora&gt;; nobody asked" in of_data and "made-up" not in of_data
     assert "Rehearsal: 2,708 people of &lt;cora&gt;." in of_data and "without an interval" not in of_data
     bare = replace(made, rows=[replace(row, worth=Worth(0.8)) for row in made.rows])
-    assert "80.0 % <small>(miniature, made-up people)</small>" in render_plan(bare)
+    assert "80.0 % <small>(miniature, made-up people)</small>" in words(render_plan(bare))
 
 
 def test_a_bar_goes_to_what_asking_nobody_gives(made: Plan) -> None:
@@ -55,6 +60,25 @@ def test_a_bar_goes_to_what_asking_nobody_gives(made: Plan) -> None:
     assert (first.y, first.nobody) == pytest.approx((20.0, 75.0))
     (alone,) = points_of([replace(made.rows[0], worth=Worth(0.8))])
     assert alone.nobody == alone.y
+
+
+def test_the_choice_is_first_and_what_was_not_rehearsed_is_folded(made: Plan) -> None:
+    hogs, vote, rr, fedavg = made.rows
+    rows = [hogs.with_reasons("too bad"), vote, replace(rr, worth=None).with_reasons("says nothing"), fedavg]
+    plan = replace(made, rows=rows)
+    assert [row.method for row in plan.shown] == ["fedavg-mlp", "vote", "hogs"]
+    assert [row.method for row in plan.folded] == ["rr"]
+    text = render_plan(replace(plan, choice=fedavg))
+    assert re.findall(r"<h2>(.*?)</h2>", text)[1:] == ["Other trust", "Asking less", "One report", "Not rehearsed"]
+    table = text.partition("<h2>Other trust</h2>")[2]
+    assert re.findall(r'<span class="badge">(\w+)</span>', table.partition("</table>")[0])[0] == "choice"
+    assert "1 method without an accuracy: rr" in table
+
+
+def test_without_a_rehearsal_nothing_is_folded(made: Plan) -> None:
+    rows = [replace(row, worth=None).with_reasons("too many bytes") for row in made.rows]
+    plan = replace(made, rows=rows, rehearsal=None)
+    assert plan.shown == rows and plan.folded == []
 
 
 def test_the_front_has_what_nothing_beats(made: Plan) -> None:
