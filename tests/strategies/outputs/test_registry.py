@@ -27,7 +27,7 @@ from strategies.outputs.registry import (
 )
 from strategies.outputs.registry_models import model_of
 from strategies.results.in_words import PrivacyInWords
-from tests.strategies.registry_schemas import kept_schema, mistakes, named_schema, without_prose
+from tests.strategies.registry_schemas import mistakes, named_schema
 
 ASKED = ("randomized_response on adjacency",)
 # The form of drafts before the registry renamed its fields; the values do not matter.
@@ -54,13 +54,9 @@ def described(holds: dict[str, Level], method: str = "rr", **more: Any) -> Deplo
     return Deployment(find(method), facts, every, ASKED, "A model.", "Notes.", "None.", "Why.", **more)
 
 
-@pytest.fixture(params=["kept", "named"])
-def schema(request: pytest.FixtureRequest) -> dict[str, Any]:
-    return kept_schema() if request.param == "kept" else named_schema()
-
-
-def test_the_schema_that_is_kept_checks_what_the_registry_checks() -> None:
-    assert kept_schema() == without_prose(named_schema())
+@pytest.fixture
+def schema() -> dict[str, Any]:
+    return named_schema()
 
 
 def test_a_named_schema_that_is_missing_fails_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
