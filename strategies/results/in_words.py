@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from curator.privacy.level import VOLUNTEERS
 from curator.privacy.levels import LEVELS, PUBLIC_PARTS, LevelSpec
 from strategies.results.numbers import epsilon as shown
 
@@ -128,7 +129,8 @@ def privacy_in_words(record: Mapping[str, Any]) -> tuple[PrivacyInWords, ...]:
     """Return the findings of a result, in the order of the levels.
 
     Levels with the same word for the same reason are one finding. Levels of more than one
-    attribute are left out if they were not asked.
+    attribute are left out if they were not asked. The levels are those of everybody but volunteers, who are a finding
+    of their own.
 
     Args:
         record: Content of a result.json.
@@ -139,6 +141,11 @@ def privacy_in_words(record: Mapping[str, Any]) -> tuple[PrivacyInWords, ...]:
     said = {level: _level(record, level, spec) for level, spec in LEVELS.items() if spec.spoken}
     found = _together({level: found for level, found in said.items()
                        if found[0] != NOT_ASKED or LEVELS[level].attribute is not None})  # fmt: skip
+    if VOLUNTEERS in record["privacy"]["holds"]["user"].get("not_counted", ()):
+        found = (
+            *found,
+            PrivacyInWords((), "label and features of volunteers", IN_CLEAR, "bad", "they answer nothing else"),
+        )
     return tuple(replace(each, subject=EVERYTHING) for each in found) if len(found) == 1 else found
 
 

@@ -18,6 +18,7 @@ from devices.enrolment.state import State
 from strategies import RunOptions, simulate
 from strategies.engines.collect import collect
 from strategies.people.shuffled import shuffled
+from strategies.results.in_words import privacy_in_words
 from strategies.rounds.collect_once import Collected
 from strategies.runs.asking import public_knowledge
 
@@ -67,6 +68,8 @@ def test_everybody_is_asked_once_and_what_holds_is_what_the_ledgers_say(setting:
         assert holds["vector"]["value"] == holds["bit_feature"]["value"] == pytest.approx(4.0)
         assert "what volunteers give in clear is not counted" in holds["user"]["detail"]
         assert holds["label"]["status"] == "not asked"
+        said = [found.text for found in privacy_in_words(record)]
+        assert "label and features of volunteers: in clear (they answer nothing else)" in said
     both = options.reporting == "both"
     assert holds["relationship"]["value"] == pytest.approx(8.0 if both else 4.0)
     if not options.public_features:
