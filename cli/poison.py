@@ -95,7 +95,7 @@ def poison(
         campaign = PoisonCampaign(asked)
         result, folder = campaign.run_and_write(options.out, progress=progress)
 
-        write_page(result, folder / "poison.png", folder / "poison.html")
+        write_page(result, folder / "poison.html")
     if as_json:
         print_json({**campaign.record(result)["poison"], "folder": str(folder.absolute())})
     elif quiet:

@@ -1,4 +1,4 @@
-"""Page of ``ldpsim poison``: the verdict, the figure and the tables, in one file that fetches nothing."""
+"""Page of ``ldpsim poison``: the verdict, the pictures and the tables, in one file that fetches nothing."""
 
 from __future__ import annotations
 
@@ -10,20 +10,15 @@ from devices.atomic_files import write_atomically
 from strategies.attacks.campaign import CampaignResult
 
 
-def write_page(result: CampaignResult, picture: Path, path: Path) -> None:
-    """Write the page of a result.
-
-    Args:
-        result: The result.
-        picture: Its figure, a PNG.
-        path: The HTML file.
-    """
+def write_page(result: CampaignResult, path: Path) -> None:
+    """Write the page of a result to an HTML file."""
     from cli.report.page import environment
+    from strategies.attacks.poison.figure import panel_pictures
 
     text = environment().get_template("poison.html").render(
         dataset=str(result.settings["dataset"]), lines=breakdown_lines(result.rows), passed=result.passed,
         headings=["lie", *(column.heading for column in COLUMNS)],
-        picture=base64.b64encode(picture.read_bytes()).decode("ascii"),
+        pictures=[(title, base64.b64encode(png).decode("ascii")) for title, png in panel_pictures(result.rows)],
         methods=[
             (title, null_model_words(rows),
              [[named_lie(row).strip(), *(column.words(row) for column in COLUMNS)] for row in rows])

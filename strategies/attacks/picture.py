@@ -10,11 +10,11 @@ from typing import Any
 
 
 @contextmanager
-def small_picture(path: Path, *, inches: tuple[float, float], dpi: int) -> Iterator[Any]:
+def small_picture(path: Path | io.BytesIO, *, inches: tuple[float, float], dpi: int) -> Iterator[Any]:
     """Offer a figure of matplotlib, and save what was drawn as a PNG with a palette of 64 colours.
 
     Args:
-        path: The file.
+        path: The file, or a buffer for it.
         inches: Width and height.
         dpi: Pixels per inch.
     """
@@ -27,4 +27,4 @@ def small_picture(path: Path, *, inches: tuple[float, float], dpi: int) -> Itera
     yield figure
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=dpi)
-    Image.open(drawn).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
+    Image.open(drawn).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, "PNG", optimize=True)

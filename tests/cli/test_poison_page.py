@@ -15,21 +15,19 @@ def test_the_page(tmp_path: Path) -> None:
         row("none", share=0.0, nulls={"chance": 0.3}),
         row("fakes", lie="response", vs_silent=-0.2, measured=12.0, theory=11.5, bound=0.25, passed=True),
     ]  # fmt: skip
-    (tmp_path / "a.png").write_bytes(b"picture")
-    write_page(CampaignResult(rows, {"dataset": "<b>cora"}, [], 1.0), tmp_path / "a.png", tmp_path / "a.html")
+    write_page(CampaignResult(rows, {"dataset": "<b>cora"}, [], 1.0), tmp_path / "a.html")
     text = (tmp_path / "a.html").read_text()
     assert "&lt;b&gt;cora" in text and "<b>cora" not in text
-    assert "default-src 'none'" in text and "cGljdHVyZQ==" in text and "<script" not in text
+    assert "default-src 'none'" in text and text.count("data:image/png;base64,iVBOR") == 1 and "<script" not in text
     assert "Null models, if nobody lies: chance 30.0." in text
-    assert "hogs eps 8 fakes response: costs at least 5 points more than silence if 20 % of the people lie." in text
+    costs = "costs at least 5 points more than silence if 20\u00a0% of the people lie."
+    assert f"hogs eps 8 fakes response: {costs}" in text
     assert all(f'<th scope="col">{column.heading}</th>' in text for column in COLUMNS)
     assert text.count("<tr>") == 3 and "<td>0.250</td>" in text and "<td>-20.0</td>" in text
 
 
 def test_a_row_against_theory_is_marked(tmp_path: Path) -> None:
-    (tmp_path / "a.png").write_bytes(b"picture")
-    write_page(CampaignResult([row("fakes", passed=False)], {"dataset": "cora"}, [], 1.0), tmp_path / "a.png",
-               tmp_path / "a.html")  # fmt: skip
+    write_page(CampaignResult([row("fakes", passed=False)], {"dataset": "cora"}, [], 1.0), tmp_path / "a.html")
     text = (tmp_path / "a.html").read_text()
     assert "A row is not as theory says" in text and "<td>differs</td>" in text
     assert "No lie that was tried costs at least 5 points more than silence." in text

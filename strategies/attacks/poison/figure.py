@@ -1,11 +1,13 @@
 """Figure of ``ldpsim poison``: accuracy of honest people against the share of liars, a panel a method and budget.
 
-Response lies are solid, input lies dashed, silence is grey, and what a defence leaves is thin. A second row of
-panels shows the measure of the goal, where an attack has another goal than accuracy, and the law's bound dotted.
+Response lies are solid, input lies dashed, silence is grey, and what a defence leaves is thin. Where an attack has
+another goal than accuracy, a panel beside it shows the measure of the goal, and the law's bound dotted. Each panel
+has a legend of its own lines.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,48 +17,66 @@ from strategies.attacks.liars.attacks import ATTACKS, SILENT
 from strategies.attacks.picture import small_picture
 from strategies.attacks.poison.options import NONE
 from strategies.attacks.poison.rows import budget_in_words
+from strategies.palette import MARKS, SERIES
 
-_COLOURS = ("#0b5394", "#b3261e", "#3a7d2c", "#a05a00", "#6a3d9a", "#00747a", "#8c2d62", "#4d4d4d", "#7a6a00",
-            "#1f4e3d", "#c2410c")  # fmt: skip
-_MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "*")
-_STYLE = {name: (_COLOURS[at % len(_COLOURS)], _MARKS[at % len(_MARKS)]) for at, name in enumerate(ATTACKS)}
-_ACROSS = 3
+# Eleven attacks have eight colours: no method meets both attacks of a pair.
+_SAME_COLOUR = {"extreme-bit": "extreme-feature", "group-mass": "degree-cap", "same-direction": "all-ones"}
+_OWN_COLOUR = [name for name in ATTACKS if name not in _SAME_COLOUR]
+_STYLE = {name: (SERIES[_OWN_COLOUR.index(_SAME_COLOUR.get(name, name)) % len(SERIES)], MARKS[at % len(MARKS)])
+          for at, name in enumerate(ATTACKS)}  # fmt: skip
+_ACROSS, _DPI = 2, 120
+_WIDE, _HIGH, _LEGEND_LINE = 4.1, 2.5, 0.16  # inches, of one panel
 _TITLES = {"misclassify": "chosen people in the class", "connect": "chosen pairs kept", "influence": "degree rank",
            "inflate": "people predicted as the class", "hide": "own edges gone"}  # fmt: skip
 
 
 def draw(rows: Sequence[AttackRow], path: Path, *, about: str) -> None:
-    """Draw the figure as a small PNG."""
+    """Draw the figure as a small PNG: its panels two by two."""
     panels = _panels(rows)
-    across = min(_ACROSS, max(1, len(panels)))
-    down = -(-len(panels) // across) or 1
-    with small_picture(path, inches=(max(3.4 * across + 0.4, 7.2), 2.6 * down + 1.1), dpi=120) as figure:
-        axes = list(figure.subplots(down, across, squeeze=False).flat)
-        found: dict[str, Any] = {}
-        for axis, (title, goal, group) in zip(axes, panels, strict=False):
-            found |= _panel(axis, title, goal, group)
+    heights = [max(_height(panel) for panel in panels[at : at + _ACROSS]) for at in range(0, len(panels), _ACROSS)]
+    down = heights or [_HIGH]
+    with small_picture(path, inches=(_WIDE * _ACROSS, sum(down) + 0.3), dpi=_DPI) as figure:
+        grid = {"height_ratios": down}
+        axes = list(figure.subplots(len(down), _ACROSS, squeeze=False, gridspec_kw=grid).flat)
+        for axis, panel in zip(axes, panels, strict=False):
+            _panel(axis, *panel)
         for axis in axes[len(panels) :]:
             axis.set_axis_off()
-        figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=min(3, len(found) or 1),
-                      frameon=False, fontsize=8)  # fmt: skip
-        figure.suptitle(f"{about}: accuracy of honest people by the share of people who lie", fontsize=11)
+        figure.suptitle(f"{about}: honest people by the share of people who lie", fontsize=11)
+
+
+def panel_pictures(rows: Sequence[AttackRow]) -> list[tuple[str, bytes]]:
+    """Return title and PNG of each panel: a page stands them side by side, as many as it is wide."""
+    found = []
+    for panel in _panels(rows):
+        drawn = io.BytesIO()
+        with small_picture(drawn, inches=(_WIDE, _height(panel)), dpi=_DPI) as figure:
+            _panel(figure.subplots(), *panel)
+        found.append((panel[0], drawn.getvalue()))
+    return found
+
+
+def _height(panel: tuple[str, str, Sequence[AttackRow]]) -> float:
+    """Return the inches of a panel and its legend, which has two columns."""
+    lines = {(row["attack"], row["lie"], row["defence"]) for row in panel[2] if row["attack"] != NONE}
+    return _HIGH + _LEGEND_LINE * (len(lines) + 2) / 2
 
 
 def _panels(rows: Sequence[AttackRow]) -> list[tuple[str, str, list[AttackRow]]]:
-    """Return (title, goal, rows) of each panel: the accuracy of each method and budget, then the other goals."""
+    """Return (title, goal, rows) of each panel: the accuracy of each method and budget, and its other goals."""
     together: dict[tuple[str, float | None], list[AttackRow]] = {}
     for row in rows:
         together.setdefault((row["method"], row["epsilon"]), []).append(row)
-    first, second = [], []
+    panels = []
     for (method, epsilon), group in together.items():
         title = " ".join(part for part in (method, budget_in_words(epsilon)) if part)
         if any(row["attack"] != NONE for row in group):
-            first.append((title, "accuracy", group))
+            panels.append((title, "accuracy", group))
         for goal in dict.fromkeys(row["goal"] for row in group if row["goal"] in _TITLES):
             same = [row for row in group if row["goal"] == goal and row["goal_value"] is not None]
             if same:
-                second.append((f"{title}: {_TITLES[goal]}", goal, same))
-    return first + second
+                panels.append((f"{title}: {_TITLES[goal]}", goal, same))
+    return panels
 
 
 def _panel(axis: Any, title: str, goal: str, rows: Sequence[AttackRow]) -> dict[str, Any]:
@@ -88,9 +108,14 @@ def _panel(axis: Any, title: str, goal: str, rows: Sequence[AttackRow]) -> dict[
                                 linewidth=1.2)  # fmt: skip
             lines["bound of the estimated share"] = line
     axis.set_title(title, fontsize=9)
-    axis.set_xticks(list(at.values()), [f"{100 * share:g} %" for share in shares], fontsize=7)
+    axis.set_xticks(list(at.values()), [f"{100 * share:g}" for share in shares], fontsize=8)
+    axis.set_xlabel("people who lie (%)", fontsize=8)
+    axis.set_ylabel("accuracy of the honest (%)" if goal == "accuracy" else f"{_TITLES[goal]} (%)", fontsize=8)
     _frame(axis, [value for line in axis.get_lines() for value in line.get_ydata()])
     axis.grid(alpha=0.25)
+    if lines:
+        axis.legend(list(lines.values()), list(lines), loc="upper center", bbox_to_anchor=(0.45, -0.19), ncols=2,
+                    frameon=False, fontsize=7, columnspacing=0.8, handlelength=2.2)  # fmt: skip
     return lines
 
 
@@ -102,7 +127,7 @@ def _frame(axis: Any, values: Sequence[float]) -> None:
     step = 0.05 if high - low < 0.3 else 0.1 if high - low < 0.55 else 0.25
     ticks = [step * k for k in range(21) if low <= step * k <= high]
     axis.set_ylim(low, high)
-    axis.set_yticks(ticks, [f"{100 * tick:.0f} %" for tick in ticks], fontsize=7)
+    axis.set_yticks(ticks, [f"{100 * tick:.0f}" for tick in ticks], fontsize=8)
 
 
 def _look(attack: str, lie: str, defence: str) -> dict[str, Any]:
@@ -111,4 +136,4 @@ def _look(attack: str, lie: str, defence: str) -> dict[str, Any]:
         return {"color": "#8a8a8a", "marker": "", "linestyle": "-", **thin, "linewidth": 3, "alpha": 0.7, "zorder": 1}
     colour, mark = _STYLE[attack]
     return {"color": colour, "marker": mark, "linestyle": "--" if lie == "input" else "-", "markerfacecolor": "none",
-            "zorder": 3, **thin}  # fmt: skip
+            "zorder": 4 if lie == "input" else 3, **thin}  # fmt: skip

@@ -17,15 +17,16 @@ from curator.attacks.edges import expected_named
 from curator.attacks.recovery import bit_recovery, label_recovery
 from strategies.attacks.campaign import AttackRow, CampaignResult
 from strategies.attacks.picture import small_picture
+from strategies.palette import SERIES
 
 TITLES = {"adjacency": "neighbour lists", "features": "features", "label": "labels"}
 # Dark to light, solid to dotted: the lines differ in grey too.
 STYLES: dict[str, dict[str, Any]] = {
-    "none": {"color": "#b3261e", "marker": "o", "linestyle": "-", "markersize": 7, "markerfacecolor": "none"},
-    "context-state": {"color": "#e08a00", "marker": "x", "linestyle": "--", "markersize": 6},
-    "refuse": {"color": "#0b5394", "marker": "s", "linestyle": "-", "markersize": 6, "markerfacecolor": "none"},
-    "replay": {"color": "#3fa34d", "marker": "+", "linestyle": "--", "markersize": 7},
-    "pinned": {"color": "#6a4c93", "marker": "^", "linestyle": ":", "markersize": 6, "markerfacecolor": "none"},
+    "none": {"color": SERIES[1], "marker": "o", "linestyle": "-", "markersize": 7, "markerfacecolor": "none"},
+    "context-state": {"color": SERIES[3], "marker": "x", "linestyle": "--", "markersize": 6},
+    "refuse": {"color": SERIES[0], "marker": "s", "linestyle": "-", "markersize": 6, "markerfacecolor": "none"},
+    "replay": {"color": SERIES[2], "marker": "+", "linestyle": "--", "markersize": 7},
+    "pinned": {"color": SERIES[5], "marker": "^", "linestyle": ":", "markersize": 6, "markerfacecolor": "none"},
 }
 WORDS = {
     "none": "no protection",
@@ -95,7 +96,7 @@ def _recovery(axis: Any, result: CampaignResult, attribute: str) -> None:
         axis.plot(list(found), [row["recovered"] for row in found.values()], linewidth=1.2,
                   label=WORDS[protection], **STYLES[protection])  # fmt: skip
     axis.set_title(f"{TITLES[attribute]} recovered", fontsize=10)
-    _frame(axis, result)
+    _frame(axis, result, "right guesses (%)")
 
 
 def _edges(axis: Any, result: CampaignResult) -> None:
@@ -112,14 +113,15 @@ def _edges(axis: Any, result: CampaignResult) -> None:
         found = worst(result.rows, protection, "adjacency")
         axis.plot(list(found), [row["edge_recall"] for row in found.values()], linewidth=1.2, **STYLES[protection])
     axis.set_title("edges named by the best guess", fontsize=10)
-    _frame(axis, result)
+    _frame(axis, result, "edges named (%)")
 
 
-def _frame(axis: Any, result: CampaignResult) -> None:
+def _frame(axis: Any, result: CampaignResult, named: str) -> None:
     axis.set_xscale("log")
-    axis.set_xlabel("times asked", fontsize=9)
+    axis.set_xlabel("times asked (log scale)", fontsize=9)
+    axis.set_ylabel(named, fontsize=9)
     axis.set_ylim(-0.03, 1.04)
-    axis.set_yticks([0, 0.25, 0.5, 0.75, 1.0], ["0 %", "25 %", "50 %", "75 %", "100 %"], fontsize=8)
+    axis.set_yticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "25", "50", "75", "100"], fontsize=8)
     marks = [result.settings["asks"][-1]]
     for mark in reversed(result.settings["asks"]):
         if mark * 2 <= marks[-1]:  # a nearer mark would overlap its neighbour

@@ -7,7 +7,8 @@ from typing import Any
 
 from PIL import Image
 
-from strategies.attacks.poison.figure import _COLOURS, _MARKS, _STYLE, _panel, _panels, draw
+from strategies.attacks.liars.attacks import ATTACKS
+from strategies.attacks.poison.figure import _STYLE, _panel, _panels, draw, panel_pictures
 
 
 def row(attack: str, lie: str, share: float, accuracy: float, **more: Any) -> dict[str, Any]:
@@ -28,7 +29,7 @@ ROWS = [
 def test_panels() -> None:
     nothing = {**ROWS[0], "method": "rr"}  # no cell of its lies is finished
     panels = _panels([*ROWS, {**ROWS[2], "method": "hogs", "epsilon": None}, nothing])
-    assert [title for title, _, _ in panels] == ["lpgnn eps 8", "hogs", "lpgnn eps 8: people predicted as the class"]
+    assert [title for title, _, _ in panels] == ["lpgnn eps 8", "lpgnn eps 8: people predicted as the class", "hogs"]
 
 
 def test_lines_begin_where_nobody_lies() -> None:
@@ -59,7 +60,30 @@ def test_the_figure_is_small(tmp_path: Path) -> None:
     assert (tmp_path / "b.png").is_file()
 
 
-def test_every_attack_has_a_colour_and_a_mark_of_its_own() -> None:
-    """As long as there are enough of them."""
-    styles = list(_STYLE.values())
-    assert styles[: len(_MARKS)] == list(zip(_COLOURS, _MARKS, strict=True))[: len(styles)]
+def test_a_page_has_a_picture_a_panel_and_each_says_its_axes_and_lines() -> None:
+    from matplotlib.figure import Figure
+
+    pictures = panel_pictures(ROWS)
+    assert [title for title, _ in pictures] == ["lpgnn eps 8", "lpgnn eps 8: people predicted as the class"]
+    assert all(png[:4] == b"\x89PNG" for _, png in pictures)
+    for panel, unit in zip(
+        _panels(ROWS), ("accuracy of the honest (%)", "people predicted as the class (%)"), strict=True
+    ):
+        axis = Figure().subplots()
+        lines = _panel(axis, *panel)
+        assert (axis.get_xlabel(), axis.get_ylabel()) == ("people who lie (%)", unit)
+        assert [text.get_text() for text in axis.get_legend().get_texts()] == list(lines)
+
+
+def test_eight_panels_stand_two_by_two(tmp_path: Path) -> None:
+    rows = [{**each, "method": f"m{number}"} for number in range(7) for each in ROWS if each["goal"] != "inflate"]
+    draw([*rows, *ROWS], tmp_path / "a.png", about="cora")
+    with Image.open(tmp_path / "a.png") as picture:
+        assert picture.width < 1000 and picture.height > 1.6 * picture.width
+
+
+def test_attacks_that_one_method_meets_differ_in_colour_and_mark() -> None:
+    assert len(set(_STYLE.values())) == len(ATTACKS) and len({mark for _, mark in _STYLE.values()}) == len(ATTACKS)
+    for kinds in (("all-ones", "mimic", "fakes", "flip-label", "one-label", "extreme-bit", "copy", "degree-cap"),
+                  ("extreme-feature", "flip-label", "one-label", "copy")):  # fmt: skip
+        assert len({_STYLE[name][0] for name in kinds}) == len(kinds)
