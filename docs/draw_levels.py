@@ -17,6 +17,7 @@ from curator.methods import Budget, find
 from curator.privacy.guarantee import Guarantee
 from curator.privacy.levels import LEVELS, LevelSpec
 from devices.facts import PublicFacts, Split
+from docs.dark_svg import with_dark_style
 from docs.rooms import ROOT
 
 PICTURE = ROOT / "docs" / "images" / "levels.svg"
@@ -101,7 +102,7 @@ def svg(guarantee: Guarantee) -> str:
             for number in range(len(CELLS))
         ]
         out.append(_text(right + 12, y + ROW / 2 + 2, words.level(guarantee.holds[name].to_dict()), anchor="start"))
-    return "\n".join([*out, "</svg>", ""])
+    return with_dark_style("\n".join([*out, "</svg>", ""]))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from docs.dark_svg import with_dark_style
 from docs.rooms import FLOORS, ROOT, imports, modules, room_arrows
 
 PICTURE = ROOT / "docs" / "images" / "architecture.svg"
@@ -165,7 +166,7 @@ def svg(data: dict[str, Any]) -> str:
         parts.append(_text(start + wide / 2, 45, SUBJECTS[package]))
     for (one, wide), (other, _) in pairwise(heads.values()):
         parts.append(_arrow([(one + wide, 32), (other, 32)], INK, 2.0))
-    return "\n".join([*parts, *panels, "</svg>"]) + "\n"
+    return with_dark_style("\n".join([*parts, *panels, "</svg>"]) + "\n")
 
 
 def _column(column: Column, left: float, bottom: float) -> list[str]:

@@ -103,6 +103,12 @@ def test_points_at_one_place_stand_side_by_side(made: Plan) -> None:
     assert len({point.at for point in many}) == 1
 
 
+def test_both_axes_are_named_and_a_moved_number_is_joined_to_its_point(made: Plan) -> None:
+    text = render_plan(replace(made, rows=[made.rows[0], *made.rows]))  # two points at one place
+    assert "test accuracy (%)" in text and "(log scale)" in text
+    assert text.count("<line ") == text.count('class="spot ') == 1
+
+
 def test_a_point_stands_at_the_nearest_free_place() -> None:
     near = module._NEAR
     assert module._beside(50, 40, []) == 50

@@ -19,7 +19,7 @@ from devices.data.population import Population, build_population
 from devices.datasets.generated import generate
 from strategies.attacks.campaign import CampaignResult
 from strategies.attacks.stress.campaign import StressCampaign, StressCase, agrees, measure_case
-from strategies.attacks.stress.figure import STYLES, WORDS, draw, worst
+from strategies.attacks.stress.figure import STYLES, WORDS, _frame, draw, worst
 from strategies.attacks.stress.known import STRIKING
 from strategies.attacks.stress.options import StressOptions
 from strategies.attacks.stress.protections import PROTECTIONS
@@ -274,3 +274,12 @@ def test_budgets_and_crowds_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(ValueError, match="--clients 50"):
         Truth.of(generate(60, seed=0))
     assert milestones((25, 1, 25)) == (1, 25)
+
+
+def test_the_axes_of_a_panel_are_named() -> None:
+    from matplotlib.figure import Figure
+
+    axis = Figure().subplots()
+    _frame(axis, CampaignResult([], {"asks": [1, 25]}, [], 1.0), "right guesses (%)")
+    assert axis.get_xscale() == "log" and axis.get_xlabel() == "times asked (log scale)"
+    assert axis.get_ylabel() == "right guesses (%)"
