@@ -52,6 +52,7 @@ def test_the_budget_that_nobody_gives() -> None:
     assert asdict(Budget()) == {
         "epsilon": 8.0, "eps_adjacency": None, "eps_features": None, "eps_labels": None, "feature_share": 0.1,
         "public_features": False, "private_labels": False, "reporting": "both", "label_mechanism": "grr",
+        "volunteers": False,
     }  # fmt: skip
 
 

@@ -248,7 +248,7 @@ def test_reports_of_a_hundredth_are_worth_a_run(
 ) -> None:
     monkeypatch.setattr(rehearsal, "most_gained", lambda questions, people: gain)
     if not asked:
-        monkeypatch.setattr(rehearsal, "questions_on_paper", lambda *given: ())
+        monkeypatch.setattr(rehearsal, "questions_on_paper", lambda *given, **named: ())
     paper, row = OnPaper(FACTS), PlanRow(RunOptions(method="vote"), {}, {})
     found = rehearsal._told_enough(paper, row)
     why = ("reports say next to nothing (worth less than 1 point): not rehearsed",)
