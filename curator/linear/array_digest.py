@@ -1,12 +1,15 @@
-"""Digest of arrays, for answers that are kept and used again where the same arrays are given."""
+"""Digest of arrays, and the last answers by digest: they are used again where the same arrays are given."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
+
+_Answer = TypeVar("_Answer")
 
 
 def array_digest(*arrays: Any, start: str = "") -> str:
@@ -28,3 +31,23 @@ def array_digest(*arrays: Any, start: str = "") -> str:
                 state.update(whole.data)
             state.update(b"|")
     return state.hexdigest()
+
+
+class LastAnswers(Generic[_Answer]):
+    """The last two answers by the digest of what they follow from. The batches of a collection ask for the same one.
+
+    >>> answers = LastAnswers[int]()
+    >>> [answers.of(key, lambda: made) for made, key in enumerate("abac")], answers.of("a", lambda: 4)
+    ([0, 1, 0, 3], 4)
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[str, _Answer] = {}
+
+    def of(self, digest: str, make: Callable[[], _Answer]) -> _Answer:
+        """Return the answer that is kept under ``digest``; make it, and forget the oldest one, where there is none."""
+        if digest not in self._kept:
+            if len(self._kept) > 1:
+                del self._kept[next(iter(self._kept))]
+            self._kept[digest] = make()
+        return self._kept[digest]

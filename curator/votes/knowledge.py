@@ -18,7 +18,7 @@ import numpy as np
 
 from curator.evidence.evidence import Evidence
 from curator.learning.pool import cross_fitted, fit_pool
-from curator.linear.array_digest import array_digest
+from curator.linear.array_digest import LastAnswers, array_digest
 from curator.reports.labels import LabelEvidence
 from curator.reports.reports import Reports
 from curator.votes.affinity import kept_share, learned_affinity
@@ -28,7 +28,7 @@ from devices.facts import PublicKnowledge, Split
 
 FEATURES, VOTE, CLASS = "features", "vote", "class"
 PRIOR = {FEATURES: 1.0, VOTE: 1.0, CLASS: 0.0}  # exponents before a label is seen
-_KEPT: dict[str, DoubleArray] = {}
+_EVIDENCE = LastAnswers[DoubleArray]()
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,16 +165,16 @@ def _together(cast: list[Ballots]) -> Ballots:
 
 
 def _features(evidence: Evidence) -> DoubleArray:
-    """Return what features say; the last two answers are kept, because every batch asks for the same one."""
+    """Return what features say, read-only."""
     told, split = evidence.labels, evidence.public.split
     key = array_digest(evidence.public.features, told.labels, split.train, split.val, told.soft, told.rows)
-    if key not in _KEPT:
-        if len(_KEPT) > 1:
-            del _KEPT[next(iter(_KEPT))]
-        made = evidence.people.log_probability
-        made.flags.writeable = False
-        _KEPT[key] = made
-    return _KEPT[key]
+
+    def made() -> DoubleArray:
+        found = evidence.people.log_probability
+        found.flags.writeable = False
+        return found
+
+    return _EVIDENCE.of(key, made)
 
 
 def _surprise(log_probability: DoubleArray, told: DoubleArray) -> float:

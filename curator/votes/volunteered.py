@@ -21,19 +21,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from curator.learning.naive_bayes import folds_of
-from curator.linear.array_digest import array_digest
+from curator.linear.array_digest import LastAnswers, array_digest
 from curator.reports.reports import Reports
 from curator.votes.affinity import kept_share
 from curator.votes.own_model import OwnModel, own_model
 from devices.array_types import BoolArray, DoubleArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge
 
-_KEPT: dict[str, OwnModel] = {}
+_MODELS = LastAnswers[OwnModel]()
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +120,10 @@ def volunteered(reports: Reports, public: PublicKnowledge, agreement: float | No
     people = people[labels[people] >= 0]
     if not len(people):
         raise ValueError("no volunteer has given a label")
-    own = None if reports.features is None else _kept_model(reports.features[people], labels[people], facts)
+    own = None
+    if reports.features is not None:
+        given = reports.features[people], labels[people]
+        own = _MODELS.of(array_digest(*given, start=repr(facts)), lambda: own_model(*given, facts))
     if reports.votes is None:
         return Volunteered(facts, people, labels[people], own)
     kept = kept_share(reports.source("votes").loss().vector, facts.classes)
@@ -158,13 +160,3 @@ def ordinary_people(n: int, volunteers: IntArray, asked: BoolArray, *, batches: 
     if not waiting.any():
         return ordinary[:0]
     return ordinary[waiting & (dealt == dealt[waiting].min())]
-
-
-def _kept_model(features: Any, labels: IntArray, facts: PublicFacts) -> OwnModel:
-    """Return the fit; the last two are kept, because every batch asks for the same one."""
-    key = array_digest(features, labels, start=repr(facts))
-    if key not in _KEPT:
-        if len(_KEPT) > 1:
-            del _KEPT[next(iter(_KEPT))]
-        _KEPT[key] = own_model(features, labels, facts)
-    return _KEPT[key]

@@ -15,6 +15,7 @@ import pytest
 from curator.learning import node_evidence
 from curator.learning.node_evidence import NodeEvidence
 from curator.learning.training import TrainingSettings
+from curator.linear.array_digest import LastAnswers
 from curator.methods import Budget, Question, Vote
 from curator.methods.local.vote import MOST_BATCHES
 from curator.reports.labels import LabelEvidence
@@ -53,7 +54,7 @@ def constant_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
         return NodeEvidence(known, {}, {})
 
     monkeypatch.setattr(node_evidence, "node_evidence", evidence)
-    monkeypatch.setattr(module, "_KEPT", {})
+    monkeypatch.setattr(module, "_EVIDENCE", LastAnswers())
 
 
 def _answer(questions: tuple[Question, ...], rate: float, seed: int, shift: int = 0) -> list[Reports]:
