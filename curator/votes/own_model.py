@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array, eye_array, vstack
+from scipy.sparse import csr_array, diags_array, eye_array, issparse, vstack
 
 from curator.learning.naive_bayes import folds_of
 from curator.learning.pool import fit_pool
@@ -67,8 +67,11 @@ def own_model(features: Any, labels: IntArray, facts: PublicFacts) -> OwnModel:
     told, classes = LabelEvidence(labels, facts.classes), facts.classes
     words = is_text(features)
     levels = 1 if words else MOST_LEVELS
-    dense = features.toarray() if hasattr(features, "toarray") else features
-    read = whole_features(dense, levels, facts.feature_low, facts.feature_high)
+    if words:
+        features = csr_array(features)  # most entries are 0; columns of mean 0 are dense
+    elif issparse(features):
+        features = features.toarray()
+    read = whole_features(features, levels, facts.feature_low, facts.feature_high)
     if words:
         bits = csr_array(read, dtype=np.float64)
         lengths = np.sqrt(np.maximum(np.asarray(bits.sum(axis=1)).ravel(), 1.0))
