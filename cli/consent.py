@@ -37,7 +37,7 @@ def consent_text(policy: Policy, questions: Sequence[Question]) -> str:
         raise ValueError("the facts name no volunteers, so there are no two roles to consent to")
     volunteers = sorted(policy.volunteers)
     numbers = ", ".join(map(str, volunteers[:_SHOWN])) + (", ..." if len(volunteers) > _SHOWN else "")
-    clear = [question.query for question in questions if question.query.clear == {True}]
+    clear = [question.query for question in questions if question.query.all_in_clear]
     private = [question.query for question in questions if question.query.clear == {False}]
     parts = [
         f"A volunteer ({len(volunteers):,} of {policy.facts.n:,} people, by public number: {numbers})",

@@ -160,6 +160,11 @@ class Query:
         """Whether mechanisms report in clear: {True} if all of them do, {False} if none does, else both."""
         return frozenset(m.in_clear for stage in self.plan for ask in stage for m in ask.mechanisms)
 
+    @property
+    def all_in_clear(self) -> bool:
+        """Whether every mechanism reports in clear, as volunteers are asked."""
+        return self.clear == {True}
+
     @cached_property
     def attributes(self) -> tuple[str, ...]:
         """Attributes of all stages that the answers depend on, in canonical order."""

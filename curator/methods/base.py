@@ -63,9 +63,7 @@ class Method:
     public_graph: ClassVar[bool] = False  # the edges are public in its paper's setting
     public_features: ClassVar[bool] = False  # features are public with and without --public-features
     asks_labels: ClassVar[bool] = False  # devices are asked for labels with and without --private-labels
-    asks_volunteers: ClassVar[bool] = (
-        False  # volunteers are asked in clear, and nothing else; else their label is public
-    )
+    asks_volunteers: ClassVar[bool] = False  # volunteers answer in clear, once; otherwise their label is public
     auto_share: ClassVar[bool] = False  # features may go unasked, and `--feature-share auto` is the default
     asks_questions_of: ClassVar[str] = ""  # parameter that names another method whose questions are asked; empty: none
     reads: ClassVar[tuple[str, ...]] = ()  # attributes of the true records that it reads in place of reports

@@ -207,7 +207,7 @@ def policy_for(
     for query in queries:
         digests.add(query.digest.hex())
         mechanisms |= {m.name for stage in query.plan for ask in stage for m in ask.mechanisms}
-        if volunteers is not None and query.clear == {True}:
+        if volunteers is not None and query.all_in_clear:
             continue
         for name in query.attributes:
             loss = query.loss(name)

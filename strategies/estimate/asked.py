@@ -60,9 +60,8 @@ def random_split(n: int, label_rate: float | None = None, volunteers: float | No
     kept = half if label_rate is None else min(half, max(1, round(label_rate * n)))
     if volunteers is not None:
         given = min(half + quarter, max(LEAST_VOLUNTEERS, round(volunteers * n)))
-        return Split(
-            everybody[: given - given // 3], everybody[given - given // 3 : given], everybody[half + quarter :]
-        )
+        trained = given - given // 3
+        return Split(everybody[:trained], everybody[trained:given], everybody[half + quarter :])
     return Split(everybody[:kept], everybody[half : half + quarter], everybody[half + quarter :])
 
 

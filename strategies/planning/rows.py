@@ -23,9 +23,8 @@ from strategies.results.levels import held
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
 
-SETTING = (
-    BUDGET | NETWORK | {"label_rate", "volunteers", "sampler"}
-)  # options that make a row's setting, beside settings
+# Options that make a row's setting, beside its `--set`.
+SETTING = BUDGET | NETWORK | {"label_rate", "volunteers", "sampler"}
 
 
 @dataclass(frozen=True)

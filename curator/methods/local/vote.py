@@ -47,7 +47,7 @@ from curator.votes.design import MEASURES, all_classes, designed_widths
 from curator.votes.knowledge import VoteEvidence, affinity_from_votes, batches_so_far, class_posterior, knowledge
 from curator.votes.own_questions import EVIDENCE, OwnQuestions, agreement_of
 from curator.votes.rounds import LABELLED, TRAINING, people_of_batch, told_split
-from curator.votes.volunteered import Volunteered, volunteered
+from curator.votes.volunteered import volunteered
 from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import GradedVote, Mechanism, NeighbourhoodVote
@@ -56,6 +56,7 @@ from devices.query import Ask, Query
 
 if TYPE_CHECKING:
     from curator.learning.training import TrainedNetwork, TrainingSettings
+    from curator.votes.fitted import Known
 
 MOST_BATCHES = 16
 OF_VOLUNTEERS = 6  # batches beside volunteers, where nothing is known of anybody else before the first answers
@@ -68,7 +69,7 @@ MANY = "others who list a person vote on it too: the row 'node' counts all of th
 class VotedGraph(Graph):
     """A graph without edges or features, and what the votes tell."""
 
-    known: VoteEvidence | Volunteered = field(kw_only=True, repr=False)
+    known: Known = field(kw_only=True, repr=False)
 
 
 @dataclass(frozen=True)

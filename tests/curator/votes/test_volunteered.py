@@ -61,7 +61,7 @@ def test_volunteers_are_asked_first_and_everybody_else_once() -> None:
     questions, reports = asked(3)
     assert ASKED.next(public(), reports) == ()
     first, *votes = questions
-    assert np.array_equal(first.devices, SPLIT.labelled) and first.query.clear == {True}
+    assert np.array_equal(first.devices, SPLIT.labelled) and first.query.all_in_clear
     others = np.concatenate([vote.devices for vote in votes])
     assert np.array_equal(np.sort(others), np.setdiff1d(np.arange(N), SPLIT.labelled))
     assert all(vote.query.clear == {False} and vote.query.attributes == ("adjacency", "features") for vote in votes)
