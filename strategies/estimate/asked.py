@@ -19,12 +19,14 @@ from devices.facts import PublicFacts, Split
 from devices.mechanisms import Mechanism
 from devices.query import Query
 from devices.raw_record import hand_over
+from strategies.setup.options import RunOptions
 from strategies.setup.sampler import chosen_sampler, drawn_by
 
 FEW = 600  # people for whom questions are made
 FEW_A_CLASS = 60  # and at least so many a class: the vote's first batch depends on it
 PRIVATE = 0.4  # share of the people whose records an owner has
 COLLECTION = "0" * 32  # an id as long as that of a run
+_USUAL = RunOptions()
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +71,7 @@ def questions_on_paper(
     method: Method,
     facts: PublicFacts,
     budget: Budget,
-    label_rate: float | None = None,
-    sampler: int | None = None,
-    volunteers: float | None = None,
+    options: RunOptions = _USUAL,
 ) -> tuple[PaperQuestion, ...]:
     """Return the questions that a method asks of ``facts.n`` people; empty if it asks for no report.
 
@@ -79,9 +79,7 @@ def questions_on_paper(
         method: The method.
         facts: Sizes of the whole population.
         budget: Its budget.
-        label_rate: Share of the people whose labels are known; None for half of them.
-        volunteers: Share of the people who volunteer; None where nobody does.
-        sampler: Sampler version that the user wants; None for the default of so many people.
+        options: Options of the run, whose ``label_rate``, ``volunteers`` and ``sampler`` are read.
 
     Raises:
         ValueError: one line, for a budget or a parameter that does not fit.
@@ -93,11 +91,15 @@ def questions_on_paper(
         return ()
     few = few_people(facts)
     double = min(2 * few, facts.n)
-    version = chosen_sampler(sampler, method, facts.n)
-    found = _made(method, facts, few, budget, random_split(few, label_rate, volunteers), version)
+    version = chosen_sampler(options.sampler, method, facts.n)
+
+    def made(n: int) -> list[tuple[Query, float]]:
+        return _made(method, facts, n, budget, random_split(n, options.label_rate, options.volunteers), version)
+
+    found = made(few)
     if few == facts.n:
         return tuple(PaperQuestion(query, share) for query, share in found)
-    more = _made(method, facts, double, budget, random_split(double, label_rate, volunteers), version)
+    more = made(double)
     grown = [0.0] * len(found)
     if len(more) == len(found):
         added = (

@@ -33,9 +33,7 @@ def asked_of(options: RunOptions, facts: GraphFacts) -> tuple[PaperQuestion, ...
     settings = resolve(options, method, budget)
     labels = len(random_split(min(facts.n, 1000), options.label_rate, options.volunteers).train) / min(facts.n, 1000)
     budget, settings = divided(options, settings, budget, facts.public(), round(labels * facts.n))
-    return questions_on_paper(
-        settings.method, facts.public(), budget, options.label_rate, options.sampler, options.volunteers
-    )
+    return questions_on_paper(settings.method, facts.public(), budget, options)
 
 
 def load_of(options: RunOptions, facts: GraphFacts, *, speed: float = 1.0) -> Load | None:

@@ -17,6 +17,7 @@ from strategies.planning.listed import listed_as
 from strategies.results.in_words import privacy_in_words
 from strategies.results.record import AGAIN
 from strategies.setup.fingerprint import ldpsim_version
+from strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
     from strategies.planning.plan import Plan
@@ -58,9 +59,8 @@ def finished(record: Mapping[str, Any]) -> Deployment:
             name: math.inf if value == "inf" else value for name, value in config["budget"].items()
         }
         facts = PublicFacts(n=data["nodes"], d=data["features"], classes=data["classes"])
-        asked = questions_on_paper(
-            method, facts, Budget(**given), config.get("label_rate"), volunteers=config.get("volunteers")
-        )  # fmt: skip
+        people = RunOptions(label_rate=config.get("label_rate"), volunteers=config.get("volunteers"))
+        asked = questions_on_paper(method, facts, Budget(**given), people)
         return Deployment(
             method=kind,
             facts=facts,

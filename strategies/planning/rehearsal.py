@@ -236,8 +236,7 @@ def run_trial(options: RunOptions) -> Worth:
 def _told_enough(paper: OnPaper, row: PlanRow) -> PlanRow:
     """Return the row, with a reason against it if its reports cannot raise the accuracy."""
     setup, facts = paper.set_up(row.options), paper.facts.public()
-    asked = questions_on_paper(setup.method, facts, setup.budget, row.options.label_rate,
-                               volunteers=row.options.volunteers)  # fmt: skip
+    asked = questions_on_paper(setup.method, facts, setup.budget, row.options)
     gain = most_gained(asked, paper.people[0])
     if not asked or setup.method.trained_by == "owner" or gain >= LEAST_GAIN:
         return row

@@ -127,8 +127,7 @@ def plan_row(paper: OnPaper, options: RunOptions, level: str, speed: float) -> P
     """
     setup, facts = paper.set_up(options), paper.facts
     guarantee = paper.guarantee(setup).to_dict()
-    asked = questions_on_paper(setup.method, facts.public(), setup.budget, options.label_rate, options.sampler,
-                               options.volunteers)  # fmt: skip
+    asked = questions_on_paper(setup.method, facts.public(), setup.budget, options)
     if setup.method.in_rounds:
         traffic = training_traffic(cast(Federated, setup.method), facts, setup.settings.training.hidden)
     else:

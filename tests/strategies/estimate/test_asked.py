@@ -18,6 +18,7 @@ from strategies.estimate.asked import (
     random_split,
     trials_drawn,
 )
+from strategies.setup.options import RunOptions
 
 LOCAL = ("hogs", "rgnn", "lpgnn", "solitude", "blink", "symrr", "ldpgen", "vote")
 
@@ -25,7 +26,7 @@ LOCAL = ("hogs", "rgnn", "lpgnn", "solitude", "blink", "symrr", "ldpgen", "vote"
 def on_paper(method: str, n: int, sampler: int | None = None):  # type: ignore[no-untyped-def]
     kind = find(method)
     facts = PublicFacts(n=n, d=40, classes=4)
-    return questions_on_paper(kind(), facts, Budget(public_features=kind.public_features), sampler=sampler)
+    return questions_on_paper(kind(), facts, Budget(public_features=kind.public_features), RunOptions(sampler=sampler))
 
 
 @pytest.mark.parametrize("method", LOCAL)

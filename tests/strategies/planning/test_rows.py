@@ -104,7 +104,7 @@ def test_the_figures_of_a_row_are_those_of_its_questions() -> None:
     options = RunOptions(method="hogs", epsilon=6.0, label_rate=0.2)
     row = plan_row(PAPER, options, "user", 1.0)
     setup = PAPER.set_up(options)
-    asked = questions_on_paper(setup.method, PAPER.facts.public(), setup.budget, 0.2, None)
+    asked = questions_on_paper(setup.method, PAPER.facts.public(), setup.budget, options)
     traffic = expected_traffic(asked, PAPER.facts)
     assert row.figures["bytes"] == {
         "down": traffic.down,
