@@ -37,8 +37,8 @@ def consent_text(policy: Policy, questions: Sequence[Question]) -> str:
         raise ValueError("the facts name no volunteers, so there are no two roles to consent to")
     volunteers = sorted(policy.volunteers)
     numbers = ", ".join(map(str, volunteers[:_SHOWN])) + (", ..." if len(volunteers) > _SHOWN else "")
-    clear = [question.query for question in questions if question.query.all_in_clear]
-    private = [question.query for question in questions if question.query.clear == {False}]
+    clear = [question.query for question in questions if question.query.in_clear]
+    private = [question.query for question in questions if question.query.in_clear is False]
     parts = [
         f"A volunteer ({len(volunteers):,} of {policy.facts.n:,} people, by public number: {numbers})",
         *_points(

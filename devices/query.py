@@ -40,8 +40,7 @@ FORMAT = 1
 ATTRIBUTES = ("adjacency", "features", "label")
 COLLECTION_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 MAX_BYTES = 1 << 22
-MAX_NUMBERS = 1 << 17
-MAX_STEPS = 1 << 17
+MAX_NUMBERS = MAX_STEPS = 1 << 17
 
 
 class InvalidQuery(ValueError):
@@ -156,14 +155,10 @@ class Query:
         return all(mechanism.takes(self.grouping) for ask in self.asks for mechanism in ask.mechanisms)
 
     @cached_property
-    def clear(self) -> frozenset[bool]:
-        """Whether mechanisms report in clear: {True} if all of them do, {False} if none does, else both."""
-        return frozenset(m.in_clear for stage in self.plan for ask in stage for m in ask.mechanisms)
-
-    @property
-    def all_in_clear(self) -> bool:
-        """Whether every mechanism reports in clear, as volunteers are asked."""
-        return self.clear == {True}
+    def in_clear(self) -> bool | None:
+        """Whether all mechanisms report in clear, as volunteers are asked; None if only some do."""
+        kinds = {m.in_clear for stage in self.plan for ask in stage for m in ask.mechanisms}
+        return kinds.pop() if len(kinds) == 1 else None
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:

@@ -148,7 +148,7 @@ def local_guarantee(
     if collections < 1:
         raise ValueError(f"a guarantee is about at least one collection, not {collections}")
     if volunteers:
-        questions = [question for question in questions if not question.query.all_in_clear]
+        questions = [question for question in questions if not question.query.in_clear]
     asked = times_asked(facts.n, questions)
     clear = {"features": public_features, "adjacency": public_edges}
     # Methods train on labels: asked, or public, or of volunteers alone.

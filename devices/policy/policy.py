@@ -125,7 +125,7 @@ class Policy:
         # Cheap checks first: a loss is computed only for a question that passes all others.
         if self.questions is not None and query.digest.hex() not in self.questions:
             return False
-        if self.volunteers is not None and query.clear != {volunteers}:
+        if self.volunteers is not None and query.in_clear is not volunteers:
             return False
         if not set(query.attributes) <= (VOLUNTEERED if volunteers else set(self.caps)):
             return False
@@ -207,7 +207,7 @@ def policy_for(
     for query in queries:
         digests.add(query.digest.hex())
         mechanisms |= {m.name for stage in query.plan for ask in stage for m in ask.mechanisms}
-        if volunteers is not None and query.all_in_clear:
+        if volunteers is not None and query.in_clear:
             continue
         for name in query.attributes:
             loss = query.loss(name)

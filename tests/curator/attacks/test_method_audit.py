@@ -48,7 +48,7 @@ class OwnFeatures(Vote):
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         ordinary = Split(split.train[:0], split.val[:0], np.arange(facts.n))
         in_clear, vote = super().questions(facts, ordinary, replace(budget, volunteers=True), collection)
-        assert in_clear.query.all_in_clear
+        assert in_clear.query.in_clear
         return (replace(vote, part=0),)
 
     def guarantee(

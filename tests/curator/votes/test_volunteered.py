@@ -61,10 +61,10 @@ def test_volunteers_are_asked_first_and_everybody_else_once() -> None:
     questions, reports = asked(3)
     assert ASKED.next(public(), reports) == ()
     first, *votes = questions
-    assert np.array_equal(first.devices, SPLIT.labelled) and first.query.all_in_clear
+    assert np.array_equal(first.devices, SPLIT.labelled) and first.query.in_clear
     others = np.concatenate([vote.devices for vote in votes])
     assert np.array_equal(np.sort(others), np.setdiff1d(np.arange(N), SPLIT.labelled))
-    assert all(vote.query.clear == {False} and vote.query.attributes == ("adjacency", "features") for vote in votes)
+    assert all(vote.query.in_clear is False and vote.query.attributes == ("adjacency", "features") for vote in votes)
     planned = ASKED.for_accounts(PEOPLE.facts, SPLIT)
     assert np.array_equal(planned[1].devices, np.sort(others))
     assert planned[1].query.loss("features") == votes[0].query.loss("features") == votes[1].query.loss("adjacency")
