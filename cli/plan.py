@@ -27,12 +27,6 @@ _WISHES = "Wishes"
 _DEFAULT = "of --like"
 _LARGEST = (1 << 31) - 1  # of a number that is read; what a plan takes is much less
 _GUESS = 3  # place of this column, which is left out where a table does not fit
-_GROUPS = {
-    "one report": "One report",
-    "asking less": "Asking less",
-    "other trust": "Other trust",
-    "nothing": "No protection",
-}
 # Options of a run that a plan does not read; `--like` is its data set.
 _NOT_READ = ("method", "dataset", "task", "tuned", "defence", "false_alarm", "state", "from_reports", "save_reports",
              "collector_key", "engine", "ray_address", "dropout", "caps", "on_requery", "device", "force",
@@ -194,15 +188,15 @@ def _table(screen: Console, made: Plan) -> None:
     from rich.text import Text
 
     from cli.titled_rows import NARROW
+    from strategies.planning.listed import GROUPS
     from strategies.results.levels import level_term
 
-    narrow = screen.width < NARROW
+    narrow, shown_rows = screen.width < NARROW, made.shown
     level, worth = level_term(made.wishes.level), made.rehearsal is not None
     accuracy = [f">{made.rehearsal.kind}", ">nobody"] if made.rehearsal is not None else []
     headings = ["~method", f">{level}", *(accuracy[:1] or [">bytes"])]
     if not narrow:
         headings = ["!method", ">budget", f">{level}", ">guess", ">bytes", ">CPU", ">memory", *accuracy]
-    shown_rows = made.shown
     cells = {row.method: _cells(row, worth, narrow) for row in shown_rows}
     table = [[heading.lstrip(">!~") for heading in headings], *cells.values()]
     widths = [max(cell_len(Text.from_markup(cell).plain) for cell in column) for column in zip(*table, strict=True)]
@@ -223,10 +217,10 @@ def _table(screen: Console, made: Plan) -> None:
 
     screen.print(lines())
     for group, asks in dict.fromkeys((row.listed.group, row.listed.asks) for row in shown_rows):
-        screen.print(f"[cyan]{_GROUPS[group]}: {asks}[/cyan]")
+        screen.print(f"[cyan]{GROUPS[group]}: {asks}[/cyan]")
         screen.print(lines(*(row for row in shown_rows if (row.listed.group, row.listed.asks) == (group, asks))))
-    if made.folded:
-        screen.print(f"[dim]{count(len(made.folded), 'method')} not rehearsed: see the reasons below. --json has their "
+    if folded := made.folded:
+        screen.print(f"[dim]{count(len(folded), 'method')} not rehearsed: see the reasons below. --json has their "
                      "figures.[/dim]")  # fmt: skip
     marks = "*: the rest of the record is public. c: held by a trusted curator."
     if not narrow:

@@ -226,7 +226,7 @@ def environment() -> Environment:
         loader=PackageLoader("cli.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    made.globals |= {"series": SERIES, "series_on_dark": SERIES_ON_DARK}
+    made.globals |= {"policy": _policy(), "series": SERIES, "series_on_dark": SERIES_ON_DARK}
     made.filters |= {
         "points": points,
         "bytes": bytes_,
@@ -248,6 +248,8 @@ def _script(made: Environment) -> str:
 
 
 def _policy(*scripts: str) -> str:
-    digests = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
-    return f"default-src 'none'; script-src {digests}; style-src 'unsafe-inline'; img-src data:; " \
+    """Return the policy of a page: it fetches nothing, and runs these scripts alone."""
+    digests = [f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts]
+    allowed = f"script-src {' '.join(digests)}; " if scripts else ""
+    return f"default-src 'none'; {allowed}style-src 'unsafe-inline'; img-src data:; " \
            "base-uri 'none'; form-action 'none'"  # fmt: skip

@@ -20,18 +20,12 @@ from curator.privacy.levels import LEVELS
 from devices.atomic_files import write_atomically
 from strategies.estimate.load import MEMORY_ERROR, TIME_ERROR
 from strategies.planning.files import rehearsal
+from strategies.planning.listed import GROUPS
 from strategies.planning.plan import Plan
 from strategies.planning.rows import PlanRow
 from strategies.results.levels import at_the_level
 from strategies.results.shown_nulls import NULLS
 
-GROUPS = {
-    "one report": "One report",
-    "asking less": "Asking less",
-    "other trust": "Other trust",
-    "nothing": "No protection",
-}
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _LEFT, _RIGHT, _OPEN = 4.0, 84.0, 94.0  # per cent of the width: the axis, and the place of what is not bounded
 _NEAR = 4.0  # per cent: points that are nearer stand side by side
 
@@ -66,7 +60,8 @@ def write_plan_page(path: Path, made: Plan) -> None:
 
 def render_plan(made: Plan) -> str:
     """Return the page as text."""
-    found = points_of(made.shown)
+    shown = made.shown
+    found = points_of(shown)
     numbers = {point.row.method: point for point in found}
     cost = cost_of([point.row for point in found])
     places = sorted({cost(point.row) for point in found if 0 < cost(point.row) < math.inf})
@@ -74,7 +69,6 @@ def render_plan(made: Plan) -> str:
     front = sorted((point for point in found if point.front), key=lambda point: point.at)
     return environment().get_template("plan.html").render(
         plan=made,
-        policy=_POLICY,
         facts=made.facts,
         points=found,
         front=" ".join(f"{point.at:.2f},{point.y:.2f}" for point in front),
@@ -82,8 +76,8 @@ def render_plan(made: Plan) -> str:
         by_bytes=by_bytes,
         open=any(not math.isfinite(cost(point.row)) for point in found),
         groups=[(GROUPS[group], group.replace(" ", "-"),
-                 [_line(row, numbers.get(row.method)) for row in made.shown if row.listed.group == group])
-                for group in dict.fromkeys(row.listed.group for row in made.shown)],
+                 [_line(row, numbers.get(row.method)) for row in shown if row.listed.group == group])
+                for group in dict.fromkeys(row.listed.group for row in shown)],
         folded=[_line(row, None) for row in made.folded],
         level=at_the_level(made.wishes.level),
         rehearsal=made.rehearsal,

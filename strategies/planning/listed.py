@@ -6,6 +6,14 @@ from dataclasses import dataclass
 
 from curator.methods import find
 
+# Title of each group.
+GROUPS = {
+    "one report": "One report",
+    "asking less": "Asking less",
+    "other trust": "Other trust",
+    "nothing": "No protection",
+}
+
 
 @dataclass(frozen=True)
 class Listed:
@@ -14,7 +22,7 @@ class Listed:
     Args:
         answers: What people are asked for, in a few words.
         public: What has to be public; empty for nothing but the labels of some people.
-        group: ``one report``, ``asking less``, ``other trust``, or ``nothing`` for what needs no answer.
+        group: A key of :data:`GROUPS`; ``nothing`` needs no answer.
     """
 
     answers: str
