@@ -19,17 +19,20 @@ import pytest
 
 from cli.audit_page import loss_table
 from cli.audit_page import write_page as write_audit_page
+from cli.poison_page import write_page as write_poison_page
 from cli.report.gather import gather
 from cli.report.page import render, write_page
 from cli.report.plan_page import write_plan_page
 from curator.attacks.audit_row import AuditRow
 from curator.privacy.level import Level
+from strategies.attacks.campaign import CampaignResult
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.planning.rehearsal import Rehearsal
 from strategies.planning.wishes import Wishes
 from strategies.planning.worth import Worth
 from strategies.setup.options import RunOptions
 from tests.cli.conftest import WITH_NULLS
+from tests.cli.test_poison import row as lie
 from tests.strategies.planning.on_paper import plan_on_paper
 
 CHARTS = ("privacy", "bytes", "rounds", "seconds", "edges")
@@ -508,6 +511,23 @@ def test_axe_finds_no_barrier_on_the_page_of_an_audit(
             for level, passed in (("bit", True), ("vector", False), ("law", True))]  # fmt: skip
     path = tmp_path / "audit.html"
     write_audit_page(path, loss_table(rows, trials=100, confidence=0.99), f"ldpsim audit {'multi_bit ' * 30}")
+    emulate(browser, width, scheme)
+    browser.get(path.as_uri())
+    assert_no_barrier(browser, axe)
+    wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert browser.execute_script(wide) == 0
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+def test_axe_finds_no_barrier_on_the_page_of_lying_devices(
+    width: int, scheme: str, axe: str, browser: Any, tmp_path: Path
+) -> None:
+    rows = [
+        lie("none", share=0.0, nulls={"chance": 0.3}),
+        lie("fakes", lie="response", vs_silent=-0.2, measured=12.0, theory=11.5, bound=0.25, passed=False),
+    ]  # fmt: skip
+    path = tmp_path / "poison.html"
+    write_poison_page(CampaignResult(rows, {"dataset": "cora"}, [], 1.0), path)
     emulate(browser, width, scheme)
     browser.get(path.as_uri())
     assert_no_barrier(browser, axe)
