@@ -11,6 +11,7 @@ import typer
 from cli import completion
 from cli import options as o
 from cli.errors import end_if_any_failed
+from cli.imports import large_imports
 from cli.output import WIDTH, console, print_json, show_failures, text_table, working
 from cli.words import ABOVE, TONES, bytes_, level_in_column, null_points, paired_points, points, seconds
 from strategies.setup.option_spec import BUDGET, DEVICES, MODEL, RUNNING
@@ -63,10 +64,11 @@ def compare(
 ) -> None:
     """Run several methods on the same people with the same splits, and compare them."""
     with working(silent=quiet or as_json) as progress:
-        from cli.report.gather import gather
-        from cli.report.page import write_page
-        from cli.report.shown import shown_rows
-        from strategies.experiments.compare import compare as run
+        with large_imports():
+            from cli.report.gather import gather
+            from cli.report.page import write_page
+            from cli.report.shown import shown_rows
+            from strategies.experiments.compare import compare as run
 
         result = run(
             methods, replace(options, reference=reference), matching=match, same_reports=same_reports, engine=engine,

@@ -11,6 +11,7 @@ import typer
 
 from cli import completion
 from cli import options as o
+from cli.imports import large_imports
 from cli.output import console, print_json, text_table, working
 from cli.words import NONE, bytes_, count, guessed, percent, planned_loss, points, short_time, size
 from strategies.setup.option_spec import MODEL, POPULATION
@@ -107,7 +108,8 @@ def plan(
     """Estimate on paper what each method would protect, cost and be worth. Nobody is asked or enrolled."""
     given = {"mean_degree": mean_degree, "homophily": homophily, "classes": classes, "features": features}
     with working(silent=quiet or as_json) as progress:
-        from strategies.planning.plan import make_plan
+        with large_imports():
+            from strategies.planning.plan import make_plan
         from strategies.planning.planned_people import planned_people
         from strategies.planning.wishes import Wishes
 

@@ -11,6 +11,7 @@ import typer
 from cli import completion
 from cli import options as o
 from cli.errors import FAILED, Failure, end_if_any_failed
+from cli.imports import large_imports
 from cli.output import WIDTH, console, print_json, show_failures, text_table, working
 from cli.poison_words import COLUMNS, DIFFERS, breakdown_lines, by_method, named_lie, null_model_words
 from strategies.setup.option_spec import RUNNING
@@ -89,7 +90,9 @@ def poison(
         raise ValueError("poison needs a folder to write to")
     with working(silent=quiet or as_json) as progress:
         from cli.poison_page import write_page
-        from strategies.attacks.poison.campaign import PoisonCampaign
+
+        with large_imports():
+            from strategies.attacks.poison.campaign import PoisonCampaign
 
         progress("population", None)
         campaign = PoisonCampaign(asked)

@@ -8,6 +8,7 @@ import typer
 
 from cli import options as o
 from cli.errors import FAILED, REFUSED, Failure
+from cli.imports import large_imports
 from cli.output import console, print_json, working
 from strategies.setup.option_spec import OUTPUT
 from strategies.setup.options import RunOptions
@@ -29,7 +30,8 @@ def run(
 ) -> None:
     """Run one simulation: devices answer once, a curator rebuilds the graph and trains a network on it."""
     with working(silent=quiet or as_json) as progress:
-        from strategies import Refused, RunFailed, simulate
+        with large_imports():
+            from strategies import Refused, RunFailed, simulate
 
         try:
             result = simulate(options, progress=progress, track=track or (), keep_graph=False, save_graph=save_graph)

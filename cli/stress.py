@@ -10,6 +10,7 @@ import typer
 from cli import completion
 from cli import options as o
 from cli.errors import FAILED, Failure, end_if_any_failed
+from cli.imports import large_imports
 from cli.output import console, print_json, show_failures, text_table, working
 from cli.words import percent, points
 
@@ -76,7 +77,8 @@ def stress(
         asks=o.numbers("--asks", asks, whole=True),
     )  # fmt: skip
     with working(silent=quiet or as_json) as progress:
-        from strategies.attacks.stress.campaign import StressCampaign
+        with large_imports():
+            from strategies.attacks.stress.campaign import StressCampaign
 
         progress("population", None)
         campaign = StressCampaign(asked)

@@ -11,6 +11,7 @@ import typer
 
 from cli import options as o
 from cli.errors import end_if_any_failed
+from cli.imports import large_imports
 from cli.output import WIDTH, console, print_json, show_failures, text_table, working
 from cli.words import ABOVE, TONES, epsilon, null_points, plus_minus, points
 from strategies.setup.option_spec import OUTPUT, RUNNING
@@ -40,9 +41,10 @@ def sweep(
 ) -> None:
     """Run a grid of simulations; cells with a result do not run again."""
     with working(silent=quiet or as_json) as progress:
-        from strategies.experiments.cells_folder import has_some_of
-        from strategies.experiments.sweep import run_sweep
-        from strategies.experiments.sweep_file import read_sweep
+        with large_imports():
+            from strategies.experiments.cells_folder import has_some_of
+            from strategies.experiments.sweep import run_sweep
+            from strategies.experiments.sweep_file import read_sweep
 
         cells = read_sweep(file)
         result = run_sweep(

@@ -12,6 +12,7 @@ import typer
 from cli import completion
 from cli import options as o
 from cli.errors import FAILED, REFUSED, Failure
+from cli.imports import large_imports
 from cli.output import console, print_json, text_table, working
 from cli.words import percent
 from strategies.setup.option_spec import BUDGET, MODEL, OUTPUT
@@ -58,8 +59,9 @@ def tune(
         raise ValueError(f"--feature-share {options.feature_share} with --tune-query feature_share: one of the two")
 
     with working(silent=quiet or as_json) as progress:
-        from strategies import Refused, RunFailed
-        from strategies.experiments.tune import built_in, query_values, search
+        with large_imports():
+            from strategies import Refused, RunFailed
+            from strategies.experiments.tune import built_in, query_values, search
         from strategies.experiments.tuned_file import as_toml, read_settings, setting_of, store
 
         if out is not None:

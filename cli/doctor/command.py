@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from cli import options as o
-from cli.doctor import machine, software
 from cli.doctor.finding import Finding, checked, worst
 from cli.errors import FAILED
 from cli.output import console, print_json, stdout_to_stderr
@@ -46,6 +45,8 @@ def doctor(
 
 
 def _findings(out: Path, state: Path, data_dir: Path | None) -> Iterator[Finding]:
+    from cli.doctor import machine, software  # psutil and packaging: no other command needs to wait for them
+
     yield checked("ldpsim", software.ldpsim_itself)
     yield checked("python", software.python)
     yield from software.required_packages()
@@ -101,6 +102,8 @@ def show(findings: list[Finding]) -> None:
 
 def shortened(findings: list[Finding]) -> list[Finding]:
     """Return the findings with one line for the required packages that are as tested and that few people look for."""
+    from cli.doctor import software
+
     needed = {requirement.name for requirement in software.own_requirements()} - set(_LOOKED_FOR)
     quiet = [finding for finding in findings if finding.name in needed and finding.status == "ok"]
     kept = [finding for finding in findings if finding not in quiet]

@@ -10,7 +10,6 @@ The laws stand in :mod:`curator.defences.pair_counts`. Each test has a part of t
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import binom
 
 from curator.defences.base import Notes, nobody, silent_on
 from curator.defences.pair_counts import PairCounts, RowPairs, distance, drop_and_repeat
@@ -22,6 +21,8 @@ from devices.facts import PublicKnowledge
 
 def excess_disagreement(counts: PairCounts, flip: float, level: float) -> FloatArray:
     """float (n,): distance of a failed test from its mean in standard deviations, the larger one; 0 if none failed."""
+    from scipy.stats import binom  # imported where it is needed: the import takes as long as a small run
+
     pq = flip * (1 - flip)
     claims, differ = counts.unconfirmed, counts.disagreements
     own = claims >= counts.unclaimed

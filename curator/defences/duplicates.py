@@ -18,7 +18,6 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.sparse import issparse
-from scipy.stats import binom
 
 from curator.defences.base import Notes, nobody, silent_on
 from curator.reports.reports import Reports
@@ -51,6 +50,8 @@ def duplicated(reports: Reports, public: PublicKnowledge, level: float) -> tuple
 
 def most_equal(others: int, chance: float, level: float) -> int:
     """Return how many of the others may equal a report: more do with a probability of at most the level."""
+    from scipy.stats import binom  # imported where it is needed: the import takes as long as a small run
+
     return int(binom.isf(level, others, min(1.0, chance))) if others > 0 else 0
 
 

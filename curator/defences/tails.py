@@ -10,8 +10,6 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.signal import fftconvolve
-from scipy.stats import binom
 
 from devices.array_types import FloatArray
 
@@ -26,6 +24,8 @@ def ones_law(true: int, false: int, hit: float, false_hit: float) -> tuple[int, 
     if len(parts[0]) * len(parts[1]) <= _DIRECT:
         law = np.convolve(*parts)
     else:
+        from scipy.signal import fftconvolve  # as long as a run's own imports: only where it is needed
+
         law = np.maximum(fftconvolve(*parts), 0)
     return sum(starts), law
 
@@ -65,6 +65,8 @@ def largest_sum(t: int, s: int, terms: int, level: float) -> float:
 
 def _binomial(size: int, chance: float) -> tuple[int, FloatArray]:
     """Return (first, law) of a binomial without the values that are too far from its mean to matter."""
+    from scipy.stats import binom  # imported where it is needed: the import takes as long as a small run
+
     reach = _WIDTH * math.sqrt(size * chance * (1 - chance)) + 1000
     first = max(0, math.floor(size * chance - reach))
     last = min(size, math.ceil(size * chance + reach))

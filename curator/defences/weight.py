@@ -13,7 +13,6 @@ All tails are exact; none is a normal approximation. Both halves together exceed
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import binom
 
 from curator.defences.base import Notes, nobody, silent_on, step_noise
 from curator.defences.pair_counts import PairCounts, RowPairs, distance, drop_and_repeat
@@ -62,6 +61,8 @@ def outside(
 
 def excess_claims(counts: PairCounts, level: float) -> FloatArray:
     """float (n,): distance of the own claims from half of the disagreements, where they are too many; else 0."""
+    from scipy.stats import binom  # imported where it is needed: the import takes as long as a small run
+
     claims, differ = counts.unconfirmed, counts.disagreements
     failed = (differ > 0) & (binom.sf(claims - 1, differ, 0.5) <= level)
     return np.asarray(np.where(failed, distance(claims, differ / 2, differ / 4), 0.0))

@@ -24,7 +24,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import minimize
 
 from curator.learning.naive_bayes import folds_of
 from curator.reports.labels import LabelEvidence
@@ -141,6 +140,8 @@ def _fit(
         people = labels.known(people)
     if not len(people):
         return start, float("nan"), 0.0
+    from scipy.optimize import minimize  # imported where it is needed: the import takes as long as a small run
+
     told = labels.log_likelihood(people)
     stacked = np.stack([part[people] for part in parts])
     stacked -= stacked.mean(axis=2, keepdims=True)  # no probability changes; no large numbers

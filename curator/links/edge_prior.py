@@ -21,7 +21,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from curator.links.evidence import LinkEvidence
 from devices.array_types import FloatArray, IntArray
@@ -134,6 +133,8 @@ def fit_edge_prior(ones: Scored, zeros: Scored, density: float, start: EdgePrior
         density: Share of edges among all pairs: where the fit starts.
         start: Fit of the same scores to start from instead.
     """
+    from scipy.optimize import minimize  # imported where it is needed: the import takes as long as a small run
+
     if start is None:
         both = np.concatenate([ones.scores, zeros.scores])
         centre, scale = both.mean(axis=0), both.std(axis=0)

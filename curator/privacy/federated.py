@@ -25,8 +25,6 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from scipy.optimize import brentq
-
 from devices.mechanisms import gaussian, round_up
 
 
@@ -119,6 +117,8 @@ def noise_multiplier_for(asked: Rounds, epsilon: float) -> float:
     Raises:
         ValueError: where no multiplier up to a million does, or for an epsilon above :data:`MOST_EPSILON`.
     """
+    from scipy.optimize import brentq  # imported where it is needed: the import takes as long as a small run
+
     if epsilon > MOST_EPSILON:
         raise ValueError(f"--epsilon {epsilon:g}: must be above 0 and at most {MOST_EPSILON:g} for dp-fedavg")
     high = 1.0

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from flwr.app import Message
-from scipy.stats import norm
 
 from devices.array_types import BoolArray
 from devices.federated.wire import WEIGHTS
@@ -51,6 +50,8 @@ class AlikeUpdates:
 
     def alike(self, updates: FloatArray) -> BoolArray:
         """bool (people,): whether an update, float (people, weights), is alike to another one."""
+        from scipy.stats import norm  # imported where it is needed: the import takes as long as a small run
+
         people = len(updates)
         bound = _ROUNDING * (self.clip + float(norm.isf(self.level / (people - 1))) * self.sigma)
         lengths = np.maximum(np.linalg.norm(updates, axis=1), np.finfo(np.float32).tiny)

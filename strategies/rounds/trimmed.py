@@ -16,7 +16,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from flwr.app import Message
-from scipy.stats import trim_mean
 
 from devices.federated.wire import WEIGHTS, weights_record
 from devices.network import FloatArray
@@ -65,6 +64,8 @@ class TrimmedUpdates:
 
     def _coordinates(self, updates: FloatArray) -> FloatArray:
         """Return the trimmed mean of each column that most updates move, and the mean of the others."""
+        from scipy.stats import trim_mean  # imported where it is needed: the import takes as long as a small run
+
         found = updates.mean(axis=0)
         sizes = np.abs(updates)
         moved = np.flatnonzero(np.median(sizes, axis=0) > _MOVED * sizes.mean(axis=0))

@@ -23,8 +23,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
-from scipy.optimize import brentq
-
 from curator.owner.privacy.label import (
     label_edge_epsilon,
     label_epsilon,
@@ -164,6 +162,8 @@ def largest_lambda(method: str, release: LabelRelease, *, target: float, figure:
         if value is None:
             raise ValueError("--classes: the loss of a label needs the number of classes")
         return value
+
+    from scipy.optimize import brentq  # imported where it is needed: the import takes as long as a small run
 
     low = high = release.lambda_
     while at(low) > target:

@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import gammaln, xlogy
 
 from curator.owner.privacy.sampling import amplified, sampled_once
@@ -115,6 +114,8 @@ class _Composed:
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon with that divergence at most, from above."""
+        from scipy.optimize import brentq  # imported where it is needed: the import takes as long as a small run
+
         if self.delta(0.0) <= delta:
             return 0.0
 
