@@ -195,7 +195,8 @@ def policy_for(
     every attribute asked, and ``user`` bounds what all releases add up to as well.
     Attributes that no query asks about are never released. ``mode`` is ``owner`` where the
     query is the hand-over of a record. ``collector`` pins a public key, ``only_these`` the queries. With
-    ``volunteers`` (their public numbers) queries that are all in clear are for them, and raise nobody's cap.
+    ``volunteers`` (their public numbers) queries that are all in clear are for them, and raise nobody's cap. Everybody
+    else answers one of the other queries, so all releases of a person add up to the largest total of these at most.
 
     Raises:
         ValueError: for a level that is not bit, vector or user, or a cap that is negative or nan.
@@ -204,11 +205,13 @@ def policy_for(
     largest: dict[str, Cap] = {}
     mechanisms: set[str] = set()
     digests: set[str] = set()
+    most = 0.0
     for query in queries:
         digests.add(query.digest.hex())
         mechanisms |= {m.name for stage in query.plan for ask in stage for m in ask.mechanisms}
         if volunteers is not None and query.in_clear:
             continue
+        most = max(most, query.total())
         for name in query.attributes:
             loss = query.loss(name)
             old = largest.get(name, Cap(0.0, 0.0, 0.0))
@@ -218,7 +221,7 @@ def policy_for(
         name: Cap(given.get("bit", c.bit), given.get("vector", c.vector), given.get("user", c.user), c.delta)
         for name, c in largest.items()
     }
-    total = given.get("user", math.inf)
+    total = given.get("user", math.inf if volunteers is None else most)
     only = frozenset(digests) if only_these else None
     given_in_clear = None if volunteers is None else frozenset(map(int, volunteers))
     return Policy(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,21 @@ def test_what_volunteers_give_raises_nobody_s_cap(population: Population) -> Non
     capped = policy_for([IN_CLEAR, vote()], population.facts, volunteers=[VOLUNTEER], caps={"user": 2.0})
     assert capped.allows_total(0.0, IN_CLEAR, device=VOLUNTEER)
     assert not capped.allows(vote(), device=ORDINARY)
+
+
+def test_who_knows_the_label_answers_it_or_a_vote_and_never_both(tmp_path: Path, population: Population) -> None:
+    """Everybody else answers one of the questions: the cap of a person is the largest of their totals, not their sum."""
+    labels = query("c", label=GRR.from_epsilon(4.0, categories=CLASSES))
+    agreed = policy_for([IN_CLEAR, labels, vote()], population.facts, volunteers=[VOLUNTEER])
+    assert agreed.user_cap == 4.0
+    asked = enrol(tmp_path / "both", population, agreed, seed=3)
+    for device, (first, second) in {ORDINARY: (labels, vote()), 8: (vote(), labels)}.items():
+        assert isinstance(ask(asked, device, first), Report)
+        for later in (second, replace(second, collection="later")):
+            assert ask(asked, device, later) is Refusal.POLICY_REFUSED
+        assert len(asked.ledger(device).answers(device)) == 1
+    assert ask(asked, VOLUNTEER, labels) is Refusal.POLICY_REFUSED
+    assert policy_for([labels, vote()], population.facts).user_cap == np.inf  # they add up, as the losses say
 
 
 def test_roles_are_kept_and_no_later_run_changes_them(state: State, population: Population) -> None:
