@@ -70,11 +70,17 @@ class PublicFacts:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Training, validation and test nodes: disjoint sorted index arrays."""
+    """Division of the people: disjoint sorted index arrays.
+
+    Args:
+        train, val, test: Training, validation and test nodes.
+        ordinary: Beside volunteers: other people who know their label. Their devices may be asked for it under noise.
+    """
 
     train: IntArray
     val: IntArray
     test: IntArray
+    ordinary: IntArray = field(default_factory=lambda: np.zeros(0, np.int64), kw_only=True)
 
     @property
     def labelled(self) -> IntArray:

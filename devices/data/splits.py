@@ -31,7 +31,7 @@ def make_split(
             keeps all of them. Validation and test stay. For one seed a smaller rate's
             nodes are among a larger one's.
         volunteers: Share of all people who give label and features in clear, drawn among training and validation
-            people. Two thirds of them train, a third validates; the others are ordinary people, in no part. The
+            people. Two thirds of them train, a third validates; the others are ``ordinary`` people. The
             test people stay. For one seed a smaller share's volunteers are among a larger one's.
 
     Raises:
@@ -96,7 +96,7 @@ def _of_volunteers(split: Split, n: int, rng: np.random.Generator, share: float)
         )
     drawn = rng.permutation(possible)[:wanted]
     train, val = train_and_validate(drawn)
-    return replace(split, train=train, val=val)
+    return replace(split, train=train, val=val, ordinary=np.setdiff1d(possible, drawn))
 
 
 def train_and_validate(drawn: IntArray) -> tuple[IntArray, IntArray]:

@@ -124,6 +124,8 @@ def test_volunteers_are_some_of_the_labelled_people(population: Population, kind
         assert len(part.labelled) == round(share * n) and np.array_equal(part.test, whole.test)
         assert len(part.val) == len(part.labelled) // 3 and set(part.labelled) <= set(whole.labelled)
         assert not set(part.train) & set(part.val)
+        assert np.array_equal(part.ordinary, np.setdiff1d(whole.labelled, part.labelled))
+    assert not len(whole.ordinary)
     assert set(few.train) <= set(some.train) and set(few.val) <= set(some.val)
 
 
