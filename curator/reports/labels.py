@@ -107,6 +107,9 @@ class LabelEvidence:
 def label_evidence(reports: Reports | None, public: PublicKnowledge) -> LabelEvidence:
     """Return the labels that the curator has: the reported ones, or the public ones where none were asked.
 
+    Where some people gave theirs in clear, these are all: what others report of a label under noise stands beside them
+    (:mod:`curator.votes.volunteered`).
+
     Args:
         reports: The reports so far; None before anybody has answered.
         public: Public knowledge.
@@ -117,8 +120,9 @@ def label_evidence(reports: Reports | None, public: PublicKnowledge) -> LabelEvi
     if reports is None or reports.labels is None:
         return LabelEvidence(public.labels, public.facts.classes)
     mechanism, found, classes = reports.source("labels"), reports.labels, reports.facts.classes
-    if mechanism.in_clear:
-        return LabelEvidence(found, classes)
+    in_clear = [part.needed("labels") for part in reports.of_field("labels") if part.source("labels").in_clear]
+    if in_clear:
+        return LabelEvidence(np.max(in_clear, axis=0), classes)
     who = np.flatnonzero(found >= 0 if found.ndim == 1 else reports.reported("label"))
     labels, soft = np.full(len(found), -1, np.int64), np.zeros((len(found), classes))
     if not len(who):

@@ -94,6 +94,10 @@ class Reports:
         """bool (n,): True for people who were asked about the attribute and answered."""
         return self.asked[attribute] & self.answered
 
+    def of_field(self, field: str) -> tuple[Reports, ...]:
+        """Return the parts whose reports fill this field; the reports themselves where there is one part."""
+        return tuple(part for part in self.parts or (self,) if getattr(part, field) is not None)
+
     def needed(self, field: str) -> Any:
         """Return the reports of this field; ValueError where there are none."""
         found = getattr(self, field)

@@ -102,7 +102,7 @@ def ballots_of(reports: Reports, split: Split) -> list[Ballots]:
     """
     found: list[Ballots] = []
     batch: dict[int, list[Ballots]] = {}
-    for part in _with_votes(reports):
+    for part in reports.of_field("votes"):
         voters = np.flatnonzero(part.reported("adjacency"))
         values = np.array([_vote_of(part).values_of(person) for person in voters.tolist()], np.int64)
         for number in np.unique(values).tolist():
@@ -116,22 +116,18 @@ def ballots_of(reports: Reports, split: Split) -> list[Ballots]:
 
 def batches_so_far(reports: Reports, split: Split) -> int:
     """Return the number of batches of votes in the reports; the question for an affinity is none."""
-    return sum(_ends_batch(part, split) and not _is_bare(_vote_of(part)) for part in _with_votes(reports))
+    return sum(_ends_batch(part, split) and not _is_bare(_vote_of(part)) for part in reports.of_field("votes"))
 
 
 def affinity_from_votes(reports: Reports, known: VoteEvidence) -> DoubleArray | None:
     """Return the affinity that the people who were asked first have told; None where a homophily does as well."""
-    for part in _with_votes(reports):
+    for part in reports.of_field("votes"):
         mechanism = _vote_of(part)
         if _is_bare(mechanism):
             people = np.flatnonzero(part.reported("adjacency"))
             named = by_class(_cast(part, people, mechanism.values)).reports
             return learned_affinity(named, known.told[people], kept_share(mechanism.loss().vector, mechanism.values))
     return None
-
-
-def _with_votes(reports: Reports) -> list[Reports]:
-    return [part for part in reports.parts or (reports,) if part.votes is not None]
 
 
 def _vote_of(part: Reports) -> Any:

@@ -1,4 +1,8 @@
-"""Questions where some people volunteer: theirs in clear, then one vote of everybody else, batch by batch."""
+"""Questions where some people volunteer: theirs in clear, then one vote of everybody else, batch by batch.
+
+Other people who know their label may be asked for it, with the loss of a vote and in its place. A label says more of a
+person than a vote does, and the table of the votes that follow has it.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,10 @@ import numpy as np
 from curator.reports.question import Question
 from curator.reports.reports import Reports
 from curator.votes.own_model import model_for_accounts
-from curator.votes.volunteered import ordinary_people, volunteered
+from curator.votes.volunteered import next_voters, volunteered
 from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import ClearFeatures, ClearLabel, OwnFeaturesVote, Reporting
+from devices.mechanisms import GRR, ClearFeatures, ClearLabel, OwnFeaturesVote, Reporting
 from devices.mechanisms.word_model import WordModel
 from devices.query import Ask, Query
 
@@ -37,6 +41,7 @@ class OwnQuestions:
         form: Form of the published table; ``codes`` has the same rows as ``full`` (2 classes + 1 different ones).
         reporting: The ends of a pair that count it.
         batches: Number of batches of votes.
+        labels: Whether ordinary people who know their label report it in place of a vote.
     """
 
     collection: str
@@ -46,23 +51,25 @@ class OwnQuestions:
     form: str
     reporting: Reporting
     batches: int
+    labels: bool = False
 
     def for_accounts(self, facts: PublicFacts, split: Split) -> tuple[Question, ...]:
         """Return questions with the losses of those that are asked, which attain them."""
         classes = np.eye(facts.classes)  # of volunteers, of people who answered, and a row of which nothing is known
         kinds = np.concatenate([classes, classes + 1, 0 * classes[:1]])
         rows = kinds[np.arange(facts.n) % len(kinds)]
-        ordinary = np.setdiff1d(np.arange(facts.n), split.labelled)
+        voters = np.setdiff1d(np.arange(facts.n), self._without_vote(split))
         model = model_for_accounts(facts.d, facts.classes)
-        return self._in_clear(facts, split), self._vote(rows, facts, ordinary, model, part=1)
+        first = self._first(facts, split)
+        return (*first, self._vote(rows, facts, voters, model, part=len(first)))
 
     def next(self, public: PublicKnowledge, earlier: Reports | None) -> tuple[Question, ...]:
         """Return the questions of the next batch; none after the last one."""
         facts, split = public.facts, public.split
         if earlier is None:
-            return (self._in_clear(facts, split),)
+            return self._first(facts, split)
         asked = earlier.asked.get("adjacency", np.zeros(facts.n, np.bool_))
-        people = ordinary_people(facts.n, split.labelled, asked, batches=self.batches)
+        people = next_voters(facts.n, self._without_vote(split), asked, batches=self.batches)
         if not len(people):
             return ()
         known = volunteered(earlier, public, agreement_of(self.evidence, self.homophily))
@@ -70,10 +77,18 @@ class OwnQuestions:
         model = known.own.model.silent() if self.evidence == "list" else known.own.model
         return (self._vote(known.table, facts, people, model, levels=known.own.levels),)
 
-    def _in_clear(self, facts: PublicFacts, split: Split) -> Question:
+    def _without_vote(self, split: Split) -> IntArray:
+        return np.concatenate([split.labelled, split.ordinary]) if self.labels else split.labelled
+
+    def _first(self, facts: PublicFacts, split: Split) -> tuple[Question, ...]:
+        """Return the questions before any vote: to volunteers, and for the labels of ordinary people."""
         features = ClearFeatures(facts.d, facts.feature_low, facts.feature_high)
         asks = (Ask("features", (features,)), Ask("label", (ClearLabel(facts.classes),)))
-        return Question(Query(self.collection, (asks,)), split.labelled)
+        in_clear = Question(Query(self.collection, (asks,)), split.labelled)
+        if not self.labels or not len(split.ordinary):
+            return (in_clear,)
+        truth = GRR.from_epsilon(self.epsilon, categories=facts.classes)
+        return in_clear, Question(Query(self.collection, ((Ask("label", (truth,)),),)), split.ordinary, part=1)
 
     def _vote(
         self, rows: DoubleArray, facts: PublicFacts, people: IntArray, model: WordModel, *, levels: int = 1,

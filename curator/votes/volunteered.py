@@ -1,4 +1,4 @@
-"""Knowledge of the curator where volunteers give label and features in clear, and everybody else answers one vote.
+"""Knowledge of the curator where volunteers give label and features in clear, and everybody else gives one answer.
 
 Nothing is known of an ordinary person before the answer r, and everybody chooses among all classes. So
 
@@ -12,7 +12,8 @@ answer of volunteers, by what the model of own features says of them when it has
 
 where q are the shares of what it says, and a is its agreement with the labels beyond chance (Cohen's kappa, at least
 0). The list makes a choice better than this in most graphs: the rows of the table are then a little too unsure. Where
-the model says nothing, a is 0 and everybody gets the largest class.
+the model says nothing, a is 0 and everybody gets the largest class. Of a person who answers
+with the own label, T is the identity.
 Answers about the list alone have the homophily in the place of a, because nothing that is known tells it.
 """
 
@@ -36,6 +37,27 @@ _MODELS = LastAnswers[OwnModel]()
 
 
 @dataclass(frozen=True, eq=False)
+class NamedClasses:
+    """Reports of a class through GRR.
+
+    Args:
+        people: int64 (k,): who reported.
+        reports: int64 (k,): the classes.
+        kept: k of the response.
+    """
+
+    people: IntArray = field(repr=False)
+    reports: IntArray = field(repr=False)
+    kept: float
+
+    def likelihood(self, chosen: DoubleArray) -> DoubleArray:
+        """float64 (k, classes): of each report, for each class of a person who chooses by ``chosen``, T."""
+        classes = len(chosen)
+        law = chosen @ (self.kept * np.eye(classes) + (1 - self.kept) / classes)
+        return np.asarray(law[:, self.reports].T)
+
+
+@dataclass(frozen=True, eq=False)
 class Volunteered:
     """Knowledge from the volunteers' records and the answers so far.
 
@@ -44,8 +66,8 @@ class Volunteered:
         people: int64 (m,), sorted: volunteers who gave their record.
         labels: int64 (m,): their classes.
         own: The model of own features; None for a population without features.
-        votes: Reports of votes, int64 (n,), -1 where there is none; None before the first batch.
-        kept: k of the response to these votes.
+        votes: Votes; None before the first batch.
+        told: Labels of ordinary people under noise; None where they are not asked.
         agreement: a; None: that of the model of own features.
     """
 
@@ -53,8 +75,8 @@ class Volunteered:
     people: IntArray = field(repr=False)
     labels: IntArray = field(repr=False)
     own: OwnModel | None = field(repr=False)
-    votes: IntArray | None = field(default=None, repr=False)
-    kept: float = 0.0
+    votes: NamedClasses | None = field(default=None, repr=False)
+    told: NamedClasses | None = field(default=None, repr=False)
     agreement: float | None = None
 
     @cached_property
@@ -74,8 +96,11 @@ class Volunteered:
 
     @cached_property
     def answered(self) -> BoolArray:
-        """bool (n,): people whose vote is known."""
-        return np.zeros(self.facts.n, np.bool_) if self.votes is None else self.votes >= 0
+        """bool (n,): ordinary people whose answer is known."""
+        found = np.zeros(self.facts.n, np.bool_)
+        for named, _ in self._named():
+            found[named.people] = True
+        return found
 
     @cached_property
     def probability(self) -> DoubleArray:
@@ -86,10 +111,9 @@ class Volunteered:
         found = np.tile(self.shares, (self.facts.n, 1))
         if self.own is not None:
             found[self.people] = np.exp(self.own.log_probability)
-        if self.votes is not None:
-            law = self.chosen @ (self.kept * np.eye(self.facts.classes) + (1 - self.kept) / self.facts.classes)
-            odds = self.shares * law[:, self.votes[self.answered]].T
-            found[self.answered] = odds / odds.sum(axis=1, keepdims=True)
+        for named, chosen in self._named():
+            odds = self.shares * named.likelihood(chosen)
+            found[named.people] = odds / odds.sum(axis=1, keepdims=True)
         return found
 
     def posterior(self, nodes: IntArray) -> tuple[DoubleArray, Mapping[str, float]]:
@@ -102,6 +126,11 @@ class Volunteered:
         rows = np.where(self.answered[:, None], self.probability, 0.0)
         rows[self.people] = np.eye(self.facts.classes)[self.labels]
         return rows
+
+    def _named(self) -> list[tuple[NamedClasses, DoubleArray]]:
+        """Return the answers of ordinary people, each with its T."""
+        found = [] if self.told is None else [(self.told, np.eye(self.facts.classes))]
+        return found if self.votes is None else [*found, (self.votes, self.chosen)]
 
 
 def volunteered(reports: Reports, public: PublicKnowledge, agreement: float | None = None) -> Volunteered:
@@ -124,10 +153,8 @@ def volunteered(reports: Reports, public: PublicKnowledge, agreement: float | No
     if reports.features is not None:
         given = reports.features[people], labels[people]
         own = _MODELS.of(array_digest(*given, start=repr(facts)), lambda: own_model(*given, facts))
-    if reports.votes is None:
-        return Volunteered(facts, people, labels[people], own)
-    kept = kept_share(reports.source("votes").loss().vector, facts.classes)
-    return Volunteered(facts, people, labels[people], own, reports.votes, kept, agreement)
+    told, votes = (_named_in(reports, field) for field in ("labels", "votes"))
+    return Volunteered(facts, people, labels[people], own, votes, told, agreement)
 
 
 def beyond_chance(said: IntArray, labels: IntArray, classes: int) -> float:
@@ -143,20 +170,28 @@ def beyond_chance(said: IntArray, labels: IntArray, classes: int) -> float:
     return max(0.0, (float(np.mean(said == labels)) - by_chance) / (1 - by_chance))
 
 
-def ordinary_people(n: int, volunteers: IntArray, asked: BoolArray, *, batches: int) -> IntArray:
-    """int64, sorted: the ordinary people of the next batch; nobody where all were asked.
+def next_voters(n: int, others: IntArray, asked: BoolArray, *, batches: int) -> IntArray:
+    """int64, sorted: the people of the next batch of votes; nobody where all were asked.
 
     They are dealt to the batches without a look at anything private.
 
     Args:
         n: Number of people.
-        volunteers: int64: people who are in no batch.
+        others: int64: people who do not vote.
         asked: bool (n,): people of earlier batches.
         batches: Number of batches.
     """
-    ordinary = np.setdiff1d(np.arange(n), volunteers)
-    dealt = folds_of(len(ordinary), batches, seed=0)
-    waiting = ~asked[ordinary]
+    voters = np.setdiff1d(np.arange(n), others)
+    dealt = folds_of(len(voters), batches, seed=0)
+    waiting = ~asked[voters]
     if not waiting.any():
-        return ordinary[:0]
-    return ordinary[waiting & (dealt == dealt[waiting].min())]
+
+
+def _named_in(reports: Reports, name: str) -> NamedClasses | None:
+    """Return the reports under noise of this field; None where there are none. All parts ask with one loss."""
+    parts = [part for part in reports.of_field(name) if not part.source(name).in_clear]
+    if not parts:
+        return None
+    who = np.logical_or.reduce([part.needed(name) >= 0 for part in parts])
+    kept = kept_share(parts[0].source(name).loss().vector, reports.facts.classes)
+    return NamedClasses(np.flatnonzero(who), reports.needed(name)[who], kept)

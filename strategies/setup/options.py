@@ -127,10 +127,13 @@ class RunOptions:
         allows=lambda rate: 0 < rate <= 1, must="must be above 0 and at most 1", hashed="always",
     )  # fmt: skip
     volunteers: float | None = option(
-        None, "Share of all people who give label and features in clear; nobody else's label is known.", POPULATION,
+        None, "Share of all people who give label and features in clear; nobody else's label is public.", POPULATION,
         "R", shown="none", allows=lambda share: 0 < share < 1, must="must be above 0 and below 1", common=True,
         flower=True,
-        excludes=(o.LABELS | {"label_rate", "public_features"}, "volunteers give theirs in clear, and nobody else"),
+        excludes=(
+            (o.LABELS - {"private_labels"}) | {"label_rate", "public_features"},
+            "volunteers give theirs in clear, and nobody else",
+        ),
     )  # fmt: skip
     epsilon: float | None = option(
         None, "Total budget, in the method's own sense.", BUDGET, "X", common=True, shown=_OWN, label="ε",
@@ -159,7 +162,7 @@ class RunOptions:
     )
     private_labels: bool = option(
         False, "Ask for labels under noise, or take them as public.", BUDGET,
-        flag="--private-labels/--public-labels", hashed="in force",
+        flag="--private-labels/--public-labels", hashed="in force", unread=unread.private_labels,
     )  # fmt: skip
     label_mechanism: str = option(
         "grr", "Mechanism of a label report: grr, subset_selection, or one of another package.", BUDGET, "NAME",

@@ -44,6 +44,12 @@ def eps_labels(run: Any, method: Method) -> str:
     return "" if asked else f"{method.name} asks nobody for a label without --private-labels"
 
 
+def private_labels(run: Any, method: Method) -> str:
+    """Where a method does not ask volunteers, their label is public, and it knows no other one."""
+    alone = run.volunteers is not None and not method.asks_volunteers
+    return f"{method.name} takes the labels of volunteers alone" if alone else ""
+
+
 def label_mechanism(run: Any, method: Method) -> str:
     """Public labels, and labels in clear, need no mechanism."""
     clear = "labels are asked in clear beside --eps-labels inf" if run.eps_labels == math.inf else ""

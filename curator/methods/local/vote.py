@@ -20,8 +20,10 @@ ln Q_i with ln M (:mod:`curator.votes.law`, :mod:`curator.votes.knowledge`). No 
 - With ``--volunteers`` some people give label and features in clear, and answer nothing else. A model that is fitted
   to them goes with the table. Everybody else's device adds what it says of the own features
   (:mod:`devices.mechanisms.own_features_vote`): list and features are inside the one epsilon
-  (:mod:`curator.votes.volunteered`).
-- Private labels are reported first, under noise with ``--eps-labels``; the losses of label and vote add.
+  (:mod:`curator.votes.volunteered`). With ``--private-labels`` too, the other people who know their label answer it
+  in place of the vote, through GRR with the same epsilon: everybody answers once.
+- Without volunteers private labels are reported first, under noise with ``--eps-labels``; the losses of label and vote
+  add.
 
 Close to it: LPGNet (https://arxiv.org/abs/2205.03105), which adds noise to degrees towards predicted classes, and the
 group degrees of LDPGen (Qin et al., CCS 2017, https://doi.org/10.1145/3133956.3134086).
@@ -40,6 +42,7 @@ from curator.methods.base import Budget, Graph, Grid, Question, require_reports,
 from curator.methods.local.links import BOTH_ENDS, ONE_END, LocalMethod, label_mechanism, labelled_graph
 from curator.methods.parameters import ABOVE_0, parameter
 from curator.privacy.guarantee import Claim
+from curator.reports.question import volunteers_of
 from curator.reports.reports import Reports
 from curator.setting_error import SettingError
 from curator.votes.affinity import first_people, without_people
@@ -190,7 +193,8 @@ class Vote(LocalMethod):
     def batches_of(self, split: Split, facts: PublicFacts, budget: Budget) -> int:
         """Return the number of batches: 3 where little is known of most people, else 1 (measured)."""
         little = not budget.public_features or len(split.train) < FEW_LABELS * facts.n
-        found = self.batches or (OF_VOLUNTEERS if budget.volunteers else 3 if little else 1)
+        nothing = budget.volunteers and not budget.private_labels
+        found = self.batches or (OF_VOLUNTEERS if nothing else 3 if little else 1)
         if self.told == TRAINING:
             return found
         return max(1, min(found, facts.n - len(split.labelled)))  # somebody without a label ends each of these batches
@@ -200,7 +204,7 @@ class Vote(LocalMethod):
         require_reports(reports, self.name)
         nothing, no_edges = np.zeros((reports.facts.n, 0), np.float32), np.zeros((2, 0), np.int64)
         graph = labelled_graph(nothing, no_edges, None, {"edges": 0}, reports, public)
-        if reports.labels is not None and reports.source("labels").in_clear:
+        if len(volunteers_of(reports.questions())):
             agreement = agreement_of(self.evidence, self.homophily)
             return VotedGraph(**vars(graph), known=volunteered(reports, public, agreement))
         return VotedGraph(**vars(graph), known=knowledge(reports, public, told_split(public.split, self.told)))
@@ -245,7 +249,9 @@ class Vote(LocalMethod):
     def _own(self, split: Split, facts: PublicFacts, budget: Budget, collection: str) -> OwnQuestions:
         epsilon, batches = self._epsilon(budget), self.batches_of(split, facts, budget)
         form = "codes" if self.table == "full" else self.table
-        return OwnQuestions(collection, epsilon, self.homophily, self.evidence, form, budget.reporting, batches)
+        return OwnQuestions(
+            collection, epsilon, self.homophily, self.evidence, form, budget.reporting, batches, budget.private_labels
+        )
 
     def _check(self, facts: PublicFacts, budget: Budget) -> None:
         if facts.classes < 2:
@@ -256,7 +262,7 @@ class Vote(LocalMethod):
             raise SettingError(f"slope={self.slope:g}", "a graded vote has two candidates, and needs public features")
         if budget.volunteers and not facts.d:
             raise ValueError("--volunteers: these people have no features, so that volunteers' features teach nothing")
-        if budget.private_labels and budget.eps_labels is None:
+        if budget.private_labels and budget.eps_labels is None and not budget.volunteers:
             raise ValueError(f"--private-labels needs --eps-labels: {self.name}'s epsilon has no share for labels")
 
     def _first(self, split: Split, facts: PublicFacts, budget: Budget) -> IntArray:

@@ -57,6 +57,32 @@ class OwnFeatures(Vote):
         return super().guarantee(facts, questions, replace(budget, volunteers=True), collections=collections)
 
 
+@dataclass(frozen=True)
+class LabelOrVote(OwnFeatures):
+    """People with an even number answer their label, the others list and features, and nobody both."""
+
+    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+        even = Split(split.train[:0], split.val[:0], np.arange(1, facts.n, 2), ordinary=np.arange(0, facts.n, 2))
+        asked = replace(budget, volunteers=True, private_labels=True)
+        _, label, vote = Vote.questions(self, facts, even, asked, collection)
+        return replace(label, part=0), replace(vote, part=1)
+
+
+class EverybodyAnswersBoth(LabelOrVote):
+    """Asks all people for their label, and says that each answers one question."""
+
+    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+        label, vote = super().questions(facts, split, budget, collection)
+        return replace(label, devices=np.arange(facts.n)), vote
+
+    def guarantee(
+        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
+    ) -> Guarantee:
+        label, vote = questions
+        one_each = (replace(label, devices=np.arange(0, facts.n, 2)), vote)
+        return super().guarantee(facts, one_each, budget, collections=collections)
+
+
 class CountsHalf(OwnFeatures):
     """Says that list and features share the epsilon of the one answer."""
 
@@ -77,6 +103,16 @@ def test_an_answer_about_list_and_features_loses_its_epsilon_once() -> None:
     assert found["relationship"].claimed == pytest.approx(4.0, abs=1e-8)
     failing = {row.level for row in audit_method(CountsHalf, QUICK, stream=NoiseStream) if not row.passed}
     assert failing == {"vector"}
+
+
+def test_a_label_in_place_of_a_vote_loses_the_same_epsilon_once() -> None:
+    found = {row.level: row for row in audit_method(LabelOrVote, QUICK, stream=NoiseStream)}
+    assert all(row.passed for row in found.values())
+    for level in ("bit_adjacency", "vector", "label", "user"):
+        assert found[level].claimed == pytest.approx(2.0, abs=1e-8), level
+        assert found[level].exact == pytest.approx(2.0, abs=1e-8), level
+    failing = {row.level for row in audit_method(EverybodyAnswersBoth, QUICK, stream=NoiseStream) if not row.passed}
+    assert "user" in failing
 
 
 class AsInTheTheorem(HoGS):

@@ -6,6 +6,7 @@ It covers ``own_questions`` too.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,9 +14,10 @@ from scipy.sparse import csr_array
 
 from curator.learning.naive_bayes import folds_of
 from curator.methods.base import Question
+from curator.reports.labels import label_evidence
 from curator.reports.reports import Reports
 from curator.votes.own_questions import OwnQuestions
-from curator.votes.volunteered import Volunteered, beyond_chance, ordinary_people, volunteered
+from curator.votes.volunteered import NamedClasses, Volunteered, beyond_chance, next_voters, volunteered
 from devices.data.population import Population, Record
 from devices.data.splits import make_split
 from devices.datasets.generated import generate
@@ -50,9 +52,9 @@ def answers(questions: Sequence[Question]) -> dict[int, dict[str, tuple[bytes, .
 def asked(batches: int, by: OwnQuestions = ASKED) -> tuple[list[Question], Reports | None]:
     questions: list[Question] = []
     reports = None
-    for number in range(batches):
+    for _ in range(batches):
         made = by.next(public(), reports)
-        questions += [Question(each.query, each.devices, number) for each in made]
+        questions += [replace(each, part=len(questions) + place) for place, each in enumerate(made)]
         reports = Reports.from_bytes(PEOPLE.facts, questions, answers(questions))
     return questions, reports
 
@@ -127,11 +129,12 @@ def test_agreement_beyond_chance(said: list[int], labels: list[int], expected: f
 
 def test_answers_that_nothing_vouches_for_leave_everybody_at_the_largest_class() -> None:
     """A model that says nothing of volunteers vouches for nothing; answers about the list alone count by homophily."""
-    votes = np.arange(N) % CLASSES
+    everybody = np.arange(N)
+    votes = NamedClasses(everybody, everybody % CLASSES, 0.9)
     labels = np.array([0, 0, 1])
-    assert set(Volunteered(PEOPLE.facts, np.arange(3), labels, None, votes, 0.9).probability.argmax(axis=1)) == {0}
-    by_list = Volunteered(PEOPLE.facts, np.arange(3), labels, None, votes, 0.9, agreement=0.8)
-    assert np.array_equal(by_list.probability.argmax(axis=1), votes)
+    assert set(Volunteered(PEOPLE.facts, np.arange(3), labels, None, votes).probability.argmax(axis=1)) == {0}
+    by_list = Volunteered(PEOPLE.facts, np.arange(3), labels, None, votes, agreement=0.8)
+    assert np.array_equal(by_list.probability.argmax(axis=1), votes.reports)
 
 
 def test_features_alone_and_the_list_alone() -> None:
@@ -153,10 +156,42 @@ def test_features_alone_and_the_list_alone() -> None:
         assert (len(values["list"]) > 1, len(values["features"]) > 1) == (of_list, of_features)
 
 
-def test_ordinary_people_are_dealt_to_batches_without_a_look_at_them() -> None:
+def test_people_who_know_their_label_answer_it_in_place_of_a_vote() -> None:
+    by = replace(ASKED, labels=True)
+    questions, reports = asked(3, by)
+    assert reports is not None and by.next(public(), reports) == ()
+    in_clear, labels, *votes = questions
+    assert np.array_equal(in_clear.devices, SPLIT.labelled) and np.array_equal(labels.devices, SPLIT.ordinary)
+    assert labels.query.attributes == ("label",) and labels.query.clear == {False}
+    voters = np.sort(np.concatenate([vote.devices for vote in votes]))
+    assert np.array_equal(voters, SPLIT.test)
+    assert {question.query.total() for question in (labels, *votes)} == {4.0}
+    planned = by.for_accounts(PEOPLE.facts, SPLIT)
+    assert [p.devices.tolist() for p in planned if p.devices is not None] == [
+        SPLIT.labelled.tolist(), SPLIT.ordinary.tolist(), voters.tolist()
+    ]  # fmt: skip
+    assert [p.query.total() for p in planned[1:]] == [4.0, 4.0]
+
+
+def test_a_label_under_noise_has_the_law_of_the_response_and_stands_in_the_table_of_votes() -> None:
+    _, reports = asked(1, replace(ASKED, labels=True))
+    assert reports is not None and reports.labels is not None
+    known = volunteered(reports, public())
+    labels = PEOPLE.labels[SPLIT.labelled]
+    shares = (np.bincount(labels, minlength=CLASSES) + 1) / (len(labels) + CLASSES)
+    truth = np.exp(4.0) / (np.exp(4.0) + CLASSES - 1)
+    for person in SPLIT.ordinary.tolist():
+        told = np.where(np.arange(CLASSES) == reports.labels[person], truth, (1 - truth) / (CLASSES - 1))
+        assert known.table[person] == pytest.approx(shares * told / np.sum(shares * told), abs=1e-6)
+    assert np.array_equal(known.table[SPLIT.labelled], np.eye(CLASSES)[labels])  # nobody doubts a volunteer's
+    assert not known.table[SPLIT.test].any()
+    assert np.array_equal(np.flatnonzero(label_evidence(reports, public()).labels >= 0), SPLIT.labelled)
+
+
+def test_next_voters_are_dealt_to_batches_without_a_look_at_them() -> None:
     volunteers, done = np.array([2, 5]), np.zeros(20, np.bool_)
     seen = []
-    while len(people := ordinary_people(20, volunteers, done, batches=4)):
+    while len(people := next_voters(20, volunteers, done, batches=4)):
         seen.append(people)
         done[people] = True
     assert [len(people) for people in seen] == [5, 5, 4, 4]

@@ -34,6 +34,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "widths": {"public_features": True, "settings": {"candidates": "hits"}},
     "likeliest": {"public_features": True, "settings": {"table": "likeliest", "candidates": "2"}},
     "volunteers": {"volunteers": 0.2},
+    "volunteers, private labels": {"volunteers": 0.2, "private_labels": True},
     "volunteers, one batch, one end": {"volunteers": 0.2, "settings": {"batches": "1"}, "reporting": "one-end"},
 }
 
@@ -59,6 +60,8 @@ def test_everybody_is_asked_once_and_what_holds_is_what_the_ledgers_say(setting:
     for device in range(PEOPLE):
         parts = [part.attribute for row in state.ledger(device).answers(device) for part in row.parts]
         given = ["features", "label"] if options.volunteers and device in volunteers else []
+        if options.volunteers and options.private_labels and not given:
+            given = ["label"] if "label" in parts else ["adjacency", "features"]  # the label stands in place of a vote
         assert sorted(parts) == given if given else parts.count("adjacency") == 1
         labelled += parts.count("label")
     assert labelled == (90 if options.private_labels else len(volunteers))
@@ -67,13 +70,14 @@ def test_everybody_is_asked_once_and_what_holds_is_what_the_ledgers_say(setting:
     if options.volunteers:
         assert holds["vector"]["value"] == holds["bit_feature"]["value"] == pytest.approx(4.0)
         assert "what volunteers give in clear is not counted" in holds["user"]["detail"]
-        assert holds["label"]["status"] == "not asked"
+        assert holds["label"]["value"] == (pytest.approx(4.0) if options.private_labels else None)
+        assert state.policy.user_cap == holds["user"]["value"]
         said = [found.text for found in privacy_in_words(record)]
         assert "label and features of volunteers: in clear (they answer nothing else)" in said
     both = options.reporting == "both"
     assert holds["relationship"]["value"] == pytest.approx(8.0 if both else 4.0)
     if not options.public_features:
-        total = 7.0 if options.private_labels else 4.0
+        total = 7.0 if options.private_labels and not options.volunteers else 4.0
         assert holds["user"]["value"] == pytest.approx(total)
         assert options.volunteers or life["user"]["max"] == pytest.approx(total)
         assert record["privacy"]["claimed"]["value"] == pytest.approx(total)
@@ -93,10 +97,11 @@ def test_reports_and_predictions_are_the_same_on_local_and_ray(setting: str, rou
     assert seen[0]["communication"]["rounds"] == seen[1]["communication"]["rounds"] == rounds
 
 
-def test_kept_reports_of_volunteers_give_the_same(tmp_path: Path) -> None:
-    whole = simulate(_options(out=tmp_path / "whole", save_reports=True, **SETTINGS["volunteers"]))
+@pytest.mark.parametrize("setting", ["volunteers", "volunteers, private labels"])
+def test_kept_reports_of_volunteers_give_the_same(tmp_path: Path, setting: str) -> None:
+    whole = simulate(_options(out=tmp_path / "whole", save_reports=True, **SETTINGS[setting]))
     assert whole.folder is not None
-    again = simulate(_options(from_reports=whole.folder / "reports", **SETTINGS["volunteers"])).record
+    again = simulate(_options(from_reports=whole.folder / "reports", **SETTINGS[setting])).record
     assert again["accuracy"] == whole.record["accuracy"]
     assert again["privacy"]["holds"] == whole.record["privacy"]["holds"]
 
@@ -112,14 +117,15 @@ def test_reports_and_predictions_are_the_same_on_flowers_runtime() -> None:
     assert seen[0]["accuracy"] == seen[1]["accuracy"]
 
 
-def test_scrambled_test_labels_change_no_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("given", [{"public_features": True}, SETTINGS["volunteers, private labels"]])
+def test_scrambled_test_labels_change_no_byte(monkeypatch: pytest.MonkeyPatch, given: dict[str, Any]) -> None:
     """Neither a question nor a report nor a prediction depends on the label of a test person."""
-    options = _options(public_features=True, settings={"batches": "2"})
+    options = _options(**given, settings={"batches": "2"})
     people = generate(PEOPLE, seed=0)
-    test = make_split("random", people, options.seeds_of(0).split).test
+    test = make_split("random", people, options.seeds_of(0).split, volunteers=options.volunteers).test
     labels = people.labels.copy()
     labels[test] = (labels[test] + 1) % people.facts.classes
-    seen = [_whole(options, given, monkeypatch) for given in (people, replace(people, labels=labels))]
+    seen = [_whole(options, each, monkeypatch) for each in (people, replace(people, labels=labels))]
     assert seen[0] == seen[1]
 
 
@@ -189,6 +195,8 @@ def test_silent_people_and_null_models() -> None:
     own = simulate(_options(**SETTINGS["volunteers"], nulls=True)).record
     assert set(own["nulls"]["shuffled"]) == {"adjacency", "features", "all"}
     assert {"graph_alone", "features_alone"} <= set(own["nulls"])
+    labels = simulate(_options(**SETTINGS["volunteers, private labels"], nulls=True)).record
+    assert set(labels["nulls"]["shuffled"]) == {"adjacency", "features", "label", "all"}
     assert own["verdict"]["ask_nobody"] == ["chance", "shuffled_all"]
     private = {**SETTINGS["private labels"], "nulls": True}
     assert set(simulate(_options(**private)).record["nulls"]["shuffled"]) == {"adjacency", "label", "all"}
@@ -203,7 +211,8 @@ def test_silent_people_and_null_models() -> None:
         ({"settings": {"batches": "-1"}}, "--set batches=-1: must be 0..16"),
         ({"volunteers": 0.2, "settings": {"candidates": "2"}}, "--set candidates=2: it is read beside volunteers=none"),
         ({"volunteers": 0.2, "public_features": True}, "--public-features: volunteers give theirs in clear, and"),
-        ({"volunteers": 0.2, "private_labels": True}, "--private-labels: volunteers give theirs in clear, and"),
+        ({"volunteers": 0.2, "private_labels": True, "eps_labels": 1.0}, "--eps-labels 1: volunteers give theirs in"),
+        ({"method": "hogs", "volunteers": 0.2, "private_labels": True}, "--private-labels: hogs takes the labels of vol"),
         ({"volunteers": 0.2, "label_rate": 0.1}, "--label-rate 0.1: volunteers give theirs in clear, and nobody"),
         ({"volunteers": 0.01}, "--volunteers 0.01: 3 to 90 of these 120 people can volunteer in this split"),
         ({"volunteers": 0.9}, "--volunteers 0.9: 3 to 90 of these 120 people can volunteer in this split"),
