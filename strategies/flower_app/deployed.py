@@ -15,7 +15,8 @@ In place of labels the file may name volunteers, by their public numbers:
 
     {"facts": {"n": 9, "d": 256, "classes": 5}, "volunteers": [0, 4, 7]}
 
-Their devices give label and features in clear and answer nothing else, if they agreed to that at enrolment.
+Their devices give label and features in clear and answer nothing else, if they agreed to that at enrolment. Beside them
+``"labelled": [1, 3]`` names other people who know their label: their devices answer it under noise, in place of a vote.
 """
 
 from __future__ import annotations
@@ -58,11 +59,13 @@ class PublicFile:
         facts: Sizes, ranges and domains.
         labels: int64 (n,), the public labels, -1 for people without one.
         volunteers: int64, sorted: people who give label and features in clear; None where nobody is asked to.
+        ordinary: int64, sorted: other people who are asked for their label under noise; only beside volunteers.
     """
 
     facts: PublicFacts
     labels: IntArray = field(repr=False)
     volunteers: IntArray | None = field(default=None, repr=False)
+    ordinary: IntArray = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
 
     @classmethod
     def load(cls, path: Path) -> PublicFile:
@@ -80,12 +83,13 @@ class PublicFile:
                     raise ValueError(f"person {node} with label {label} does not fit the facts")
                 labels[int(node)] = label
             volunteers = _volunteers(given.get("volunteers"), facts, labels)
+            ordinary = _ordinary(given.get("labelled", []), facts, volunteers)
         except OSError as error:
             raise ValueError(f"facts {path}: {error.strerror}") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             reason = f"{error} is missing" if isinstance(error, KeyError) else error
             raise ValueError(f"facts {path}: not a file of public facts ({reason})") from error
-        return cls(facts, labels, volunteers)
+        return cls(facts, labels, volunteers, ordinary)
 
     def split(self, seed: int) -> Split:
         """Return the division: of volunteers, or else of people with a public label, two thirds train, one validates.
@@ -106,20 +110,35 @@ class PublicFile:
         return self._with_rest(np.sort(order[:trained]), np.sort(order[trained:scored]))
 
     def _with_rest(self, train: IntArray, val: IntArray) -> Split:
-        rest = np.setdiff1d(np.arange(self.facts.n), np.concatenate([train, val]))
-        return Split(train, val, rest)
+        rest = np.setdiff1d(np.arange(self.facts.n), np.concatenate([train, val, self.ordinary]))
+        return Split(train, val, rest, ordinary=self.ordinary)
 
 
 def _volunteers(given: Any, facts: PublicFacts, labels: IntArray) -> IntArray | None:
     if given is None:
         return None
-    fits = isinstance(given, list) and all(type(person) is int and 0 <= person < facts.n for person in given)
-    if not fits or len(set(given)) < len(given):
-        raise ValueError(f"volunteers are a list of different people, each 0 to {facts.n - 1}")
+    people = _people("volunteers", given, facts)
     if not LEAST_VOLUNTEERS <= len(given) < facts.n:
         raise ValueError(f"{LEAST_VOLUNTEERS} to {facts.n - 1} of {facts.n} people can volunteer, not {len(given)}")
     if np.any(labels >= 0):
         raise ValueError("volunteers give their labels themselves: no labels may stand beside them")
+    return people
+
+
+def _ordinary(given: Any, facts: PublicFacts, volunteers: IntArray | None) -> IntArray:
+    people = _people("labelled", given, facts)
+    if len(people) and volunteers is None:
+        raise ValueError("labelled people stand beside volunteers alone")
+    both = np.intersect1d(people, [] if volunteers is None else volunteers)
+    if len(both):
+        raise ValueError(f"person {both[0]} is labelled and a volunteer; a volunteer gives the label in clear")
+    return people
+
+
+def _people(name: str, given: Any, facts: PublicFacts) -> IntArray:
+    fits = isinstance(given, list) and all(type(person) is int and 0 <= person < facts.n for person in given)
+    if not fits or len(set(given)) < len(given):
+        raise ValueError(f"{name} are a list of different people, each 0 to {facts.n - 1}")
     return np.sort(np.array(given, np.int64))
 
 
@@ -208,7 +227,7 @@ def _method_name(config: Mapping[str, Any]) -> str:
 def _labels_of(public: PublicFile) -> dict[str, Any]:
     """Return the options that say from whom the labels come."""
     if public.volunteers is not None:
-        return {"volunteers": len(public.volunteers) / public.facts.n}
+        return {"volunteers": len(public.volunteers) / public.facts.n, "private_labels": len(public.ordinary) > 0}
     return {"private_labels": not np.any(public.labels >= 0)}
 
 

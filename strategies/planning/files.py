@@ -101,7 +101,8 @@ def rehearsal(made: Plan, options: RunOptions, people: int = 3000) -> str:
 def _labels(options: RunOptions) -> str:
     """Return what stands beside the facts."""
     if options.volunteers is not None and _method(options).asks_volunteers:
-        return f'the numbers of the "volunteers", {options.volunteers:g} of the people'
+        others = ', and of the "labelled", who are other people that know their label' if options.private_labels else ""
+        return f'the numbers of the "volunteers", {options.volunteers:g} of the people{others}'
     share = options.label_rate if options.volunteers is None else options.volunteers
     return "the public labels" + ("" if share is None else f" of {share:g} of the people")
 

@@ -100,6 +100,9 @@ def test_only_public_labels_are_learned_from(facts: Path) -> None:
         ('{"facts": FACTS, "volunteers": [0, 1]}', "3 to 39 of 40 people can volunteer, not 2"),
         ('{"facts": FACTS, "volunteers": ALL}', "3 to 39 of 40 people can volunteer, not 40"),
         ('{"facts": FACTS, "volunteers": [0, 1, 2], "labels": {"0": 0}}', "no labels may stand beside them"),
+        ('{"facts": FACTS, "volunteers": [0, 1, 2], "labelled": [2, 3]}', "person 2 is labelled and a volunteer"),
+        ('{"facts": FACTS, "volunteers": [0, 1, 2], "labelled": [3, 3]}', "labelled are a list of different people"),
+        ('{"facts": FACTS, "labelled": [3]}', "labelled people stand beside volunteers alone"),
     ],
 )
 def test_a_bad_file_of_facts_is_one_line(tmp_path: Path, population: Population, text: str | None, says: str) -> None:
@@ -205,6 +208,28 @@ def test_volunteers_are_asked_in_clear_and_everybody_else_votes(
         assert sorted(given) == (["features", "label"] if device in VOLUNTEERS else ["adjacency", "features"])
     with pytest.raises(Refused, match="REPORT_COLLECTED': 9"):
         run_on_grid(LocalGrid(state.folder, 40), context(**settings, collection="another"))
+
+
+def test_labelled_people_beside_volunteers_answer_their_label_in_place_of_a_vote(
+    tmp_path: Path, population: Population
+) -> None:
+    path, labelled = tmp_path / "labelled.json", [1, 30, 17]
+    given = {"facts": population.facts.to_dict(), "volunteers": VOLUNTEERS, "labelled": labelled}
+    path.write_text(json.dumps(given))
+    public = PublicFile.load(path)
+    split = public.split(0)
+    assert split.ordinary.tolist() == sorted(labelled) and not set(labelled) & set(split.test.tolist())
+    policy = agreed_policy(VOTE, public)
+    assert policy.caps["label"].vector == policy.user_cap == 4.0
+    state = enrol(tmp_path / "state", population, policy, seed=5)
+    settings = {**VOTE, "facts": str(path), "out": str(tmp_path / "out"), "settings": "batches=2"}
+    run_on_grid(LocalGrid(state.folder, 40), context(**settings, collection="mine"))
+    summary = json.loads((tmp_path / "out" / "vote-mine" / "summary.json").read_text())
+    assert summary["devices"]["reported"] == 40 and summary["privacy"]["holds"]["user"]["value"] == pytest.approx(4.0)
+    for device in range(40):
+        (row,) = state.ledger(device).answers(device)
+        usual = {"label"} if device in labelled else {"adjacency", "features"}
+        assert {part.attribute for part in row.parts} == ({"features", "label"} if device in VOLUNTEERS else usual)
 
 
 @pytest.mark.parametrize(

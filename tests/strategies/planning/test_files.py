@@ -134,7 +134,11 @@ def test_the_text_of_a_deployment(made: Plan) -> None:
     assert some.choice is not None and not undeployable(some.choice)
     text = deployment(some, some.choice)
     assert 'with the numbers of the "volunteers", 0.25 of the people\n' in text and "--volunteers 0.25" in text
-    assert "volunteers" not in tomllib.loads(text)
+    assert "volunteers" not in tomllib.loads(text) and "labelled" not in text
+    told = plan_on_paper(["vote"], RunOptions(volunteers=0.25, private_labels=True), GraphFacts(300), Wishes())
+    assert told.choice is not None and not undeployable(told.choice)
+    text = deployment(told, told.choice)
+    assert 'and of the "labelled", who are other people' in text and "private_labels" not in tomllib.loads(text)
     open_ = plan_on_paper(["fedavg-mlp"], RunOptions(), GraphFacts(300), Wishes())
     (row,) = open_.rows
     text = deployment(open_, row)
