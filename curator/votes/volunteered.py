@@ -185,6 +185,8 @@ def next_voters(n: int, others: IntArray, asked: BoolArray, *, batches: int) -> 
     dealt = folds_of(len(voters), batches, seed=0)
     waiting = ~asked[voters]
     if not waiting.any():
+        return voters[:0]
+    return voters[waiting & (dealt == dealt[waiting].min())]
 
 
 def _named_in(reports: Reports, name: str) -> NamedClasses | None:

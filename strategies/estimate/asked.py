@@ -63,7 +63,8 @@ def random_split(n: int, label_rate: float | None = None, volunteers: float | No
     if volunteers is not None:
         given = min(half + quarter, max(LEAST_VOLUNTEERS, round(volunteers * n)))
         trained = given - given // 3
-        return Split(everybody[:trained], everybody[trained:given], everybody[half + quarter :])
+        parts = everybody[:trained], everybody[trained:given], everybody[half + quarter :]
+        return Split(*parts, ordinary=everybody[given : half + quarter])
     return Split(everybody[:kept], everybody[half : half + quarter], everybody[half + quarter :])
 
 

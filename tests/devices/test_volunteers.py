@@ -93,7 +93,7 @@ def test_what_volunteers_give_raises_nobody_s_cap(population: Population) -> Non
 
 
 def test_who_knows_the_label_answers_it_or_a_vote_and_never_both(tmp_path: Path, population: Population) -> None:
-    """Everybody else answers one of the questions: the cap of a person is the largest of their totals, not their sum."""
+    """The cap of a person is the largest total of one question, and not the sum of all."""
     labels = query("c", label=GRR.from_epsilon(4.0, categories=CLASSES))
     agreed = policy_for([IN_CLEAR, labels, vote()], population.facts, volunteers=[VOLUNTEER])
     assert agreed.user_cap == 4.0

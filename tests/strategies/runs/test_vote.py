@@ -212,7 +212,7 @@ def test_silent_people_and_null_models() -> None:
         ({"volunteers": 0.2, "settings": {"candidates": "2"}}, "--set candidates=2: it is read beside volunteers=none"),
         ({"volunteers": 0.2, "public_features": True}, "--public-features: volunteers give theirs in clear, and"),
         ({"volunteers": 0.2, "private_labels": True, "eps_labels": 1.0}, "--eps-labels 1: volunteers give theirs in"),
-        ({"method": "hogs", "volunteers": 0.2, "private_labels": True}, "--private-labels: hogs takes the labels of vol"),
+        ({"method": "hogs", "volunteers": 0.2, "private_labels": True}, "--private-labels: hogs takes the labels"),
         ({"volunteers": 0.2, "label_rate": 0.1}, "--label-rate 0.1: volunteers give theirs in clear, and nobody"),
         ({"volunteers": 0.01}, "--volunteers 0.01: 3 to 90 of these 120 people can volunteer in this split"),
         ({"volunteers": 0.9}, "--volunteers 0.9: 3 to 90 of these 120 people can volunteer in this split"),
