@@ -162,7 +162,7 @@ def test_people_who_know_their_label_answer_it_in_place_of_a_vote() -> None:
     assert reports is not None and by.next(public(), reports) == ()
     in_clear, labels, *votes = questions
     assert np.array_equal(in_clear.devices, SPLIT.labelled) and np.array_equal(labels.devices, SPLIT.ordinary)
-    assert labels.query.attributes == ("label",) and labels.query.clear == {False}
+    assert labels.query.attributes == ("label",) and labels.query.in_clear is False
     voters = np.sort(np.concatenate([vote.devices for vote in votes]))
     assert np.array_equal(voters, SPLIT.test)
     assert {question.query.total() for question in (labels, *votes)} == {4.0}
