@@ -45,7 +45,7 @@ def eps_labels(run: Any, method: Method) -> str:
 
 
 def private_labels(run: Any, method: Method) -> str:
-    """Where a method does not ask volunteers, their label is public, and it knows no other one."""
+    """A method that asks no volunteers takes their labels as public, and knows no other label."""
     alone = run.volunteers is not None and not method.asks_volunteers
     return f"{method.name} takes the labels of volunteers alone" if alone else ""
 

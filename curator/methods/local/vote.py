@@ -22,8 +22,7 @@ ln Q_i with ln M (:mod:`curator.votes.law`, :mod:`curator.votes.knowledge`). No 
   (:mod:`devices.mechanisms.own_features_vote`): list and features are inside the one epsilon
   (:mod:`curator.votes.volunteered`). With ``--private-labels`` too, the other people who know their label answer it
   in place of the vote, through GRR with the same epsilon: everybody answers once.
-- Without volunteers private labels are reported first, under noise with ``--eps-labels``; the losses of label and vote
-  add.
+- Else private labels are reported first, under noise with ``--eps-labels``; the losses of label and vote add.
 
 Close to it: LPGNet (https://arxiv.org/abs/2205.03105), which adds noise to degrees towards predicted classes, and the
 group degrees of LDPGen (Qin et al., CCS 2017, https://doi.org/10.1145/3133956.3134086).
@@ -249,9 +248,8 @@ class Vote(LocalMethod):
     def _own(self, split: Split, facts: PublicFacts, budget: Budget, collection: str) -> OwnQuestions:
         epsilon, batches = self._epsilon(budget), self.batches_of(split, facts, budget)
         form = "codes" if self.table == "full" else self.table
-        return OwnQuestions(
-            collection, epsilon, self.homophily, self.evidence, form, budget.reporting, batches, budget.private_labels
-        )
+        given = self.homophily, self.evidence, form, budget.reporting, batches, budget.private_labels
+        return OwnQuestions(collection, epsilon, *given)
 
     def _check(self, facts: PublicFacts, budget: Budget) -> None:
         if facts.classes < 2:
