@@ -17,6 +17,7 @@ from rich.text import Text
 
 from cli.titled_rows import TitledRows
 from cli.words import TONES, count, difference, percent, seconds, share, size
+from strategies.group_accuracy.shown import group_rows, words_of_groups
 from strategies.results.in_words import claimed, privacy_in_words
 from strategies.results.scores import about_links, score_name, scores_of
 from strategies.results.shown_nulls import (
@@ -62,6 +63,9 @@ def _accuracy(record: Mapping[str, Any]) -> Iterator[str]:
     standing, words = _standing(record)
     style = TONES[STANDINGS[standing][1]]
     yield f"[bold {style}]{escape(words)}[/bold {style}]"
+    served = words_of_groups(group_rows(record))
+    if served:
+        yield f"[{TONES['open']}]{escape(served)}[/{TONES['open']}]"
 
 
 def _standing(record: Mapping[str, Any]) -> tuple[str, str]:

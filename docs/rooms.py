@@ -51,7 +51,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("engines", "federated"),
         ("attacks.adversaries", "attacks.liars", "setup"),
         ("attacks.adversaries.__init__", "importing", "results"),
-        ("estimate", "importing.__init__", "outputs", "tracking"),
+        ("estimate", "group_accuracy", "importing.__init__", "outputs", "tracking"),
         ("runs",),
         ("__init__", "ask_once", "experiments", "flower_app"),
         ("attacks", "planning", "server_app"),

@@ -11,6 +11,7 @@ from typing import Any
 from cli.report.gather import ShownResult
 from cli.report.rows import best_of, privacy_words
 from cli.words import count, difference
+from strategies.group_accuracy.shown import merged_rows
 from strategies.outputs.seed_groups import mean_nulls, places_of_groups, worst_guarantee
 from strategies.results.averages import TAIL, Interval, Margin, even_tail, few, mean, over_best, over_seeds, spread
 from strategies.results.shown_nulls import NULLS, STANDINGS, best_null
@@ -56,6 +57,7 @@ def _merged(rows: Sequence[Row]) -> Row:
         **{name: mean([row[name] for row in rows]) for name in ("val", "macro_f1", "nonprivate", "down", "up", "silo")},
         "bytes": mean([row["bytes"] for row in rows]),
         "repeats": len(tests),
+        "groups": merged_rows([row["groups"] for row in rows]) if all(row["groups"] for row in rows) else [],
         "nulls": nulls,
         "best_null": best_null(nulls),
         "free": best_of(nulls, set.intersection(*(set(row["ask_nobody"]) for row in rows))),

@@ -40,6 +40,8 @@ from cli.words import (
     seconds,
 )
 from devices.atomic_files import write_atomically
+from strategies.group_accuracy.section import FALSE_ALARM
+from strategies.group_accuracy.shown import NO_GROUPS, words_of_groups
 from strategies.palette import SERIES, SERIES_ON_DARK
 from strategies.results.levels import CLOSE, at_the_level, compared_loss, shown_levels
 from strategies.results.scores import AUC
@@ -89,6 +91,8 @@ def render(gathered: Gathered, *, methods: Sequence[str] | None = None) -> str:
             if any(name in row["nulls"] for row in rows)
         },
         not_taken=NOT_TAKEN,
+        no_groups=NO_GROUPS,
+        false_alarm=FALSE_ALARM,
         standings=STANDINGS,
         above=ABOVE,
         badge_meaning=MEANING,
@@ -236,6 +240,7 @@ def environment() -> Environment:
         "null": null_points,
         "difference": difference,
         "paired": paired_points,
+        "served": words_of_groups,
     }
     return made
 

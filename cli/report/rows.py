@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from strategies.group_accuracy.shown import GroupRow, group_rows
 from strategies.outputs.untrusted import number, text
 from strategies.results.in_words import NOT_ASKED, NOT_HIDDEN, privacy_in_words
 from strategies.results.levels import held, shown_levels
@@ -27,7 +28,7 @@ class UnreadableRecord(ValueError):
 
 
 def row_of(record: Any, folder: str) -> dict[str, Any]:
-    """Return the flat, JSON-ready row of a record.
+    """Return the flat row of a record; all but ``groups`` is JSON-ready.
 
     Args:
         record: Content of a result.json, schema 1.
@@ -58,6 +59,7 @@ def row_of(record: Any, folder: str) -> dict[str, Any]:
         "nonprivate": get.maybe("reference.nonprivate_test"),
         **_nulls(record),
         "repeats": repeats,
+        "groups": _groups(record),
         "claimed": {"statement": get.text("privacy.claimed.statement", empty="nothing"),
                     "value": get.maybe("privacy.claimed.value")},
         "levels": {level: _held(get, level) for level in shown_levels()},
@@ -80,6 +82,13 @@ def row_of(record: Any, folder: str) -> dict[str, Any]:
         "scored": _scored(get, record),
         "in_words": privacy_words(record),
     }  # fmt: skip
+
+
+def _groups(record: Mapping[str, Any]) -> list[GroupRow]:
+    try:
+        return group_rows(record)
+    except ValueError as error:
+        raise UnreadableRecord(str(error)) from None
 
 
 def _scores(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -67,6 +67,23 @@ def mean_interval(scores: Sequence[float]) -> Interval | None:
     return Interval(found.value, max(found.low, 0.0), found.high)
 
 
+def share_interval(right: int, people: int) -> Interval:
+    """Return a share of people with its 95 % interval by Wilson (1927), which is defined for shares of 0 and 1 as well.
+
+    Args:
+        right: Number of people who were predicted rightly.
+        people: Number of people, 1 or more.
+
+    >>> found = share_interval(9, 10)
+    >>> f"{found.value:.1f}, {found.low:.4f} to {found.high:.4f}"
+    '0.9, 0.5958 to 0.9821'
+    """
+    share, z = right / people, -float(ndtri(TAIL))
+    centre = (share + z**2 / (2 * people)) / (1 + z**2 / people)
+    half = z / (1 + z**2 / people) * float(np.sqrt(share * (1 - share) / people + z**2 / (4 * people**2)))
+    return Interval(share, min(max(centre - half, 0.0), share), max(min(centre + half, 1.0), share))
+
+
 def gain(model: Sequence[Score], other: Sequence[Score], *, upper_tail: float = TAIL) -> Interval | None:
     """Return how much better a model is than another one, paired.
 
@@ -175,11 +192,24 @@ def over_seeds(found: Sequence[Interval], *, upper_tail: float = TAIL) -> Interv
     """
     if len(found) == 1:
         return found[0]
-    differences = np.array([each.value for each in found])
-    if not few(len(found)):
-        return _student(differences, upper_tail)
-    within = np.mean([(each.high - each.low) / 2 for each in found]) / -ndtri(TAIL)
-    return _few(differences, float(within), upper_tail)
+    errors = [(each.high - each.low) / 2 / -float(ndtri(TAIL)) for each in found]
+    return over_repeats([each.value for each in found], errors, upper_tail=upper_tail)
+
+
+def over_repeats(differences: Sequence[float], errors: Sequence[float], *, upper_tail: float = TAIL) -> Interval:
+    """Return the mean of differences, one a repeat, whose standard errors over people are known.
+
+    The rule is that of :func:`gain`; one repeat has a normal interval.
+
+    Args:
+        differences: The differences, at least one.
+        errors: Their standard errors.
+        upper_tail: Chance of a difference above the upper end.
+    """
+    found = np.array(differences, np.float64)
+    if len(found) == 1:
+        return _around(float(found[0]), -float(ndtri(TAIL)) * errors[0], -float(ndtri(upper_tail)) * errors[0])
+    return _few(found, float(np.mean(errors)), upper_tail) if few(len(found)) else _student(found, upper_tail)
 
 
 def _right(ours: Score, theirs: Score) -> NDArray[Any] | None:

@@ -86,9 +86,9 @@ class Repeat:
         outcome: Outcome of its work.
         accuracy: On test and validation people, and macro F1; for links the AUC and the average precision of pairs.
         score: Score of the method.
-        reference: Test accuracy of the same network without noise, with the method's own settings; None if it
-            was not trained.
-        reference_own: The same, with the reference's own settings.
+        reference: Score of the same network without noise, with the method's own settings; None if it was not
+            trained.
+        reference_own: Its test accuracy with the reference's own settings.
         nulls: Scores of the null models, by name (:mod:`strategies.runs.nulls`); empty if they were not taken.
         ask_nobody: Names of those that tell what public data alone give
             (:func:`strategies.results.shown_nulls.asks_nobody`).
@@ -100,7 +100,7 @@ class Repeat:
     outcome: Outcome
     accuracy: Mapping[str, float | None]
     score: Score
-    reference: float | None
+    reference: Score | None
     reference_own: float | None
     nulls: Mapping[str, Score]
     ask_nobody: tuple[str, ...]

@@ -23,6 +23,7 @@ from curator.steps import on_progress
 from devices.enrolment.placement import PlacedState
 from devices.enrolment.state import State, is_enrolled, used_alone
 from strategies.engines.usage import cpu_seconds
+from strategies.group_accuracy.section import groups_section
 from strategies.outputs.graph import ResultGraph
 from strategies.outputs.graph_files import UnwrittenGraph, check_graph_file, is_form
 from strategies.outputs.run_result import RunResult
@@ -122,6 +123,7 @@ def simulate(
             log.info("repeat %d: test accuracy %s", number, repeats[-1].accuracy["test"])
         seconds |= {"total": time.perf_counter() - started, "cpu": cpu_seconds() - cpu}
         record = assemble(setup, repeats, seconds, _spent(setup, repeats))
+        record["groups"] = groups_section(setup, repeats, record["verdict"]) if options.groups else None
         if options.out is not None:
             model = repeats[-1].outcome.model
             if model is not None:
@@ -204,7 +206,7 @@ def _repeat(scene: RepeatContext, shared: Path | None, *, keep_graph: bool) -> R
     if known is None:
         nobody = setup.options.from_reports is None
         known = nothing_known(complete=nobody) if state is None else _lifetime(state, setup.options)
-    references: list[float | None] = [None, None]
+    references: list[Score | None] = [None, None]
     if setup.options.reference:
         scene.tell("reference", None)
         wanted = run.reference_settings(setup)
@@ -213,7 +215,7 @@ def _repeat(scene: RepeatContext, shared: Path | None, *, keep_graph: bool) -> R
         for number, settings in enumerate(different):
             with on_progress(lambda share, done=number: scene.tell("reference", (done + share) / len(different))):  # type: ignore[misc]
                 trained[settings] = run.reference(scene, settings)
-        references = [None if (made := trained[each]) is None else run.score(scene, made).test for each in wanted]
+        references = [None if (made := trained[each]) is None else run.score(scene, made) for each in wanted]
     started = time.perf_counter()
     nulls = {}
     if setup.options.nulls:
@@ -225,7 +227,7 @@ def _repeat(scene: RepeatContext, shared: Path | None, *, keep_graph: bool) -> R
         accuracy=accuracy,
         score=own,
         reference=references[0],
-        reference_own=references[1],
+        reference_own=references[1] and references[1].test,
         nulls=nulls,
         ask_nobody=tuple(name for name in nulls if asks_nobody(name, reported, links=scene.links is not None)),
         null_seconds=time.perf_counter() - started,

@@ -204,6 +204,9 @@ class RunOptions:
         True, "Do not train the reference without noise.", MODEL, flag="--no-reference", hashed="never", personal=True
     )
     nulls: bool = option(True, "Do not take the null models.", MODEL, flag="--no-nulls", hashed="never", personal=True)
+    groups: bool = option(
+        True, "Do not give accuracy by groups of people.", MODEL, flag="--no-groups", hashed="never", personal=True
+    )
     seed: int = option(
         0, "Number from which the four seeds are derived.", REPETITION, "N", common=True,
         allows=lambda seed: 0 <= seed < _SEED_BOUND, must=_SEED, hashed="in force", flower=True,

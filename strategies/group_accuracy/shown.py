@@ -1,0 +1,127 @@
+"""The section ``groups`` of a result as tables, pages and the first screen show it. The result may be somebody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from strategies.group_accuracy.grouping import CLASS, DEGREE, EVERYBODY
+from strategies.outputs.untrusted import number, text
+from strategies.results.averages import Interval, mean, mean_interval
+
+MODELS = ("method", "best_null", "without_noise")
+NO_GROUPS = "no accuracy by groups: --no-groups, a task of links, or no single model of everybody"
+
+
+@dataclass(frozen=True)
+class GroupRow:
+    """Accuracy in one group of people.
+
+    Args:
+        by: Property that divides the people, or ``everybody``.
+        group: Name of the group.
+        people: Number of scored people in it, the mean over repeats.
+        accuracy: Accuracy of each of :data:`MODELS` that is known, with a 95 % interval.
+        more_lost: How much more accuracy the group loses to the noise than everybody does; None if not known.
+        worse: Whether that is measurable; None if not known.
+    """
+
+    by: str
+    group: str
+    people: float
+    accuracy: Mapping[str, Interval]
+    more_lost: float | None
+    worse: bool | None
+
+    @property
+    def words(self) -> str:
+        """The group in words."""
+        if self.by == CLASS:
+            return f"class {self.group}"
+        if self.by == DEGREE:
+            return _DEGREES.get(self.group, f"{self.group} neighbours")
+        return EVERYBODY if self.by == EVERYBODY else _LABELLED.get(self.group, self.group)
+
+    @property
+    def lost(self) -> float | None:
+        """Accuracy that the group loses to the noise; None if one of both figures is not known."""
+        clean, own = self.accuracy.get("without_noise"), self.accuracy.get("method")
+        return None if clean is None or own is None else clean.value - own.value
+
+
+_DEGREES = {"0": "no neighbour", "6+": "6 or more neighbours"}
+_LABELLED = {"yes": "a neighbour's label is known", "no": "no neighbour's label is known"}
+
+
+def group_rows(record: Mapping[str, Any]) -> list[GroupRow]:
+    """Return the rows of a result, everybody first; empty if it has none.
+
+    Raises:
+        ValueError: one line, for a section that cannot be read.
+    """
+    section = record.get("groups")
+    if section is None:
+        return []
+    try:
+        return [_row(entry) for entry in section["rows"]]
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError("groups cannot be read") from None
+
+
+def _row(entry: Mapping[str, Any]) -> GroupRow:
+    people, more = number(entry["people"]), entry["more_lost"]
+    accuracy = {model: _interval(entry[model]) for model in MODELS if entry[model] is not None}
+    excess = None if more is None else number(more["value"])
+    if people is None or "method" not in accuracy or (more is not None and excess is None):
+        raise KeyError("people")
+    worse = entry["worse"] if isinstance(entry["worse"], bool) else None
+    return GroupRow(text(entry["by"]), text(entry["group"]), people, accuracy, excess, worse)
+
+
+def _interval(entry: Mapping[str, Any]) -> Interval:
+    ends = [number(entry[part]) for part in ("value", "low", "high")]
+    known = [end for end in ends if end is not None and 0 <= end <= 1]
+    if len(known) < len(ends):
+        raise KeyError("value")
+    return Interval(*known)
+
+
+def merged_rows(several: Sequence[Sequence[GroupRow]]) -> list[GroupRow]:
+    """Return the means over results that differ in their seeds; a group counts in the results that have it.
+
+    Intervals are Student's over the results. A group is worse if it is measurably worse in most of the results.
+    """
+    found: dict[tuple[str, str], list[GroupRow]] = {}
+    for rows in several:
+        for row in rows:
+            found.setdefault((row.by, row.group), []).append(row)
+    return [_merged(rows) for rows in found.values()]
+
+
+def _merged(rows: Sequence[GroupRow]) -> GroupRow:
+    accuracy = {}
+    for model in MODELS:
+        known = [row.accuracy[model] for row in rows if model in row.accuracy]
+        if len(known) == len(rows):
+            accuracy[model] = mean_interval([each.value for each in known]) or known[0]
+    judged = [row.worse for row in rows if row.worse is not None]
+    worse = 2 * sum(judged) > len(judged) if judged else None
+    people = mean([row.people for row in rows]) or 0.0
+    return GroupRow(rows[0].by, rows[0].group, people, accuracy, mean([row.more_lost for row in rows]), worse)
+
+
+def worse_off(rows: Sequence[GroupRow]) -> list[GroupRow]:
+    """Return the groups that lose measurably more to the noise than everybody does, the worst first."""
+    return sorted((row for row in rows if row.worse), key=lambda row: -(row.more_lost or 0.0))
+
+
+def words_of_groups(rows: Sequence[GroupRow]) -> str:
+    """Return one line about the groups that are measurably worse off; empty if there is none."""
+    worse = worse_off(rows)
+    if not worse:
+        return ""
+    first, everybody = worse[0], rows[0].lost
+    loss = f"{100 * (first.lost or 0.0):.1f} points"
+    beside = "" if everybody is None else f", everybody {100 * everybody:.1f}"
+    return f"noise costs {len(worse)} of {len(rows) - 1} groups more than others: {first.words} {loss}{beside}"
