@@ -1,4 +1,4 @@
-"""The section ``groups`` of a result as tables, pages and the first screen show it. The result may be somebody else's."""
+"""Section ``groups`` of a result, which somebody else may have written, as pages and the first screen show it."""
 
 from __future__ import annotations
 

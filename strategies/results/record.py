@@ -67,7 +67,7 @@ def assemble(
         **_scores(setup, repeats),
         "verdict": verdict_section(repeats),
         "reference": {
-            "nonprivate_test": mean([repeat.reference and repeat.reference.test for repeat in repeats]),
+            "nonprivate_test": mean([each.test for repeat in repeats if (each := repeat.reference) is not None]),
             "nonprivate_test_own_settings": mean([repeat.reference_own for repeat in repeats]),
         },
         "privacy": {

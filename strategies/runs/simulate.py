@@ -227,7 +227,7 @@ def _repeat(scene: RepeatContext, shared: Path | None, *, keep_graph: bool) -> R
         accuracy=accuracy,
         score=own,
         reference=references[0],
-        reference_own=references[1] and references[1].test,
+        reference_own=None if references[1] is None else references[1].test,
         nulls=nulls,
         ask_nobody=tuple(name for name in nulls if asks_nobody(name, reported, links=scene.links is not None)),
         null_seconds=time.perf_counter() - started,

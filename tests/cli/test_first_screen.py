@@ -38,6 +38,10 @@ def test_it_is_short_for_every_method(with_nulls: dict[str, Any], method: str) -
     accuracy = {**with_nulls["accuracy"], "per_repeat": [0.6] * 10, "std": 0.0141}
     record = {**with_nulls, "method": method, "accuracy": accuracy}
     record["privacy"] = {**with_nulls["privacy"], **found.to_dict()}
+    share = {"value": 0.5, "low": 0.4, "high": 0.6}
+    row = {"by": "labelled_neighbour", "group": "no", "people": 40, "worse": True, "best_null": None,
+           "more_lost": {"value": 0.2, "low": 0.1}, "method": share, "without_noise": share}  # fmt: skip
+    record["groups"] = {"rows": [{**row, "by": "everybody", "worse": None}, row]}
     lines = shown(record, 80)
     words = [word for line in lines for word in line.split() if any(letter.isalnum() for letter in word)]
     assert len(lines) <= LINES and len(words) <= WORDS, "\n".join(lines)

@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from strategies.results.averages import Interval, even_tail, few, gain, margin, mean, over_seeds, spread
+from strategies.results.averages import (
+    Interval,
+    even_tail,
+    few,
+    gain,
+    margin,
+    mean,
+    over_repeats,
+    over_seeds,
+    share_interval,
+    spread,
+)
 from strategies.results.outcome import Score
 
 
@@ -22,6 +33,24 @@ def test_mean_and_sample_deviation() -> None:
     assert mean([0.2, None, 0.4]) == pytest.approx(0.3) and mean([None]) is None
     assert spread([0.2, 0.4, 0.9]) == pytest.approx(np.std([0.2, 0.4, 0.9], ddof=1)) and spread([0.2]) is None
     assert spread([0.2, None, 0.4]) == pytest.approx(0.02**0.5)
+
+
+@pytest.mark.parametrize(("right", "people"), [(0, 5), (5, 5), (1, 1), (3, 10), (400, 1000)])
+def test_the_interval_of_a_share_is_wilsons(right: int, people: int) -> None:
+    found = share_interval(right, people)
+    expected = stats.binomtest(right, people).proportion_ci(0.95, method="wilson")
+    assert found.value == right / people
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_differences_with_known_errors_follow_the_rule_of_gain() -> None:
+    one_repeat = over_repeats([0.1], [0.02], upper_tail=0.001)
+    assert (one_repeat.low, one_repeat.high) == pytest.approx((0.1 - 1.959964 * 0.02, 0.1 + 3.090232 * 0.02))
+    few_repeats = over_repeats([0.1, 0.1], [0.02, 0.04])
+    assert few_repeats.high == pytest.approx(0.1 + 1.959964 * 0.03)
+    many = over_repeats([0.1, 0.2, 0.3, 0.2, 0.1], [9.0] * 5)
+    expected = stats.ttest_1samp([0.1, 0.2, 0.3, 0.2, 0.1], 0).confidence_interval(0.95)
+    assert (many.low, many.high) == pytest.approx((expected.low, expected.high))
 
 
 def test_several_repeats_give_students_interval_of_the_paired_differences() -> None:

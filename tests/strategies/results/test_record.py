@@ -15,7 +15,7 @@ from curator.privacy.level import Level
 from strategies import RunOptions, simulate
 from strategies.experiments.match_budgets import guarantee_before
 from strategies.results.averages import mean, spread
-from strategies.results.outcome import Repeat, Spent
+from strategies.results.outcome import Repeat, Score, Spent
 from strategies.results.record import assemble
 from strategies.runs.set_up import set_up
 from strategies.setup.run_setup import RunSetup
@@ -53,7 +53,7 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
         replace(
             repeat,
             accuracy={"test": figure, "val": figure / 2, "macro_f1": figure / 4},
-            reference=None if number == 0 else figure,
+            reference=None if number == 0 else Score(figure),
             seeded=number != 1,
             outcome=replace(
                 repeat.outcome,

@@ -1,0 +1,228 @@
+"""Accuracy by groups against counts over people, and the false alarms of its test by exact enumeration."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from math import comb, sqrt
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from devices.data.population import Population
+from strategies import RunOptions, simulate
+from strategies.group_accuracy.section import FALSE_ALARM, excess_loss, groups_section
+from strategies.results.outcome import Repeat, Score
+from strategies.runs.run import RepeatContext, Run
+from strategies.setup.run_setup import RunSetup
+
+FEW = {"hogs": {"epochs": "20"}, "vote": {"epochs": "20"}, "fedavg-mlp": {"rounds": "4"}, "raw": {"epochs": "20"},
+       "silo-fedavg-gcn": {"rounds": "3"}, "privgnn": {"queries": "20", "K": "10", "epochs": "20"}}  # fmt: skip
+
+
+class Saved:
+    """Everybody's predictions by each model of each repeat, as a run scores them, and the people."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.own: list[np.ndarray] = []
+        self.nulls: list[dict[str, np.ndarray]] = []
+        self.scenes: list[RepeatContext] = []
+        from strategies.runs import simulate as module
+
+        original = module.null_models
+
+        def kept(scene: RepeatContext, outcome: Any, shared: Path | None) -> Iterator[tuple[str, np.ndarray]]:
+            self.scenes.append(scene)
+            self.own.append(outcome.predictions)
+            self.nulls.append({})
+            for name, predictions in original(scene, outcome, shared):
+                self.nulls[-1][name] = predictions
+                yield name, predictions
+
+        monkeypatch.setattr(module, "null_models", kept)
+
+
+def group_of(people: Population, person: int, labelled: set[int]) -> set[tuple[str, str]]:
+    """Return the groups of a person, from the edges one by one."""
+    left, right = people.edges
+    others = [int(b) for a, b in zip(left, right, strict=True) if a == person]
+    others += [int(a) for a, b in zip(left, right, strict=True) if b == person]
+    size = len(others)
+    degree = "0" if size == 0 else "1-2" if size < 3 else "3-5" if size < 6 else "6+"
+    near = "yes" if labelled & set(others) else "no"
+    return {("everybody", "everybody"), ("class", str(people.labels[person])), ("degree", degree),
+            ("labelled_neighbour", near)}  # fmt: skip
+
+
+def wilson(right: int, people: int) -> tuple[float, float]:
+    """Return the two shares at which a normal test of the share just passes, by their quadratic equation."""
+    z = 1.959963984540054
+    a, b, c = people + z**2, -(2 * right + z**2), right**2 / people
+    root = sqrt(max(b * b - 4 * a * c, 0.0))
+    return (-b - root) / (2 * a), (-b + root) / (2 * a)
+
+
+@pytest.mark.parametrize(
+    ("method", "repeats"), [*((method, 1) for method in sorted(FEW)), ("hogs", 3), ("fedavg-mlp", 2)]
+)
+def test_the_figures_are_those_of_counts_over_saved_predictions(
+    method: str, repeats: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = Saved(monkeypatch)
+    record = simulate(RunOptions(method=method, clients=240, repeats=repeats, settings=FEW[method], out=None)).record
+    section = record["groups"]
+    best = record["verdict"]["best_null"]
+    assert section["best_null"] == best and section["interval"] == ("Wilson" if repeats == 1 else "Student")
+    found = {(row["by"], row["group"]): row for row in section["rows"]}
+    counts: dict[tuple[str, str], list[list[list[int]]]] = {}
+    for number, scene in enumerate(saved.scenes):
+        labelled = {*scene.split.train.tolist(), *scene.split.val.tolist()}
+        people = scene.setup.population
+        for person in scene.split.test.tolist():
+            for key in group_of(people, person, labelled):
+                rows = counts.setdefault(key, [[] for _ in saved.scenes])
+                truth = people.labels[person]
+                rows[number].append([int(saved.own[number][person] == truth),
+                                     int(saved.nulls[number][best][person] == truth)])  # fmt: skip
+    whole = [len(rows) for rows in counts[("everybody", "everybody")]]
+    divided = {
+        key for key, rows in counts.items() if any(0 < len(row) < all_ for row, all_ in zip(rows, whole, strict=True))
+    }
+    assert set(found) == divided | {("everybody", "everybody")}
+    for key, row in found.items():
+        sizes = [len(rows) for rows in counts[key]]
+        assert row["people"] == pytest.approx(np.mean(sizes))
+        for place, model in enumerate(("method", "best_null")):
+            rights = [sum(person[place] for person in rows) for rows in counts[key]]
+            shares = [right / size for right, size in zip(rights, sizes, strict=True) if size]
+            assert row[model]["value"] == pytest.approx(np.mean(shares))
+            ends = (row[model]["low"], row[model]["high"])
+            if len(shares) == 1:
+                assert ends == pytest.approx(wilson(rights[0], sizes[0]), abs=1e-12)
+            else:
+                half = stats.t.ppf(0.975, len(shares) - 1) * np.std(shares, ddof=1) / sqrt(len(shares))
+                assert ends == pytest.approx((max(np.mean(shares) - half, 0), min(np.mean(shares) + half, 1)))
+    everybody = found[("everybody", "everybody")]
+    assert everybody["method"]["value"] == pytest.approx(record["accuracy"]["test"])
+    if everybody["without_noise"] is not None:
+        assert everybody["without_noise"]["value"] == pytest.approx(record["reference"]["nonprivate_test"])
+    assert (everybody["worse"], everybody["more_lost"]) == (None, None)
+
+
+def test_saved_graphs_have_the_predictions_of_the_section(tmp_path: Path) -> None:
+    options = RunOptions(clients=240, settings=FEW["hogs"], nulls=False, out=tmp_path)
+    result = simulate(options, save_graph=str(tmp_path / "graph.npz"))
+    with np.load(tmp_path / "graph.npz") as kept:
+        predictions, test = kept["predictions"], kept["test"]
+    rows = {(row["by"], row["group"]): row for row in result.record["groups"]["rows"]}
+    truth = np.load(result.folder / "state" / "population" / "labels.npy")  # type: ignore[operator]
+    for label in np.unique(truth[test]).tolist():
+        members = test[truth[test] == label]
+        row = rows[("class", str(label))]
+        assert row["people"] == len(members)
+        assert row["method"]["value"] == pytest.approx(np.mean(predictions[members] == label))
+        assert row["best_null"] is None and row["without_noise"] is not None and row["worse"] in (True, False)
+    assert result.record["groups"]["best_null"] is None
+
+
+def test_without_a_reference_no_group_is_judged() -> None:
+    options = RunOptions(clients=120, settings=FEW["hogs"], reference=False, nulls=False, out=None)
+    rows = simulate(options).record["groups"]["rows"]
+    assert {row["worse"] for row in rows} == {None} == {row["without_noise"] for row in rows}
+
+
+@pytest.mark.parametrize("given", [{"groups": False}, {"task": "links"}, {"method": "isolate"}], ids=str)
+def test_some_runs_have_no_groups(given: dict[str, Any]) -> None:
+    method = given.get("method", "lpgnn" if "task" in given else "hogs")
+    settings = {} if method == "isolate" else {"epochs": "3"}
+    options = RunOptions(**{"method": method, "clients": 120, "settings": settings, "reference": False,
+                            "nulls": False, "out": None, **given})  # fmt: skip
+    assert simulate(options).record["groups"] is None
+
+
+def test_the_option_changes_no_other_figure(tmp_path: Path) -> None:
+    records = [simulate(RunOptions(clients=80, settings={"epochs": "3"}, reference=False, nulls=False, out=None,
+                                   groups=groups)).record for groups in (True, False)]  # fmt: skip
+    for record in records:
+        del record["seconds"], record["memory"]
+        assert record.pop("groups") is None or record["config"]["groups"]
+        del record["config"]["groups"]
+    assert records[0] == records[1]
+
+
+def section_of(lost: np.ndarray, inside: np.ndarray, repeats: int = 1) -> dict[str, Any]:
+    """Return the section of repeats in which a model without noise is always right, and the method is so or not."""
+    people = len(lost)
+    indptr = np.zeros(people + 1, np.int64)
+    population = cast(Population, _People(indptr, inside.astype(np.int64)))
+    split = SimpleNamespace(test=np.arange(people), labelled=np.zeros(0, np.int64))
+    setup = SimpleNamespace(population=population, repeats=[SimpleNamespace(split=split)] * repeats)
+    own, clean = Score(float(np.mean(lost != 1)), lost != 1), Score(1.0, np.ones(people, bool))
+    repeat = cast(Repeat, SimpleNamespace(score=own, nulls={}, reference=clean))
+    found = groups_section(cast(RunSetup, setup), [repeat] * repeats, None)
+    assert found is not None
+    return {row["group"]: row for row in found["rows"]}
+
+
+class _People:
+    def __init__(self, indptr: np.ndarray, labels: np.ndarray) -> None:
+        self.neighbour_indptr, self.neighbour_indices, self.labels = indptr, np.zeros(0, np.int64), labels
+        self.facts = SimpleNamespace(class_names=("many", "few"))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_a_group_that_loses_much_more_is_named(repeats: int) -> None:
+    inside = np.arange(400) < 60
+    lost = np.where(inside, np.arange(400) % 2, np.arange(400) % 20 == 0).astype(np.int64)
+    rows = section_of(lost, inside, repeats)
+    assert rows["few"]["worse"] is True and rows["many"]["worse"] is False
+    assert rows["few"]["more_lost"]["value"] == pytest.approx(np.mean(lost[inside]) - np.mean(lost))
+    assert 0 < rows["few"]["more_lost"]["low"] < rows["few"]["more_lost"]["value"]
+    rows = section_of((np.arange(400) % 5 == 0).astype(np.int64), inside, repeats)
+    assert not any(row["worse"] for row in rows.values())
+
+
+@pytest.mark.parametrize("group", [1, 3, 10, 24])
+@pytest.mark.parametrize(
+    "chances",
+    [((0.2, 0.1), (0.2, 0.1)), ((0.5, 0.3), (0.2, 0.0)), ((0.05, 0.0), (0.05, 0.0)), ((0.3, 0.0), (0.5, 0.2))],
+)
+def test_a_group_that_loses_as_much_is_named_as_seldom_as_promised(
+    group: int, chances: tuple[tuple[float, float], tuple[float, float]]
+) -> None:
+    """All outcomes of a group and of 30 others are enumerated; both lose as much in the mean."""
+    others, tail = 30, FALSE_ALARM / 10
+    sides = [list(outcomes(size, *chance)) for size, chance in zip((group, others), chances, strict=True)]
+    inside = np.arange(group + others) < group
+    alarm = 0.0
+    for (chance, lost), (beside, rest) in itertools.product(*sides):
+        if chance * beside < 1e-9:
+            continue
+        _, shrunk, error = excess_loss(np.concatenate([lost, rest]), inside, tail)
+        alarm += chance * beside * (shrunk / error > -stats.norm.ppf(tail))
+    assert alarm <= tail
+
+
+def outcomes(people: int, lose: float, gain: float) -> Iterator[tuple[float, np.ndarray]]:
+    """Yield the chance of each number of people who lose and who gain, and the people."""
+    for losing in range(people + 1):
+        for gaining in range(people - losing + 1):
+            ways = comb(people, losing) * comb(people - losing, gaining)
+            chance = ways * lose**losing * gain**gaining * (1 - lose - gain) ** (people - losing - gaining)
+            yield chance, np.repeat([1, -1, 0], [losing, gaining, people - losing - gaining])
+
+
+def test_scores_come_from_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Power: with other scores of the method the section differs."""
+    options = RunOptions(clients=120, settings=FEW["hogs"], reference=False, nulls=False, out=None)
+    found = simulate(options).record["groups"]["rows"][0]["method"]
+    original: Callable[..., Score] = Run.score
+    monkeypatch.setattr(Run, "score", lambda run, scene, predictions: original(run, scene, predictions * 0))
+    assert simulate(options).record["groups"]["rows"][0]["method"] != found
