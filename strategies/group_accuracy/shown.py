@@ -51,7 +51,7 @@ class GroupRow:
 
 
 _DEGREES = {"0": "no neighbour", "6+": "6 or more neighbours"}
-_LABELLED = {"yes": "a neighbour's label is known", "no": "no neighbour's label is known"}
+_LABELLED = {"yes": "a labelled neighbour", "no": "no labelled neighbour"}
 
 
 def group_rows(record: Mapping[str, Any]) -> list[GroupRow]:
@@ -117,11 +117,10 @@ def worse_off(rows: Sequence[GroupRow]) -> list[GroupRow]:
 
 
 def words_of_groups(rows: Sequence[GroupRow]) -> str:
-    """Return one line about the groups that are measurably worse off; empty if there is none."""
+    """Return one line about the group that is worst off, if any measurably is; else an empty text."""
     worse = worse_off(rows)
     if not worse:
         return ""
-    first, everybody = worse[0], rows[0].lost
-    loss = f"{100 * (first.lost or 0.0):.1f} points"
-    beside = "" if everybody is None else f", everybody {100 * everybody:.1f}"
-    return f"noise costs {len(worse)} of {len(rows) - 1} groups more than others: {first.words} {loss}{beside}"
+    everybody = rows[0].lost
+    beside = "" if everybody is None else f" (all {-100 * everybody + 0.0:+.1f})"
+    return f"worse off: {worse[0].words} {-100 * (worse[0].lost or 0.0):+.1f} points by noise{beside}"

@@ -1,5 +1,7 @@
 """First screen of a run: 16 lines and 130 words at most on 80 columns, whatever the method; nothing is cut on others.
 
+A group that is worse off has one more line, of at most 12 words.
+
 Covers summary.
 """
 
@@ -38,10 +40,6 @@ def test_it_is_short_for_every_method(with_nulls: dict[str, Any], method: str) -
     accuracy = {**with_nulls["accuracy"], "per_repeat": [0.6] * 10, "std": 0.0141}
     record = {**with_nulls, "method": method, "accuracy": accuracy}
     record["privacy"] = {**with_nulls["privacy"], **found.to_dict()}
-    share = {"value": 0.5, "low": 0.4, "high": 0.6}
-    row = {"by": "labelled_neighbour", "group": "no", "people": 40, "worse": True, "best_null": None,
-           "more_lost": {"value": 0.2, "low": 0.1}, "method": share, "without_noise": share}  # fmt: skip
-    record["groups"] = {"rows": [{**row, "by": "everybody", "worse": None}, row]}
     lines = shown(record, 80)
     words = [word for line in lines for word in line.split() if any(letter.isalnum() for letter in word)]
     assert len(lines) <= LINES and len(words) <= WORDS, "\n".join(lines)
@@ -49,3 +47,16 @@ def test_it_is_short_for_every_method(with_nulls: dict[str, Any], method: str) -
         lines = shown(record, width)
         assert not any("…" in line for line in lines)
         assert max(len(line) for line in lines if not line.startswith("Result: ")) <= width
+
+
+def test_a_group_that_is_worse_off_costs_one_line(with_nulls: dict[str, Any]) -> None:
+    share = {"value": 0.5, "low": 0.4, "high": 0.6}
+    row = {"by": "labelled_neighbour", "group": "no", "people": 40, "worse": True, "best_null": None,
+           "more_lost": {"value": 0.2, "low": 0.1}, "method": share, "without_noise": share}  # fmt: skip
+    groups = {"rows": [{**row, "by": "everybody", "worse": None}, {**row, "without_noise": {**share, "value": 0.6}}]}
+    without, found = shown(with_nulls, 80), shown({**with_nulls, "groups": groups}, 80)
+    added = [line.strip() for line in found if line not in without]
+    assert added == ["worse off: no labelled neighbour -10.0 points by noise (all +0.0)"]
+    assert len(found) == len(without) + 1
+    fair = {"rows": [{**each, "worse": False} for each in groups["rows"]]}
+    assert shown({**with_nulls, "groups": fair}, 80) == without

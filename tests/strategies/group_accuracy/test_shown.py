@@ -25,11 +25,9 @@ ROWS = [row("everybody", "everybody", 0.7, 0.8), row("class", "gold", 0.3, 0.7, 
 
 def test_the_worst_group_stands_in_the_line() -> None:
     found = group_rows({"groups": {"rows": ROWS}})
-    assert words_of_groups(found) == (
-        "noise costs 2 of 3 groups more than others: no neighbour 60.0 points, everybody 10.0"
-    )
+    assert words_of_groups(found) == "worse off: no neighbour -60.0 points by noise (all -10.0)"
     assert [each.words for each in found] == ["everybody", "class gold", "no neighbour",
-                                              "no neighbour's label is known"]  # fmt: skip
+                                              "no labelled neighbour"]  # fmt: skip
     assert words_of_groups(found[:1]) == "" == words_of_groups(group_rows({"groups": None})) == words_of_groups([])
 
 
