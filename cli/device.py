@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +16,7 @@ from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
+    from curator.reports.question import Question
     from devices.data.population import Population
     from devices.enrolment.state import State
     from devices.policy.policy import OnRequery, Policy
@@ -33,7 +36,23 @@ CollectorFile = Annotated[
     Path | None,
     o.plain_option("--collector-key", "Public key of the one collector to answer (at enrolment).", "FILE.pub"),
 ]
+SheetFile = Annotated[
+    Path | None,
+    o.plain_option(
+        "--sheet", "Write what the devices are asked, in words and odds; default: print it on stderr.", "FILE.txt|.html"
+    ),
+]
+Language = Annotated[str, o.plain_option("--language", "Language of the sheet.", "en|de")]
 ANYBODY = "any collector can spend the devices' one answer: none is pinned (--collector-key FILE.pub)"
+
+
+@dataclass(frozen=True)
+class Enrolment:
+    """Devices that are to be enrolled: their policy, the public numbers of their people, and what writes them."""
+
+    policy: Policy
+    people: Sequence[int]
+    write: Callable[[], State]
 
 
 @device.command()
@@ -43,18 +62,25 @@ def enrol(
     policy: PolicyFile = None,
     counters: Counters = None,
     collector_key: CollectorFile = None,
+    sheet: SheetFile = None,
+    language: Language = "en",
     debug: o.PlainDebug = False,
 ) -> None:
-    """Enrol devices in a private folder, once: data, a new secret, a policy and an empty ledger."""
+    """Enrol devices in a private folder, once: data, a new secret, a policy and an empty ledger.
+
+    Before that it tells what they will answer, and how well it can be guessed.
+    """
     from devices.enrolment.state import is_enrolled
     from devices.vault.folder import harden, served_alone
 
     harden()
+    tell = _teller(sheet, language)
     given = _enrolment(data, policy, counters, collector_key, state)
     if is_enrolled(state):
         raise ValueError(f"--state {state} holds enrolled devices already")
+    tell(given.policy, people=given.people)
     with served_alone(state):
-        made = given()
+        made = given.write()
         made.close()
     typer.echo(f"enrolled {len(made.residents):,} devices in {state}; {data} is not needed any more", err=True)
     _say_terms(made)
@@ -109,8 +135,11 @@ def serve(
         # Open the socket first: clients wait, and nobody is enrolled if the socket cannot be had.
         listener = stack.enter_context(listening(socket, group=allowed))
         stack.enter_context(served_alone(state))
-        opened = _open(state, data) if given is None else given()
-        if given is not None:
+        if given is None:
+            opened = _open(state, data)
+        else:
+            _teller(None, "en")(given.policy, people=given.people)
+            opened = given.write()
             _say_terms(opened)
         vault = Vault(opened, connections=connections, per_user=per_user, per_process=per_process)
         _run(vault, listener, socket)
@@ -128,8 +157,8 @@ def _say_terms(state: State) -> None:
 
 def _enrolment(
     data: Path, policy: Path | None, counters: str | None, collector_key: Path | None, state: Path
-) -> Callable[[], State]:
-    """Read all parts of the devices; the function that is returned writes them."""
+) -> Enrolment:
+    """Read and check all parts of the devices."""
     from devices.enrolment.counters import check_place
     from devices.enrolment.state import enrol
 
@@ -141,7 +170,30 @@ def _enrolment(
     for person in sorted((agreed.volunteers or frozenset()).intersection(here)):
         if population.labels[person] < 0:
             raise ValueError(f"--data {data}: person {person} volunteers, and has no label to give")
-    return lambda: enrol(state, population, agreed, seed=None, residents=residents, counters=counters)
+    return Enrolment(
+        agreed, here, lambda: enrol(state, population, agreed, seed=None, residents=residents, counters=counters)
+    )
+
+
+def _teller(path: Path | None, language: str) -> Callable[..., None]:
+    """Check where a consent sheet goes, and its language; the function that is returned writes or prints it."""
+    from cli.consent.render import as_text, check_file, write_sheet
+    from cli.consent.sheet import sheet_of
+    from cli.consent.texts import checked_language
+    from cli.output import width_of
+
+    checked_language(language)
+    if path is not None:
+        check_file(path)
+
+    def tell(agreed: Policy, questions: Sequence[Question] | None = None, people: Iterable[int] | None = None) -> None:
+        made = sheet_of(agreed, questions, language=language, people=people)
+        if path is None:
+            typer.echo(as_text(made, width_of(sys.stderr)), err=True)
+        else:
+            write_sheet(path, made)
+
+    return tell
 
 
 def _pinned(policy: Policy, collector_key: Path | None) -> Policy:
@@ -252,21 +304,18 @@ def policy(
     only_this: Annotated[
         bool, typer.Option("--only-this", help="Accept this question and no other inside the caps.")
     ] = False,
-    consent: Annotated[
-        Path | None,
-        o.plain_option("--consent", "Write what each role consents to; default: print it on stderr.", "FILE"),
-    ] = None,
+    sheet: SheetFile = None,
+    language: Language = "en",
     debug: o.PlainDebug = False,
 ) -> None:
     """Print the policy of a device that answers one question of a method once, with its caps on the loss.
 
-    Where the facts name volunteers, it also tells what each of the two roles consents to.
+    It also tells what the devices are asked, what is in clear, and how well the answers can be guessed.
     """
-    from cli.consent import consent_text
-    from devices.atomic_files import write_atomically
     from devices.policy.file import write_policy
     from strategies.flower_app.deployed import PublicFile, agreed_policy, questions_of
 
+    tell = _teller(sheet, language)
     if eps_labels == float("inf"):
         raise ValueError("--eps-labels inf: a policy needs a finite number above 0")
     caps = o.read_table(declared(RunOptions)["caps"], cap)
@@ -276,8 +325,5 @@ def policy(
     public = PublicFile.load(facts)
     agreed = agreed_policy(config, public, on_requery=again, caps=asked.caps, only_this=only_this)
     agreed = _pinned(agreed, collector_key)
-    if consent is not None:
-        write_atomically(consent, consent_text(agreed, questions_of(config, public)))
-    elif agreed.volunteers is not None:
-        typer.echo(consent_text(agreed, questions_of(config, public)), nl=False, err=True)
+    tell(agreed, questions_of(config, public))
     typer.echo(write_policy(agreed), nl=False)

@@ -19,6 +19,8 @@ import pytest
 
 from cli.audit_page import loss_table
 from cli.audit_page import write_page as write_audit_page
+from cli.consent.render import write_sheet
+from cli.consent.sheet import sheet_of
 from cli.poison_page import write_page as write_poison_page
 from cli.report.gather import gather
 from cli.report.page import render, write_page
@@ -32,6 +34,7 @@ from strategies.planning.wishes import Wishes
 from strategies.planning.worth import Worth
 from strategies.setup.options import RunOptions
 from tests.cli.conftest import WITH_NULLS
+from tests.cli.consent.agreed import agreed
 from tests.cli.test_poison import row as lie
 from tests.strategies.planning.on_paper import plan_on_paper
 
@@ -528,6 +531,21 @@ def test_axe_finds_no_barrier_on_the_page_of_lying_devices(
     ]  # fmt: skip
     path = tmp_path / "poison.html"
     write_poison_page(CampaignResult(rows, {"dataset": "cora"}, [], 1.0), path)
+    emulate(browser, width, scheme)
+    browser.get(path.as_uri())
+    assert_no_barrier(browser, axe)
+    wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert browser.execute_script(wide) == 0
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_axe_finds_no_barrier_on_a_consent_sheet(
+    language: str, width: int, scheme: str, axe: str, browser: Any, tmp_path: Path
+) -> None:
+    policy, questions = agreed()
+    path = tmp_path / "sheet.html"
+    write_sheet(path, sheet_of(replace(policy, collector="0a" * 32), questions, language=language))
     emulate(browser, width, scheme)
     browser.get(path.as_uri())
     assert_no_barrier(browser, axe)

@@ -1,0 +1,156 @@
+"""Facts of a consent sheet: each role with what it is asked, and the guarantee at each level.
+
+With a question the levels are those of its guarantee. Without one they follow from the caps of the policy: no
+question that the policy lets through loses more. Everybody else is taken to have the same policy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from curator.privacy.level import Level
+from curator.privacy.levels import LEVELS, LevelSpec
+from devices.mechanisms.exact_loss import round_up
+from devices.policy.policy import VOLUNTEERED, Policy
+from devices.query import ATTRIBUTES
+from strategies.results.in_words import guess
+
+if TYPE_CHECKING:
+    from curator.reports.question import Question
+    from devices.query import Query
+
+VOLUNTEER, OTHER, EVERYBODY = "volunteer", "other", "everybody"
+_WHOLE = {"adjacency": "bit_adjacency", "features": "vector", "label": "label"}  # in clear where this is unprotected
+_OPEN, _NOT_ASKED = Level("unprotected"), Level("not asked")
+
+
+@dataclass(frozen=True)
+class Role:
+    """People who are asked the same.
+
+    Args:
+        name: ``VOLUNTEER``, ``OTHER`` or ``EVERYBODY``.
+        people: Their number.
+        asked: Attributes that are asked, in the order of :data:`devices.query.ATTRIBUTES`.
+        holds: A level of guarantee for each of :data:`~curator.privacy.levels.LEVELS`.
+        allowed: What holds for all questions that the policy lets through; the same as ``holds`` without a question.
+        refused: Whether the policy refuses the question.
+        stages: Number of steps in which the question is answered.
+    """
+
+    name: str
+    people: int
+    asked: tuple[str, ...]
+    holds: Mapping[str, Level]
+    allowed: Mapping[str, Level]
+    refused: bool = False
+    stages: int = 1
+
+    @property
+    def not_asked(self) -> tuple[str, ...]:
+        """Attributes about which the device says nothing."""
+        return tuple(name for name in ATTRIBUTES if name not in self.asked)
+
+    @property
+    def clear(self) -> tuple[str, ...]:
+        """Attributes that leave the device as they are."""
+        return tuple(name for name in self.asked if self.holds[_WHOLE[name]].status == "unprotected")
+
+
+def times_of_100(level: Level) -> int:
+    """Return how often of 100 times a guess is right at most, rounded up: 100 in clear, 50 without an answer.
+
+    >>> [times_of_100(level) for level in (Level("not asked"), Level("bounded", 1.0), Level("unprotected"))]
+    [50, 74, 100]
+    """
+    if level.status == "not asked":
+        return 50
+    return 100 if level.value is None else math.ceil(100 * guess(level.value, level.delta))
+
+
+def roles_of(policy: Policy, questions: Sequence[Question] | None = None) -> tuple[Role, ...]:
+    """Return the roles: volunteers and everybody else, or everybody.
+
+    Args:
+        policy: The policy of the devices.
+        questions: The questions of the collection; None for any question that the policy lets through.
+
+    Raises:
+        ValueError: for a policy of a federated training, which asks many times.
+    """
+    if policy.mode == "federated":
+        raise ValueError("a consent sheet is about one answer; a federated training asks many times")
+    if policy.volunteers is None:
+        return (_role(EVERYBODY, policy.facts.n, policy, questions),)
+    giving = len(policy.volunteers)
+    return (_role(VOLUNTEER, giving, policy, questions), _role(OTHER, policy.facts.n - giving, policy, questions))
+
+
+def _role(name: str, people: int, policy: Policy, questions: Sequence[Question] | None) -> Role:
+    allowed = _of_volunteers(_of_caps(policy)) if name == VOLUNTEER else _of_caps(policy)
+    if questions is None:
+        asked = VOLUNTEERED if name == VOLUNTEER else set(policy.caps)
+        return Role(name, people, _ordered(asked), allowed, allowed)
+    from curator.privacy.guarantee import Claim, local_guarantee
+
+    holds = local_guarantee(policy.facts, questions, claim=Claim("", None), volunteers=name != EVERYBODY).holds
+    mine = [question.query for question in questions
+            if name == EVERYBODY or question.query.in_clear is (name == VOLUNTEER)]  # fmt: skip
+    asked = {attribute for query in mine for attribute in query.attributes}
+    return Role(name, people, _ordered(asked), _of_volunteers(holds) if name == VOLUNTEER else holds, allowed,
+                not _lets_through(policy, mine, name), max((len(query.plan) for query in mine), default=1))  # fmt: skip
+
+
+def _ordered(asked: set[str] | frozenset[str]) -> tuple[str, ...]:
+    return tuple(name for name in ATTRIBUTES if name in asked)
+
+
+def _lets_through(policy: Policy, queries: Sequence[Query], role: str) -> bool:
+    volunteers = policy.volunteers or frozenset()
+    device = next(person for person in range(policy.facts.n) if (person in volunteers) == (role == VOLUNTEER))
+    return all(policy.allows(query, device=device) and policy.allows_total(0.0, query, device=device)
+               for query in queries)  # fmt: skip
+
+
+def _of_volunteers(holds: Mapping[str, Level]) -> dict[str, Level]:
+    """Return the levels of volunteers: label and features are in clear, and only others answer about their edges."""
+
+    def level(name: str, spec: LevelSpec) -> Level:
+        if spec.unit == "owned" or (spec.attribute == "adjacency" and spec.unit != "edge"):
+            return _NOT_ASKED
+        return holds[name] if spec.attribute == "adjacency" else _OPEN
+
+    return {name: level(name, spec) for name, spec in LEVELS.items()}
+
+
+def _of_caps(policy: Policy) -> dict[str, Level]:
+    """Return the levels that hold for every question which the policy lets through."""
+    if policy.mode == "owner":
+        return {name: _NOT_ASKED if spec.unit == "owned" else _OPEN for name, spec in LEVELS.items()}
+    caps = policy.caps
+    whole = {name: min(cap.vector, cap.user, policy.user_cap) for name, cap in caps.items()}
+    entry = {name: min(cap.bit, whole[name]) for name, cap in caps.items()}
+    delta = {name: cap.delta for name, cap in caps.items()}
+
+    def loss(spec: LevelSpec) -> tuple[float, float]:
+        if spec.attribute is not None:
+            times = 2 if spec.unit == "edge" and policy.reporting == "both" else 1
+            of = whole if spec.unit == "whole" else entry
+            return times * of[spec.attribute], times * delta[spec.attribute]
+        own, own_delta = min(math.fsum(whole.values()), policy.user_cap), math.fsum(delta.values())
+        if spec.unit != "node" or "adjacency" not in caps:
+            return own, own_delta
+        others = policy.facts.n - 1
+        return own + others * entry["adjacency"], own_delta + others * delta["adjacency"]
+
+    return {name: _level(loss, spec, caps) for name, spec in LEVELS.items()}
+
+
+def _level(loss: Callable[[LevelSpec], tuple[float, float]], spec: LevelSpec, asked: Mapping[str, object]) -> Level:
+    if spec.unit == "owned" or not asked or (spec.attribute is not None and spec.attribute not in asked):
+        return _NOT_ASKED
+    value, delta = loss(spec)
+    return Level("bounded", round_up(value), delta) if math.isfinite(value) else _OPEN

@@ -1,0 +1,51 @@
+"""Policies and questions for the tests of the consent sheet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from curator.methods import BUILT_IN, Question, find
+from devices.facts import PublicFacts
+from devices.policy.policy import Policy
+from strategies.flower_app.deployed import PublicFile, agreed_policy, questions_of
+
+FACTS = PublicFacts(20, 6, 3)
+Agreed = tuple[Policy, tuple[Question, ...]]
+
+
+def agreed(
+    method: str = "vote",
+    epsilon: float = 2.0,
+    *,
+    people: int = 3,
+    labels: str = "volunteers",
+    config: dict[str, Any] | None = None,
+    **policy: Any,
+) -> Agreed:
+    """Return a policy and its questions; labels are of ``volunteers``, ``public`` or ``private``."""
+    volunteers = np.arange(people) if labels == "volunteers" else None
+    known = np.where(np.arange(FACTS.n) % 2 if labels == "public" else True, -1, 1)
+    public = PublicFile(FACTS, known, volunteers)
+    given = {"method": method, "epsilon": epsilon, **({"settings": "batches=2"} if method == "vote" else {}),
+             **({"eps-labels": 1.0} if labels == "private" else {}), **(config or {})}  # fmt: skip
+    return agreed_policy(given, public, **policy), questions_of(given, public)
+
+
+def all_agreed(*epsilons: float) -> Iterator[tuple[str, Agreed]]:
+    """Yield a name, a policy and its questions, for every method and source of labels that a deployment can ask."""
+    for method in BUILT_IN:
+        if find(method).reads:
+            continue
+        for labels in ("volunteers", "public", "private"):
+            for epsilon in epsilons:
+                for config in ({}, {"reporting": "one-end"}):
+                    try:
+                        yield (
+                            f"{method} {labels} {epsilon}{' one-end' if config else ''}",
+                            agreed(method, epsilon, labels=labels, config=config),
+                        )
+                    except ValueError:  # such a deployment is refused
+                        continue
