@@ -138,10 +138,10 @@ def test_a_policy_that_refuses_the_question_is_known(caps: dict[str, float]) -> 
 
 def test_a_policy_may_let_through_more_than_the_question() -> None:
     """A vote is one answer about list and features; two questions could ask for them one by one."""
-    role = of(OTHER, agreed(epsilon=1.0))
+    policy, questions = agreed(epsilon=1.0)
+    role = of(OTHER, (replace(policy, user_cap=math.inf), questions))
     assert role.holds["user"].value == 1.0 and role.allowed["user"].value == 2.0
-    capped = of(OTHER, agreed(epsilon=1.0, caps={"user": 1.0}))
-    assert capped.allowed["user"].value == 1.0
+    assert of(OTHER, (replace(policy, user_cap=1.0), questions)).allowed["user"].value == 1.0
 
 
 def test_a_plan_has_steps_and_a_training_has_no_sheet() -> None:

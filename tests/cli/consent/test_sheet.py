@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 
@@ -134,9 +135,10 @@ def test_who_gets_the_answer_and_what_a_second_question_gets() -> None:
 
 def test_a_question_beyond_a_cap_is_said_and_what_the_rules_allow_beside_it() -> None:
     assert "it goes beyond a cap" in told(agreed(caps={"vector": 1.0}))["Everybody else"]
-    free = told(agreed(epsilon=1.0))["Everybody else"]
+    policy, questions = agreed(epsilon=1.0)
+    free = told((replace(policy, user_cap=math.inf), questions))["Everybody else"]
     assert "more often: all that your device answers 89." in free and "beyond a cap" not in free
-    assert "more often" not in told(agreed(epsilon=1.0, caps={"user": 1.0}))["Everybody else"]
+    assert "more often" not in told((replace(policy, user_cap=1.0), questions))["Everybody else"]
     assert "in 2 steps" in told(agreed("fp-ldpgen", labels="public"))["Everybody"]
 
 
