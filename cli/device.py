@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,12 +11,12 @@ import typer
 
 from cli import completion
 from cli import options as o
+from cli.enrolment import pinned, read_data, read_enrolment
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
     from curator.reports.question import Question
-    from devices.data.population import Population
     from devices.enrolment.state import State
     from devices.policy.policy import OnRequery, Policy
 
@@ -46,15 +45,6 @@ Language = Annotated[str, o.plain_option("--language", "Language of the sheet.",
 ANYBODY = "any collector can spend the devices' one answer: none is pinned (--collector-key FILE.pub)"
 
 
-@dataclass(frozen=True)
-class Enrolment:
-    """Devices that are to be enrolled: their policy, the public numbers of their people, and what writes them."""
-
-    policy: Policy
-    people: Sequence[int]
-    write: Callable[[], State]
-
-
 @device.command()
 def enrol(
     state: StateFolder,
@@ -75,7 +65,7 @@ def enrol(
 
     harden()
     tell = _teller(sheet, language)
-    given = _enrolment(data, policy, counters, collector_key, state)
+    given = read_enrolment(data, policy, counters, collector_key, state)
     if is_enrolled(state):
         raise ValueError(f"--state {state} holds enrolled devices already")
     tell(given.policy, people=given.people)
@@ -130,7 +120,7 @@ def serve(
     elif data is None:
         raise ValueError(f"--state {state} holds no enrolled devices: --data FILE enrols them")
     else:
-        given = _enrolment(data, policy, counters, collector_key, state)
+        given = read_enrolment(data, policy, counters, collector_key, state)
     with ExitStack() as stack:
         # Open the socket first: clients wait, and nobody is enrolled if the socket cannot be had.
         listener = stack.enter_context(listening(socket, group=allowed))
@@ -155,26 +145,6 @@ def _say_terms(state: State) -> None:
         typer.echo(f"volunteers, who give label and features in clear: {giving:,} of {here:,}", err=True)
 
 
-def _enrolment(
-    data: Path, policy: Path | None, counters: str | None, collector_key: Path | None, state: Path
-) -> Enrolment:
-    """Read and check all parts of the devices."""
-    from devices.enrolment.counters import check_place
-    from devices.enrolment.state import enrol
-
-    if counters is not None:
-        check_place(counters, state)
-    population, residents = _read_data(data)
-    agreed = _pinned(_read_policy(policy, population), collector_key)
-    here = range(len(population)) if residents is None else residents
-    for person in sorted((agreed.volunteers or frozenset()).intersection(here)):
-        if population.labels[person] < 0:
-            raise ValueError(f"--data {data}: person {person} volunteers, and has no label to give")
-    return Enrolment(
-        agreed, here, lambda: enrol(state, population, agreed, seed=None, residents=residents, counters=counters)
-    )
-
-
 def _teller(path: Path | None, language: str) -> Callable[..., None]:
     """Check where a consent sheet goes, and its language; the function that is returned writes or prints it."""
     from cli.consent.render import as_text, check_file, write_sheet
@@ -194,19 +164,6 @@ def _teller(path: Path | None, language: str) -> Callable[..., None]:
             write_sheet(path, made)
 
     return tell
-
-
-def _pinned(policy: Policy, collector_key: Path | None) -> Policy:
-    from dataclasses import replace
-
-    from devices.collector import read_public
-
-    if collector_key is None:
-        return policy
-    public = read_public(collector_key)
-    if policy.collector not in (None, public):
-        raise ValueError(f"--collector-key {collector_key}: the policy pins another collector ({policy.collector})")
-    return replace(policy, collector=public)
 
 
 def _run(vault: Any, listener: Any, socket: Path) -> None:
@@ -243,41 +200,12 @@ def _group(name: str) -> int:
         raise ValueError(f"--group {name}: no such group") from None
 
 
-def _read_data(path: Path) -> tuple[Population, tuple[int, ...] | None]:
-    from devices.datasets.npz_file import read_npz_file
-    from devices.enrolment.record_file import read_own_data
-
-    if path.suffix == ".json":
-        return read_own_data(path)
-    if path.suffix == ".npz":
-        return read_npz_file(path.stem, path), None
-    raise ValueError(f"--data {path}: a .json of records or a .npz of everybody is needed")
-
-
-def _read_policy(path: Path | None, population: Population) -> Policy:
-    import numpy as np
-
-    from devices.policy.file import read_policy
-
-    if path is None:
-        # The usual default: HoGS's question at epsilon 8, with public labels.
-        from strategies.flower_app.deployed import PublicFile, agreed_policy
-
-        return agreed_policy({}, PublicFile(population.facts, np.zeros(population.facts.n, np.int64)))
-    policy = read_policy(path)
-    if policy.facts != population.facts:
-        raise ValueError(f"--policy {path}: its public facts are not those of --data")
-    if policy.mode not in ("report", "owner"):
-        raise ValueError(f"--policy {path}: a vault serves devices of mode report or owner, not {policy.mode}")
-    return policy
-
-
 def _open(folder: Path, data: Path | None) -> State:
     from devices.enrolment.state import State
 
     state = State(folder)
     if data is not None:
-        population, residents = _read_data(data)
+        population, residents = read_data(data)
         here = range(len(population)) if residents is None else residents
         if state.head["population_digest"] != population.digest or list(state.residents) != list(here):
             raise ValueError(f"--data {data}: the devices in {folder} were enrolled with other data; leave it out")
@@ -324,6 +252,6 @@ def policy(
     again: OnRequery = "replay" if asked.on_requery == "replay" else "refuse"
     public = PublicFile.load(facts)
     agreed = agreed_policy(config, public, on_requery=again, caps=asked.caps, only_this=only_this)
-    agreed = _pinned(agreed, collector_key)
+    agreed = pinned(agreed, collector_key)
     tell(agreed, questions_of(config, public))
     typer.echo(write_policy(agreed), nl=False)

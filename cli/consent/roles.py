@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from curator.privacy.level import Level
 from curator.privacy.levels import LEVELS, LevelSpec
 from devices.mechanisms.exact_loss import round_up
@@ -34,20 +36,26 @@ class Role:
     Args:
         name: ``VOLUNTEER``, ``OTHER`` or ``EVERYBODY``.
         people: Their number.
-        asked: Attributes that are asked, in the order of :data:`devices.query.ATTRIBUTES`.
+        questions: Attributes that a person is asked, in the order of :data:`devices.query.ATTRIBUTES`. Of several
+            entries each person gets one.
         holds: A level of guarantee for each of :data:`~curator.privacy.levels.LEVELS`.
         allowed: What holds for all questions that the policy lets through; the same as ``holds`` without a question.
         refused: Whether the policy refuses the question.
-        stages: Number of steps in which the question is answered.
+        stages: Most steps in which a person answers.
     """
 
     name: str
     people: int
-    asked: tuple[str, ...]
+    questions: tuple[tuple[str, ...], ...]
     holds: Mapping[str, Level]
     allowed: Mapping[str, Level]
     refused: bool = False
     stages: int = 1
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Attributes of all questions."""
+        return _ordered(set().union(*self.questions))
 
     @property
     def not_asked(self) -> tuple[str, ...]:
@@ -93,15 +101,33 @@ def _role(name: str, people: int, policy: Policy, questions: Sequence[Question] 
     allowed = _of_volunteers(_of_caps(policy)) if name == VOLUNTEER else _of_caps(policy)
     if questions is None:
         asked = VOLUNTEERED if name == VOLUNTEER else set(policy.caps)
-        return Role(name, people, _ordered(asked), allowed, allowed)
+        return Role(name, people, (_ordered(asked),) if asked else (), allowed, allowed)
     from curator.privacy.guarantee import Claim, local_guarantee
 
     holds = local_guarantee(policy.facts, questions, claim=Claim("", None), volunteers=name != EVERYBODY).holds
-    mine = [question.query for question in questions
+    mine = [question for question in questions
             if name == EVERYBODY or question.query.in_clear is (name == VOLUNTEER)]  # fmt: skip
-    asked = {attribute for query in mine for attribute in query.attributes}
-    return Role(name, people, _ordered(asked), _of_volunteers(holds) if name == VOLUNTEER else holds, allowed,
-                not _lets_through(policy, mine, name), max((len(query.plan) for query in mine), default=1))  # fmt: skip
+    refused = not _lets_through(policy, [question.query for question in mine], name)
+    return Role(name, people, _of_each(policy.facts.n, mine), _of_volunteers(holds) if name == VOLUNTEER else holds,
+                allowed, refused, _stages(policy.facts.n, mine))  # fmt: skip
+
+
+def _of_each(n: int, questions: Sequence[Question]) -> tuple[tuple[str, ...], ...]:
+    """Return the attributes that a person is asked, one entry for each set of attributes that some person gets."""
+    asked = np.zeros((n, len(ATTRIBUTES)), bool)
+    for question in questions:
+        columns = np.array([name in question.query.attributes for name in ATTRIBUTES])
+        asked[slice(None) if question.devices is None else question.devices] |= columns
+    found = np.unique(asked[asked.any(axis=1)], axis=0)
+    return tuple(tuple(name for name, given in zip(ATTRIBUTES, row, strict=True) if given) for row in found[::-1])
+
+
+def _stages(n: int, questions: Sequence[Question]) -> int:
+    """Return the most steps in which a person answers."""
+    steps = np.zeros(n, np.int64)
+    for question in questions:
+        steps[slice(None) if question.devices is None else question.devices] += len(question.query.plan)
+    return int(steps.max())
 
 
 def _ordered(asked: set[str] | frozenset[str]) -> tuple[str, ...]:

@@ -147,7 +147,8 @@ class _Writer:
         noisy = [name for name in role.asked if name not in role.clear]
         points: list[str | tuple[str, dict[str, str]]] = []
         if role.asked:
-            points.append(("asked.question" if self.asked else "asked.policy", {"what": self._named(role.asked)}))
+            what = self.said("asked.or").join(map(self._named, role.questions))
+            points.append(("asked.question" if self.asked else "asked.policy", {"what": what}))
         else:
             points.append("asked.nothing")
         if role.stages > 1:

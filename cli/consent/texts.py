@@ -42,13 +42,14 @@ TEXTS: Mapping[str, Text] = {
         "Your device is asked once. The question is about: {what}.",
         "Ihr Gerät wird einmal gefragt. Die Frage betrifft: {what}.",
     ),
+    "asked.or": Text("; or: ", "; oder: "),
     "asked.stages": Text(
         "It answers in {stages} steps. The odds below are about all of them together.",
         "Es antwortet in {stages} Schritten. Die Zahlen unten gelten für alle zusammen.",
     ),
     "asked.policy": Text(
-        "Your device answers once about each of these, and about nothing else: {what}.",
-        "Ihr Gerät antwortet je einmal hierzu und zu nichts anderem: {what}.",
+        "Your device answers at most once about each of these, and about nothing else: {what}.",
+        "Ihr Gerät antwortet je höchstens einmal hierzu und zu nichts anderem: {what}.",
     ),
     "asked.nothing": Text("Your device is asked nothing.", "Ihr Gerät wird nichts gefragt."),
     "asked.noise": Text(

