@@ -147,14 +147,17 @@ def test_four_vaults_vote_once(people: Population, facts: Path, tmp_path: Path) 
     assert not (tmp_path / "out" / "vote-two" / "summary.json").exists()
 
 
-PEOPLE, VOLUNTEERS = 5, (0, 2, 3)  # the least number of volunteers, and two people who vote one after the other
-COLUMNS, LABELS = {0: [0, 3], 1: [0, 4], 2: [1, 3], 3: [2, 5], 4: [1, 4]}, {0: 0, 1: 0, 2: 1, 3: 2, 4: 1}
+# The least number of volunteers, two people who vote one after the other, and one who answers the own label.
+PEOPLE, VOLUNTEERS, LABELLED = 6, (0, 2, 3), (5,)
+COLUMNS = {0: [0, 3], 1: [0, 4], 2: [1, 3], 3: [2, 5], 4: [1, 4], 5: [2, 3]}
+LABELS = {0: 0, 1: 0, 2: 1, 3: 2, 4: 1, 5: 2}
 
 
 def _own_record(person: int, path: Path) -> Path:
-    """Write the file of one person, who has no label without volunteering."""
-    record: dict[str, Any] = {"features": COLUMNS[person], "neighbours": [(person + 1) % 5, (person + 4) % 5]}
-    if person in VOLUNTEERS:
+    """Write the file of one person; those who vote have no label."""
+    near = [(person + step) % PEOPLE for step in (1, PEOPLE - 1)]
+    record: dict[str, Any] = {"features": COLUMNS[person], "neighbours": near}
+    if person in VOLUNTEERS + LABELLED:
         record["label"] = LABELS[person]
     path.write_text(json.dumps({"facts": {"n": PEOPLE, "d": 6, "classes": 3}, "records": {str(person): record}}))
     return path
@@ -163,23 +166,27 @@ def _own_record(person: int, path: Path) -> Path:
 def _everybody() -> Population:
     columns = np.concatenate([COLUMNS[person] for person in range(PEOPLE)])
     ring = np.array([np.arange(PEOPLE), (np.arange(PEOPLE) + 1) % PEOPLE])
-    labels = np.array([LABELS[person] if person in VOLUNTEERS else -1 for person in range(PEOPLE)])
+    labels = np.array([LABELS[person] if person in VOLUNTEERS + LABELLED else -1 for person in range(PEOPLE)])
     return build_population("ring", n=PEOPLE, d=6, edges=ring, feature_indptr=2 * np.arange(PEOPLE + 1),
                             feature_indices=columns, feature_values=None, labels=labels, classes=3)  # fmt: skip
 
 
 def _ask_both_roles(public: PublicFile, folder: Path, collection: str, *, exchanged: bool) -> None:
     """Write a first batch that asks everybody at once, where roles may be exchanged."""
-    budget, volunteers = Budget(epsilon=4.0, volunteers=True), np.array(VOLUNTEERS)
-    in_clear, vote = Vote().questions(public.facts, public.split(0), budget, collection)
+    budget, volunteers = Budget(epsilon=4.0, volunteers=True, private_labels=True), np.array(VOLUNTEERS)
+    in_clear, label, vote = Vote().questions(public.facts, public.split(0), budget, collection)
     ordinary = np.setdiff1d(np.arange(PEOPLE), volunteers)
-    first, second = (ordinary, volunteers) if exchanged else (volunteers, ordinary)
-    _keep_batch([replace(in_clear, devices=first), replace(vote, devices=second)], folder, collection)
+    if exchanged:
+        batch = [replace(in_clear, devices=ordinary), replace(vote, devices=volunteers)]
+    else:
+        batch = [in_clear, label, vote]
+    _keep_batch(batch, folder, collection)
 
 
 def test_volunteers_in_vaults_give_theirs_and_the_others_vote(tmp_path: Path) -> None:
     facts, out = tmp_path / "facts.json", tmp_path / "out"
-    facts.write_text(json.dumps({"facts": {"n": PEOPLE, "d": 6, "classes": 3}, "volunteers": VOLUNTEERS}))
+    facts.write_text(json.dumps({"facts": {"n": PEOPLE, "d": 6, "classes": 3},
+                                 "volunteers": VOLUNTEERS, "labelled": LABELLED}))  # fmt: skip
     public = PublicFile.load(facts)
     (tmp_path / "policy.json").write_text(write_policy(agreed_policy(ASKED, public)))
     policy = read_policy(tmp_path / "policy.json")
@@ -214,6 +221,7 @@ def test_volunteers_in_vaults_give_theirs_and_the_others_vote(tmp_path: Path) ->
         (answer,) = _answers(vault, person)
         assert [answer] == _answers(twin, person)
         (row,) = vault.ledger(person).answers(person)
-        given = {"features", "label"} if person in VOLUNTEERS else {"adjacency", "features"}
+        asked = {"label"} if person in LABELLED else {"adjacency", "features"}
+        given = {"features", "label"} if person in VOLUNTEERS else asked
         assert {part.attribute for part in row.parts} == given
     assert {path.name for path in out.iterdir() if (path / "summary.json").exists()} == {"vote-one"}
