@@ -41,13 +41,18 @@ class Adam:
         first, second, tiny = 0.9, 0.999, 1e-8
         rate = self.lr / (1 - first**self.steps)
         root = math.sqrt(1 - second**self.steps)
-        for parameter, (mean, square) in zip(self.parameters, self.moments, strict=True):
-            if parameter.grad is None:
-                continue
-            gradient = parameter.grad
-            if self.weight_decay:
-                gradient.add_(parameter, alpha=self.weight_decay)
-            mean.lerp_(gradient, 1 - first)
-            square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
-            parameter.addcdiv_(mean, (square.sqrt() / root).add_(tiny), value=-rate)
+        stepped = [(p, p.grad, *moments) for p, moments in zip(self.parameters, self.moments, strict=True)
+                   if p.grad is not None]  # fmt: skip
+        if not stepped:
+            return
+        parameters, gradients, means, squares = zip(*stepped, strict=True)
+        if self.weight_decay:
+            torch._foreach_add_(gradients, parameters, alpha=self.weight_decay)
+        torch._foreach_lerp_(means, gradients, 1 - first)
+        torch._foreach_mul_(squares, second)
+        torch._foreach_addcmul_(squares, gradients, gradients, value=1 - second)
+        roots = torch._foreach_div(torch._foreach_sqrt(squares), root)
+        torch._foreach_add_(roots, tiny)
+        torch._foreach_addcdiv_(parameters, means, roots, value=-rate)
+        for parameter in parameters:
             parameter.grad = None

@@ -14,6 +14,7 @@ scale the attention before the softmax is normalised.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,9 @@ HEADS = 4
 LARGE = 1 << 26  # entries of dense features of which GraphSAGE keeps no second copy
 # GAT works on all pairs if more than one pair in 20 is an edge: git show 54ab255:benchmarks/speed/bench_gat.py
 CROWDED = 20
+
+_DRAWN_AT_ONCE = 1 << 15  # numbers that stay in a core's cache
+_DRAWING = threading.Lock()  # of weights from torch's global state
 
 
 class Network(nn.Module):
@@ -97,10 +101,10 @@ class GCN(Network):
         self.weight2, self.bias2 = _glorot(self.hidden_width, self.classes), _zeros(self.classes)
 
     def pre_activation(self) -> Tensor:
-        return self.inputs @ self.weight1 + self.bias1
+        return (self.inputs @ self.weight1).add_(self.bias1)
 
     def output(self, hidden: Tensor) -> Tensor:
-        return self.spread @ (hidden @ self.weight2) + self.bias2
+        return (self.spread @ (hidden @ self.weight2)).add_(self.bias2)
 
 
 class SAGE(Network):
@@ -228,6 +232,38 @@ class Perceptron(GCN):
         return hidden @ self.weight2 + self.bias2
 
 
+class Dropout:
+    """Set a share of the entries to 0, and divide the others by the share that is kept.
+
+    The values are those of ``functional.dropout`` with the same state of the generator, in half the time: PyTorch draws
+    them one by one on a CPU, unless it lets MKL draw (Intel).
+
+    Args:
+        share: Share of entries that are dropped, in [0, 1).
+        generator: Of a CPU; None for other devices: PyTorch's own dropout and state.
+
+    >>> dropped = Dropout(0.5, torch.Generator().manual_seed(1))(torch.ones(1000))
+    >>> sorted(set(dropped.tolist()))
+    [0.0, 2.0]
+    """
+
+    def __init__(self, share: float, generator: torch.Generator | None) -> None:
+        self.share, self.generator = share, generator
+
+    def __call__(self, values: Tensor) -> Tensor:
+        """float32, the shape of the values: they, times 0 or 1 / (1 - share)."""
+        if self.generator is None:
+            return functional.dropout(values, self.share)
+        if not self.share:
+            return values
+        kept = 1 - self.share
+        noise = torch.empty(values.shape)
+        drawn = torch.empty(min(_DRAWN_AT_ONCE, noise.numel()), dtype=torch.float64)
+        for part in torch.split(noise.view(-1), _DRAWN_AT_ONCE):
+            part.copy_(drawn[: len(part)].uniform_(generator=self.generator).lt_(kept)).div_(kept)
+        return values * noise
+
+
 NETWORKS: dict[str, type[Network]] = {"gcn": GCN, "sage": SAGE, "gat": GAT, "mlp": Perceptron}
 
 
@@ -239,6 +275,17 @@ def make_network(name: str, graph: Graph, **arguments: Any) -> Network:
     if name not in NETWORKS:
         raise ValueError(f"unknown GNN {name!r}{nearest(name, NETWORKS)} (known: {', '.join(NETWORKS)})")
     return NETWORKS[name](graph, **arguments)
+
+
+def fresh(make: Callable[[], Network], seed: int) -> tuple[Network, torch.Generator]:
+    """Return a network with the seed's weights, and the generator that continues after them.
+
+    Weights are drawn from torch's global state, which several trainings of a process share: one after another.
+    """
+    with _DRAWING, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = make()
+        return model, torch.Generator().set_state(torch.get_rng_state())
 
 
 def adjacency_of(graph: Graph) -> csr_array:

@@ -22,7 +22,7 @@ from torch.nn import functional
 
 from curator import observer
 from curator.learning.adam import Adam
-from curator.learning.networks import HEADS, NETWORKS, Network, make_network
+from curator.learning.networks import HEADS, NETWORKS, Dropout, Network, fresh, make_network
 from curator.learning.threads import threads_for
 from curator.names import nearest
 from curator.setting_error import SettingError
@@ -225,14 +225,15 @@ def fit(
         raise ValueError(NO_LABEL)
     started = time.perf_counter()
     rows, columns = graph.features.shape
-    with threads_for(rows * columns), torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
-        model = make()
+    on_gpu = device.type == "cuda"
+    with threads_for(rows * columns), torch.random.fork_rng(devices=[device] if on_gpu else [], enabled=on_gpu):
+        model, generator = fresh(make, seed)
+        dropout = Dropout(settings.gnn_dropout, None if on_gpu else generator)
         val_nodes, val_labels = labelled(graph, graph.val, device)
         told = ToldScores(graph, device) if observer.is_watched() else None
         optimiser = Adam(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
         best_epoch, best_accuracy = 0, math.nan
-        predictions, state = torch.empty(0, dtype=torch.int64), {}
+        best_scores, state = torch.empty(0, 1), {}
         # The pass that begins step k + 1 also scores the weights after step k.
         for epoch in track(range(settings.epochs + 1), settings.epochs + 1):
             with torch.set_grad_enabled(epoch < settings.epochs):
@@ -240,23 +241,23 @@ def fit(
             if epoch > 0:
                 with torch.no_grad():
                     scores = model.output(model.activate(z.detach(), training=False))
-                    classes = scores.argmax(dim=1)
-                    accuracy = share_of_hits(classes[val_nodes], val_labels) if len(val_nodes) else math.nan
+                    classes = scores.index_select(0, val_nodes).argmax(dim=1)
+                    accuracy = share_of_hits(classes, val_labels) if len(val_nodes) else math.nan
                     if told is not None:
                         told(scores, epoch)
                     if not len(val_nodes) or better(scores, accuracy) or epoch == 1:
-                        best_epoch, best_accuracy, predictions = epoch, accuracy, classes
+                        best_epoch, best_accuracy, best_scores = epoch, accuracy, scores
                         state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
             if epoch < settings.epochs:
-                hidden = functional.dropout(model.activate(z, training=True), settings.gnn_dropout)
-                loss(model.output(hidden)).backward()  # type: ignore[no-untyped-call]
+                loss(model.output(dropout(model.activate(z, training=True)))).backward()  # type: ignore[no-untyped-call]
                 if clip_norm < math.inf:
                     torch.nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
                 optimiser.step()
                 if after_step is not None:
                     after_step(model)
         model.load_state_dict(state)
-    return TrainedNetwork(model.cpu(), predictions.cpu().numpy(), best_epoch, best_accuracy,
+    predictions = best_scores.argmax(dim=1).cpu().numpy()
+    return TrainedNetwork(model.cpu(), predictions, best_epoch, best_accuracy,
                           time.perf_counter() - started)  # fmt: skip
 
 
@@ -305,7 +306,7 @@ class BestEpoch:
 def cross_entropy(graph: Graph, device: torch.device) -> LossFunction:
     """Return the mean cross-entropy of the training nodes, as a function of the scores."""
     nodes, labels = labelled(graph, graph.train, device)
-    return lambda scores: functional.cross_entropy(scores[nodes], labels)
+    return lambda scores: functional.cross_entropy(scores.index_select(0, nodes), labels)
 
 
 def labelled(graph: Graph, nodes: NDArray[np.int64], device: torch.device) -> tuple[Tensor, Tensor]:
