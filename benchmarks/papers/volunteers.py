@@ -16,9 +16,11 @@ from typing import Any
 
 from benchmarks.markdown import table
 from benchmarks.study import Measured, Row, Study, main
+from strategies.palette import MARKS, SERIES
 
 SHARES, EPSILONS = ("0.01", "0.05", "0.1", "0.25"), ("1", "2", "4", "8")
 NULLS_AT = "4"
+DRAWN = ("8", NULLS_AT, "2")
 PEOPLE = {"cora": 10, "citeseer": 10, "generated": 10, "pubmed": 5, "facebook": 5}  # seeds of each data set
 LARGE = ("pubmed", "facebook")  # at an epsilon of 4 alone, up to a tenth of volunteers, without null models
 NULLS = {"chance": "chance", "features_alone": "own features alone", "graph_alone": "list alone"}
@@ -94,18 +96,18 @@ def draw(rows: Sequence[Row], path: Path) -> None:
 
     shown = [dataset for dataset in PEOPLE if dataset not in LARGE]
     figure, panels = plt.subplots(1, len(shown), figsize=(11, 4), sharey=True)
-    looks = {"8": ("#0072b2", "-", "o"), "4": ("#d55e00", "-", "s"), "2": ("#009e73", "-", "^")}
-    others = {
-        "features_alone": ("#56b4e9", "--", "v"),
-        "graph_alone": ("#cc79a7", "--", "D"),
-        "chance": ("#555555", ":", "x"),
+    at = f"epsilon {NULLS_AT}"
+    lines = {  # figure and epsilon of each line, and its words
+        **{("accuracy", epsilon): f"vote, epsilon {epsilon}" for epsilon in DRAWN},
+        ("features_alone", NULLS_AT): f"{NULLS['features_alone']}, {at}",
+        ("graph_alone", NULLS_AT): f"{NULLS['graph_alone']}, {at}",
+        ("chance", NULLS_AT): NULLS["chance"],  # whatever the epsilon is
     }
     for panel, dataset in zip(panels, shown, strict=True):
         of = [row for row in rows if row["dataset"] == dataset]
-        for epsilon, look in looks.items():
-            _line(panel, [row for row in of if row["epsilon"] == epsilon], "accuracy", f"vote, epsilon {epsilon}", look)
-        for name, look in others.items():
-            _line(panel, [row for row in of if row["epsilon"] == NULLS_AT], name, f"{NULLS[name]}, epsilon 4", look)
+        for number, ((name, epsilon), label) in enumerate(lines.items()):
+            look = {"color": SERIES[number], "marker": MARKS[number], "linestyle": "-" if name == "accuracy" else "--"}
+            _line(panel, [row for row in of if row["epsilon"] == epsilon], name, label, look)
         panel.set_xscale("log")
         panel.set_xticks([100 * float(share) for share in SHARES], [f"{100 * float(share):g}" for share in SHARES])
         panel.minorticks_off()
@@ -120,17 +122,14 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     plt.close(figure)
 
 
-def _line(panel: Any, rows: Sequence[Row], name: str, label: str, look: tuple[str, str, str]) -> None:
-    color, line, marker = look
-    label = label.replace("chance, epsilon 4", "chance")
+def _line(panel: Any, rows: Sequence[Row], name: str, label: str, look: Mapping[str, str]) -> None:
     points = {
         share: [100 * float(row[name]) for row in rows if row["volunteers"] == share and row[name]] for share in SHARES
     }
     places = [share for share in SHARES if points[share]]
     means = [statistics.fmean(points[share]) for share in places]
     spread = [statistics.stdev(points[share]) if len(points[share]) > 1 else 0.0 for share in places]
-    panel.errorbar([100 * float(share) for share in places], means, spread, color=color, linestyle=line, marker=marker,
-                   capsize=3, label=label)  # fmt: skip
+    panel.errorbar([100 * float(share) for share in places], means, spread, capsize=3, label=label, **look)
 
 
 def _figure(rows: Sequence[Row], name: str) -> str:
