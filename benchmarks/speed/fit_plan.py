@@ -1,6 +1,8 @@
 """Measure small runs and fit the constants of ``ldpsim plan``: CPU seconds by phase, and memory where there is no law.
 
-    python -m benchmarks.speed.fit_plan [METHOD...]    all methods that a plan lists, or these; writes constants.toml
+    python -m benchmarks.speed.fit_plan [NAME...]    all methods that a plan lists, or these; writes constants.toml
+
+A method that asks volunteers in clear is measured beside them too, as "METHOD with volunteers".
 
 Each run is a child of one warm process, on one thread. The large runs of docs/results/scale.json are fitted too, so
 that growth is not extrapolated where it was measured. Constants are 0 or more (non-negative least squares on relative
@@ -39,7 +41,7 @@ from strategies.estimate.asked import largest_question, ones_reported, trials_dr
 from strategies.estimate.fits import asked_of
 from strategies.estimate.graph_facts import GraphFacts, known_before
 from strategies.estimate.graph_facts import measured as measured_facts
-from strategies.estimate.load import CONSTANTS, DRIVERS, drivers
+from strategies.estimate.load import CONSTANTS, DRIVERS, drivers, name_of_constants
 from strategies.estimate.machine import calibration, machine_in_words
 from strategies.planning.listed import LISTED
 from strategies.setup.options import RunOptions
@@ -60,6 +62,7 @@ USED = {  # drivers that a figure may depend on
 }
 MANY, LONG = 100_000, 3  # a run of so many people counts so many times: an error there costs the most time
 MOST_QUERIES = 60  # of an owner's method: a small public graph has no more
+VOLUNTEERS = 0.1  # share of people
 EPOCHS = 20  # of the run with many false neighbours, whose training is scaled up
 
 
@@ -85,10 +88,23 @@ SECONDS = 150  # of CPU time that a run may take; a method whose time grows fast
 LARGER = Case("generated-v1", 30_000)  # left out where a report is a row of numbers
 
 
-def options_of(method: str, case: Case) -> RunOptions:
+def names() -> dict[str, tuple[str, Mapping[str, Any]]]:
+    """Return what has constants: the method of each name, and its options."""
+    plain: dict[str, tuple[str, Mapping[str, Any]]] = {
+        method: (method, {"public_features": find(method).public_features}) for method in LISTED
+    }
+    beside: dict[str, tuple[str, Mapping[str, Any]]] = {
+        name_of_constants(method, volunteers=True): (method, {"volunteers": VOLUNTEERS})
+        for method in LISTED if find(method).asks_volunteers
+    }  # fmt: skip
+    return plain | beside
+
+
+def options_of(name: str, case: Case) -> RunOptions:
     """Return the options of a measured run."""
+    method, more = names()[name]
     kind = find(method)
-    given: dict[str, Any] = {"public_features": kind.public_features, **case.more}
+    given: dict[str, Any] = {**more, **case.more}
     if issubclass(kind, LabelAnswers) and case.clients < LARGER.clients:
         given["settings"] = {**given.get("settings", {}), "queries": str(MOST_QUERIES)}
     return RunOptions(method=method, dataset=case.dataset, clients=case.clients, out=None, nulls=case.whole,
@@ -147,34 +163,32 @@ def driver_values(options: RunOptions, facts: GraphFacts | None = None) -> dict[
     return drivers(facts, ones_reported(asked, facts.n, facts.mean_degree), trials_drawn(asked, facts.n))
 
 
-def large_runs(method: str) -> list[tuple[dict[str, float], dict[str, float], int]]:
-    """Return (drivers, CPU seconds by phase, people) of the method's runs that docs/results/scale.json keeps.
+def large_runs(name: str) -> list[tuple[dict[str, float], dict[str, float], int, float]]:
+    """Return (drivers, CPU seconds by phase, people, peak in bytes) of the runs that docs/results/scale.json keeps.
 
     What follows the training (evaluation, losses of the ledgers) does not depend on epochs: it is added to the
     reconstruction.
     """
     found = []
     for run in kept_runs():
-        if run["method"] != method or run["drawn"] or run["nulls"]:
+        options = options_of_kept(run)
+        kept_as = name_of_constants(options.method, volunteers=options.volunteers is not None)
+        if kept_as != name or run["drawn"] or run["nulls"]:
             continue
-        options, facts = options_of_kept(run), facts_of_kept(run)
+        facts = facts_of_kept(run)
         seconds = dict.fromkeys(("start", "collect", "reconstruct", "train"), 0.0)
         for phase, part in run["phases"].items():
             seconds[KEPT_PHASE.get(phase, "reconstruct")] += part["cpu"]
         if "epochs" in options.settings:
             seconds["train"] *= usual_epochs(options) / run["epochs"]
-        found.append((driver_values(options, facts), seconds, run["people"]))
+        found.append((driver_values(options, facts), seconds, run["people"], run["peak"] * 2**20))
     return found
 
 
 def kept_runs() -> list[dict[str, Any]]:
-    """Return the runs of docs/results/scale.json that the constants describe.
-
-    A vote beside volunteers is left out: the constants of ``vote`` are those of a run without them, whose questions
-    hold more. They are too high for it.
-    """
-    runs = json.loads(KEPT.read_text())["runs"]
-    return [run for run in runs if "volunteers" not in BUDGETS.get(run["method"], {})]
+    """Return the runs of docs/results/scale.json."""
+    found: list[dict[str, Any]] = json.loads(KEPT.read_text())["runs"]
+    return found
 
 
 def options_of_kept(run: Mapping[str, Any]) -> RunOptions:
@@ -194,9 +208,9 @@ def facts_of_kept(run: Mapping[str, Any]) -> GraphFacts:
     return facts
 
 
-def asks_with_rows(method: str) -> bool:
+def asks_with_rows(name: str) -> bool:
     """Return whether a question has a row or a group for each person, which every device reads."""
-    options = options_of(method, LARGER)
+    options = options_of(name, LARGER)
     facts = known_before(options)
     assert facts is not None
     return largest_question(asked_of(options, facts), facts.n) > facts.n
@@ -218,44 +232,50 @@ def fit(rows: Sequence[tuple[Mapping[str, float], float]], used: Sequence[str]) 
     return {name: float(f"{constant:.4g}") for name, constant in zip(used, found / scale, strict=True) if constant > 0}
 
 
-def constants_of(method: str, slower: float) -> dict[str, Any] | None:
+def constants_of(name: str, slower: float, process: float) -> dict[str, Any] | None:
     """Measure a method and return its constants; None if no run was possible.
 
     Args:
-        method: The method.
+        name: The method, perhaps with volunteers (:func:`names`).
         slower: Seconds of the machine as it was calibrated for the constants, for each second of now.
+        process: :func:`process_bytes`.
     """
+    method, _ = names()[name]
     seen: list[tuple[dict[str, float], dict[str, float], int, Case]] = []
     numbers = "noisy_row" in find(method).mechanisms  # the one mechanism whose reports are a matrix of all pairs
     for case in CASES if numbers else (*CASES, LARGER):
-        options = options_of(method, case)
+        options = options_of(name, case)
         if chosen_sampler(options.sampler, find(method)(), case.clients) != (options.sampler or 1):
             continue
         found = measured(options)
         if isinstance(found, str):
-            print(f"{method}, {case}: {found}", file=sys.stderr)
+            print(f"{name}, {case}: {found}", file=sys.stderr)
             continue
         seconds, memory = {phase: slower * value for phase, value in found[0].items()}, found[1]
         if "epochs" in options.settings and find(method)().trains_network() and not issubclass(find(method), Federated):
             seconds["train"] *= usual_epochs(options) / EPOCHS
         seen.append((driver_values(options), seconds, memory, case))
-        print(f"{method} {case.dataset} {case.clients}: {sum(found[0].values()):.2f} s, {found[1] / 2**20:.0f} MiB",
+        print(f"{name} {case.dataset} {case.clients}: {sum(found[0].values()):.2f} s, {found[1] / 2**20:.0f} MiB",
               flush=True)  # fmt: skip
     if len(seen) < 3:
         return None
-    large = large_runs(method)
-    made: dict[str, Any] = {"measured": max(*(case.clients for *_, case in seen), *(people for *_, people in large))}
-    squares = {"collect": numbers or asks_with_rows(method), "reconstruct": numbers}  # phases that look at all pairs
-    for name in ("start", "collect", "reconstruct", "train"):
-        used = [driver for driver in USED[name] if driver != "pairs" or squares[name]]
-        small = [(row, seconds.get(name, 0.0)) for row, seconds, _, _ in seen]
-        more = [(row, seconds[name]) for row, seconds, people in large for _ in range(LONG if people >= MANY else 1)]
-        made[name] = fit(small + more, used)
+    large = large_runs(name)
+    made: dict[str, Any] = {
+        "measured": max(*(case.clients for *_, case in seen), *(people for _, _, people, _ in large))
+    }
+    squares = {"collect": numbers or asks_with_rows(name), "reconstruct": numbers}  # phases that look at all pairs
+    for phase in ("start", "collect", "reconstruct", "train"):
+        used = [driver for driver in USED[phase] if driver != "pairs" or squares[phase]]
+        small = [(row, seconds.get(phase, 0.0)) for row, seconds, _, _ in seen]
+        more = [(row, seconds[phase]) for row, seconds, people, _ in large
+                for _ in range(LONG if people >= MANY else 1)]  # fmt: skip
+        made[phase] = fit(small + more, used)
     if find(method).memory is None:
-        made["memory"] = fit([(row, memory) for row, _, memory, _ in seen], USED["memory"])
+        made["memory"] = fit([(row, float(memory)) for row, _, memory, _ in seen]
+                             + [(row, peak - process) for row, _, _, peak in large], USED["memory"])  # fmt: skip
     whole = [(row, seconds) for row, seconds, _, case in seen if case.whole]
     made["reference"] = fit([(row, seconds.get("reference", 0.0)) for row, seconds in whole], ("one", "people"))
-    again = [sum(seconds.get(name, 0.0) for name in ("collect", "reconstruct", "train")) for _, seconds in whole]
+    again = [sum(seconds.get(phase, 0.0) for phase in ("collect", "reconstruct", "train")) for _, seconds in whole]
     shares = [seconds.get("nulls", 0.0) / base for (_, seconds), base in zip(whole, again, strict=True) if base]
     made["nulls"] = round(float(np.mean(shares)), 3) if shares else 0.0
     return made
@@ -293,7 +313,7 @@ def main() -> None:
     if os.environ.get("OMP_NUM_THREADS") != "1":  # libraries read it when they are imported
         os.environ.update(ONE_THREAD)
         os.execv(sys.executable, [sys.executable, "-m", "benchmarks.speed.fit_plan", *sys.argv[1:]])
-    named = sys.argv[1:] or list(LISTED)
+    named = sys.argv[1:] or list(names())
     import strategies.runs.simulate  # noqa: F401 - the children share what it imports
 
     kept: dict[str, Any] = {}
@@ -304,10 +324,10 @@ def main() -> None:
             kept, machine = before["methods"], before["machine"]
     if not machine:
         machine = {"name": machine_in_words(), "calibration": round(calibration(), 5), "process_bytes": process_bytes()}
-    for method in named:
-        found = constants_of(method, machine["calibration"] / calibration())
+    for name in named:
+        found = constants_of(name, machine["calibration"] / calibration(), machine["process_bytes"])
         if found is not None:
-            kept[method] = found
+            kept[name] = found
         document = {"machine": machine, "drivers": list(DRIVERS), "methods": dict(sorted(kept.items()))}
         CONSTANTS.write_text(tomli_w.dumps(document))
 

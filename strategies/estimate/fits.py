@@ -59,6 +59,7 @@ def load_of(options: RunOptions, facts: GraphFacts, *, speed: float = 1.0) -> Lo
         nulls=options.nulls, reference=options.reference, epochs=epochs,
         repeats=options.repeats, speed=speed, hidden=training.hidden,
         heads=training.gat_heads if training.gnn == "gat" else 0,
+        volunteers=options.volunteers is not None,
     )  # fmt: skip
 
 

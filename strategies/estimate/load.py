@@ -8,8 +8,9 @@ Each figure of seconds is a sum of drivers with constants of its method:
     agreed   ends of pairs that both ends report          beliefs  the same times classes
 
 ``python -m benchmarks.speed.fit_plan`` measures runs, fits the constants and writes ``constants.toml`` with the
-machine. Seconds are scaled by a quick calibration of this machine. Memory is :func:`curator.methods.memory.peak_bytes`;
-a method without a law has fitted constants for it too.
+machine. A method that asks volunteers in clear has constants of its own beside them, because everybody else then gets
+other questions. Seconds are scaled by a quick calibration of this machine. Memory is
+:func:`curator.methods.memory.peak_bytes`; a method without a law has fitted constants for it too.
 """
 
 from __future__ import annotations
@@ -81,6 +82,11 @@ class Load:
         return MEMORY_ERROR if self.by_law or not self.extrapolated else FAR_ERROR
 
 
+def name_of_constants(method: str, *, volunteers: bool) -> str:
+    """Return the name under which ``constants.toml`` has the constants of a method, or of it beside volunteers."""
+    return f"{method} with volunteers" if volunteers and find(method).asks_volunteers else method
+
+
 @cache
 def constants() -> Mapping[str, Any]:
     """Return the measured constants, and the machine that they were measured on."""
@@ -115,6 +121,7 @@ def expected_load(
     hidden: int = 16,
     heads: int = 0,
     pairs: float | None = None,
+    volunteers: bool = False,
 ) -> Load | None:
     """Return the load of a run; None for a method without constants.
 
@@ -131,8 +138,10 @@ def expected_load(
         hidden: Hidden units of the network.
         heads: Attention heads of a ``gat``, else 0.
         pairs: Pairs that the method holds at once (:mod:`strategies.estimate.likely_pairs`); None if nobody knows.
+        volunteers: Whether some people volunteer.
     """
-    known = constants()["methods"].get(method)
+    measured = constants()["methods"]
+    known = measured.get(name_of_constants(method, volunteers=volunteers)) if method in measured else None
     if known is None:
         return None
     values = drivers(facts, ones, draws)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.speed.fit_plan import facts_of_kept, kept_runs, options_of_kept
+from benchmarks.speed.fit_plan import facts_of_kept, kept_runs, names, options_of_kept
 from curator.methods import find
 from strategies.estimate.fits import load_of
 from strategies.estimate.graph_facts import GraphFacts, known_before
@@ -35,7 +35,15 @@ def test_constants_are_of_known_drivers_and_phases() -> None:
 def test_memory_has_one_source() -> None:
     """A method has a law of memory, or fitted constants for it; not both, and not neither."""
     for name, figures in constants()["methods"].items():
-        assert ("memory" in figures) is (find(name).memory is None), name
+        method, _ = names()[name]
+        assert ("memory" in figures) is (find(method).memory is None), name
+
+
+def test_beside_volunteers_a_method_that_asks_them_has_constants_of_its_own() -> None:
+    assert {name for name, (_, more) in names().items() if more.get("volunteers")} == {"vote with volunteers"}
+    alone, beside = (expected_load("vote", GraphFacts(10**6), 0.0, 0.0, volunteers=beside) for beside in (False, True))
+    assert alone and beside and beside.total < alone.total / 10 and beside.memory_bytes < alone.memory_bytes / 2
+    assert expected_load("sbp", FACTS, 1e4, 0.0, volunteers=True) == expected_load("sbp", FACTS, 1e4, 0.0)
 
 
 MEASURED = [pytest.param(run, id=f"{run['method']}-{run['graph']}-{run['people']}{'-drawn' * run['drawn']}")
