@@ -144,6 +144,8 @@ def written(made: Plan, out: Path) -> tuple[Path, ...]:
 def _show(made: Plan, files: Sequence[Path]) -> None:
     from rich.markup import escape
 
+    from strategies.planning.plan import VOLUNTEERS
+
     screen, facts = console(), made.facts
     where = "on paper" if made.like.name is None else f"like those of {made.like.name}"
     screen.print(
@@ -162,16 +164,16 @@ def _show(made: Plan, files: Sequence[Path]) -> None:
         if choice.not_protected:  # before anything that reads as praise
             screen.print(f"[yellow]Not protected by the choice: {escape(choice.not_protected)}.[/yellow]")
         tone = "yellow" if choice.not_protected else "green"
-        screen.print(f"[{tone} bold]Choice: {escape(choice.method)}[/{tone} bold] at {choice.shown_budget} "
-                     f"(asks {escape(choice.listed.asks)}): {escape(made.why)}.")  # fmt: skip
+        screen.print(f"[{tone} bold]Choice: {escape(choice.name)}[/{tone} bold] at {choice.shown_budget} "
+                     f"(asks {escape(choice.asks)}): {escape(made.why)}.")  # fmt: skip
         if choice.protected:
             screen.print(f"  Protected: {escape(choice.protected)}.")
     for row in made.others:
-        screen.print(f"  or [bold]{escape(row.method)}[/bold] at {row.shown_budget} (asks {escape(row.listed.asks)})"
+        screen.print(f"  or [bold]{escape(row.name)}[/bold] at {row.shown_budget} (asks {escape(row.asks)})"
                      + ("" if row.worth is None else f": {percent(row.worth.test)}"))  # fmt: skip
-    if made.wishes.level == "user" and made.like.options.volunteers is None and facts.features:
+    if made.wishes.level == "user" and all(row.options.volunteers is None for row in made.rows):
         screen.print("With a few volunteers everybody else gives no label, and answers once about list and features: "
-                     "add --volunteers 0.1.")  # fmt: skip
+                     f"add --volunteers {VOLUNTEERS:g}.")  # fmt: skip
     for place, path in enumerate(files):
         typer.echo(f"{'Written to' if not place else '       and'} {path}")
 
@@ -179,7 +181,7 @@ def _show(made: Plan, files: Sequence[Path]) -> None:
 def reasons(made: Plan) -> dict[str, list[str]]:
     """Return each reason why methods do not meet the wishes, with their names."""
     found: dict[str, list[str]] = {}
-    for name, why in [*((row.method, why) for row in made.rows for why in row.why), *made.failures.items()]:
+    for name, why in [*((row.name, why) for row in made.rows for why in row.why), *made.failures.items()]:
         found.setdefault(why, []).append(name)
     return found
 
@@ -199,7 +201,7 @@ def _table(screen: Console, made: Plan) -> None:
     headings = ["~method", f">{level}", *(accuracy[:1] or [">bytes"])]
     if not narrow:
         headings = ["!method", ">budget", f">{level}", ">guess", ">bytes", ">CPU", ">memory", *accuracy]
-    cells = {row.method: _cells(row, worth, narrow) for row in shown_rows}
+    cells = {row.name: _cells(row, worth, narrow) for row in shown_rows}
     table = [[heading.lstrip(">!~") for heading in headings], *cells.values()]
     widths = [max(cell_len(Text.from_markup(cell).plain) for cell in column) for column in zip(*table, strict=True)]
     guess = not narrow and sum(widths) + len(widths) <= screen.width
@@ -214,13 +216,13 @@ def _table(screen: Console, made: Plan) -> None:
         for column, width in zip(shown.columns, widths, strict=True):
             column.min_width = width
         for row in rows:
-            shown.add_row(*cells[row.method])
+            shown.add_row(*cells[row.name])
         return shown
 
     screen.print(lines())
-    for group, asks in dict.fromkeys((row.listed.group, row.listed.asks) for row in shown_rows):
+    for group, asks in dict.fromkeys((row.listed.group, row.asks) for row in shown_rows):
         screen.print(f"[cyan]{GROUPS[group]}: {asks}[/cyan]")
-        screen.print(lines(*(row for row in shown_rows if (row.listed.group, row.listed.asks) == (group, asks))))
+        screen.print(lines(*(row for row in shown_rows if (row.listed.group, row.asks) == (group, asks))))
     if folded := made.folded:
         screen.print(f"[dim]{count(len(folded), 'method')} not rehearsed: see the reasons below. --json has their "
                      "figures.[/dim]")  # fmt: skip

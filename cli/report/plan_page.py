@@ -62,7 +62,7 @@ def render_plan(made: Plan) -> str:
     """Return the page as text."""
     shown = made.shown
     found = points_of(shown)
-    numbers = {point.row.method: point for point in found}
+    numbers = {point.row.name: point for point in found}
     cost = cost_of([point.row for point in found])
     places = sorted({cost(point.row) for point in found if 0 < cost(point.row) < math.inf})
     by_bytes = cost is bytes_of
@@ -76,14 +76,14 @@ def render_plan(made: Plan) -> str:
         by_bytes=by_bytes,
         open=any(not math.isfinite(cost(point.row)) for point in found),
         groups=[(GROUPS[group], group.replace(" ", "-"),
-                 [_line(row, numbers.get(row.method)) for row in shown if row.listed.group == group])
+                 [_line(row, numbers.get(row.name)) for row in shown if row.listed.group == group])
                 for group in dict.fromkeys(row.listed.group for row in shown)],
         folded=[_line(row, None) for row in made.folded],
         level=at_the_level(made.wishes.level),
         rehearsal=made.rehearsal,
         data=made.like.name,
-        choice=None if made.choice is None else _line(made.choice, numbers.get(made.choice.method)),
-        others=[_line(row, numbers.get(row.method)) for row in made.others],
+        choice=None if made.choice is None else _line(made.choice, numbers.get(made.choice.name)),
+        others=[_line(row, numbers.get(row.name)) for row in made.others],
         memory_error=MEMORY_ERROR,
         time_error=TIME_ERROR,
         command=None if made.choice is None else rehearsal(made, made.choice.options),
@@ -177,8 +177,8 @@ def _line(row: PlanRow, point: Point | None) -> dict[str, Any]:
     return {
         "number": None if point is None else point.number,
         "front": point is not None and point.front,
-        "method": row.method,
-        "asks": row.listed.asks,
+        "method": row.name,
+        "asks": row.asks,
         "budget": row.shown_budget,
         "held": planned_loss(entry),
         "public": row.private_only,

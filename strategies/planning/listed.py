@@ -1,4 +1,7 @@
-"""Methods that a plan lists unless some are named: by what they ask, and whom people have to trust."""
+"""Methods that a plan lists unless some are named: by what they ask, and whom people have to trust.
+
+What is public in a setting follows from its guarantee (:mod:`strategies.planning.in_clear`).
+"""
 
 from __future__ import annotations
 
@@ -20,22 +23,15 @@ class Listed:
     """A method in a plan.
 
     Args:
-        answers: What people are asked for, in a few words.
-        public: What has to be public; empty for nothing but the labels of some people.
+        asks: What people are asked for, in a few words.
         group: A key of :data:`GROUPS`; ``nothing`` needs no answer.
     """
 
-    answers: str
+    asks: str
     group: str = "one report"
-    public: str = ""
-
-    @property
-    def asks(self) -> str:
-        """Both in words."""
-        return f"{self.answers}; {self.public} are public" if self.public else self.answers
 
 
-_LINKS = Listed("links", "asking less", "features")
+_LINKS = Listed("links", "asking less")
 LISTED: dict[str, Listed] = {
     "hogs": Listed("links and features"),
     "sbp": Listed("links, with or without features"),
@@ -44,17 +40,17 @@ LISTED: dict[str, Listed] = {
     "fp-blink": Listed("links and features"),
     "fp-ldpgen": Listed("links and features"),
     "noisy": Listed("links and features"),
-    "lpgnn": Listed("features and labels", "asking less", "links"),
-    "rgnn": Listed("features and labels", "asking less", "links"),
-    "upgnet": Listed("features", "asking less", "links and labels"),
-    "privge": Listed("features", "asking less", "links and labels"),
+    "lpgnn": Listed("features and labels", "asking less"),
+    "rgnn": Listed("features and labels", "asking less"),
+    "upgnet": Listed("features", "asking less"),
+    "privge": Listed("features", "asking less"),
     "blink": _LINKS,
     "rr": _LINKS,
     "symrr": _LINKS,
     "dprr": _LINKS,
     "ldpgcn": _LINKS,
     "ldpgen": _LINKS,
-    "lp-and": Listed("links", "asking less"),
+    "lp-and": _LINKS,
     "vote": Listed("one vote on the neighbours' classes", "asking less"),
     "ldp-fedavg": Listed("noisy updates of a network", "other trust"),
     "fedavg-mlp": Listed("updates of a network, in clear", "other trust"),
@@ -71,6 +67,6 @@ def listed_as(method: str, *, volunteers: bool = False) -> Listed:
     """
     kind = find(method)
     if volunteers and kind.asks_volunteers:
-        return Listed("one vote on list and features", "asking less", "label and features of volunteers")
+        return Listed("one vote on list and features", "asking less")
     groups = {"none": "nothing", "trusted curator": "other trust"}
     return LISTED.get(method) or Listed(", ".join(kind.private) or "nothing", groups.get(kind.trust, "one report"))

@@ -14,9 +14,11 @@ from typing import Any
 from curator.methods import find
 from curator.options import PARTS
 from strategies.estimate.graph_facts import GraphFacts
-from strategies.estimate.load import constants
+from strategies.estimate.load import constants, name_of_constants
 from strategies.estimate.machine import calibration, memory_bytes
 from strategies.experiments.compare import cells_of
+from strategies.experiments.sweep_file import Cell
+from strategies.planning.in_clear import InClear
 from strategies.planning.listed import LISTED
 from strategies.planning.on_paper import OnPaper
 from strategies.planning.rehearsal import Like, Rehearsal, rehearse
@@ -28,6 +30,7 @@ from strategies.setup.fingerprint import config_hash, hashed_options
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
 
+VOLUNTEERS = 0.1  # share of people who volunteer in the rows that a plan adds
 LEAST_BUDGET = 1e-15  # probabilities are 64-bit numbers: a smaller budget does not move them
 
 
@@ -60,9 +63,9 @@ class Plan:
     @property
     def others(self) -> list[PlanRow]:
         """The best row beside the choice for each other trust, and where something else is public."""
-        best: dict[tuple[str, bool], PlanRow] = {}
-        for row in ranked(self.rows):
-            best.setdefault((row.listed.public, row.listed.group == "other trust"), row)
+        best: dict[tuple[InClear, bool], PlanRow] = {}
+        for row in ranked(self.rows, self.wishes):
+            best.setdefault((row.in_clear, row.listed.group == "other trust"), row)
         return [row for row in best.values() if row is not self.choice]
 
     @property
@@ -73,7 +76,7 @@ class Plan:
     @property
     def shown(self) -> list[PlanRow]:
         """The other rows as people read them: the choice, what else meets the wishes, then the rest by accuracy."""
-        met, folded = ranked(self.rows), self.folded
+        met, folded = ranked(self.rows, self.wishes), self.folded
         rest = [row for row in self.rows if not any(row is other for other in (*met, *folded))]
         return [*met, *sorted(rest, key=lambda row: -row.worth.test if row.worth else 0.0)]
 
@@ -89,7 +92,7 @@ class Plan:
             "cannot": dict(self.failures),
             "choice": None if self.choice is None else self.choice.to_dict(),
             "why": self.why,
-            "others": [row.method for row in self.others],
+            "others": [row.name for row in self.others],
             "rehearsal": None if self.rehearsal is None else self.rehearsal.to_dict(),
         }
 
@@ -126,12 +129,15 @@ def make_plan(
     speed = calibration() / constants()["machine"]["calibration"]
     rows: dict[str, PlanRow] = {}
     failures: dict[str, str] = {}
-    for place, cell in enumerate(cells_of(names, options, {})):
+    cells = cells_of(names, options, {})
+    if not methods and wishes.counts_what_is_clear and _nobody_is_known(options):
+        cells += beside_volunteers(cells)
+    for place, cell in enumerate(cells):
         try:
             rows[cell.label] = _settled(paper, _fitting(cell.options, facts), wishes, speed)
         except ValueError as error:
             failures[cell.label] = " ".join(str(error).split())
-        progress("accounts", (place + 1) / len(names))
+        progress("accounts", (place + 1) / len(cells))
     if not rows:
         name, why = next(iter(failures.items()))
         raise ValueError(f"{name} cannot be asked like that: {why}")
@@ -144,6 +150,22 @@ def make_plan(
              "wishes": vars(wishes), "worth": [people, options.nulls] if worth else None,
              "like": [like.by_facts, like.digest]}  # fmt: skip
     return Plan(facts, wishes, made, failures, choice, why, config_hash(asked), like, rehearsal)
+
+
+def beside_volunteers(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the methods that ask volunteers, each with a share :data:`VOLUNTEERS` of them."""
+    asked = [
+        replace(cell.options, volunteers=VOLUNTEERS) for cell in cells if find(cell.options.method).asks_volunteers
+    ]
+    return [Cell(options, name_of_constants(options.method, volunteers=True)) for options in asked]
+
+
+def _nobody_is_known(options: RunOptions) -> bool:
+    """Return whether the options leave open whose label and features are in clear."""
+    specs = declared(RunOptions)
+    return all(
+        getattr(options, name) == specs[name].default for name in {"volunteers", *specs["volunteers"].excludes[0]}
+    )
 
 
 def _check_budgets(options: RunOptions) -> None:
@@ -168,7 +190,7 @@ def _settled(paper: OnPaper, options: RunOptions, wishes: Wishes, speed: float) 
     if wishes.loss is None:
         return plan_row(paper, options, wishes.level, speed)
     trusted = find(options.method).trust == "trusted curator"
-    level = "central_node" if trusted and wishes.level in ("user", "node") else wishes.level
+    level = "central_node" if trusted and wishes.of_a_record else wishes.level
     found = paper.match(options, level, wishes.loss)
     row = plan_row(paper, found.options, wishes.level, speed)
     if not found.reason or found.of_reports or row.at_level["status"] == NOT_ASKED:

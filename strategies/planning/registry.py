@@ -13,6 +13,7 @@ from devices.facts import PublicFacts
 from strategies.estimate.asked import mechanisms_asked, questions_on_paper
 from strategies.outputs.registry import TO_FILL, Deployment
 from strategies.outputs.untrusted import text
+from strategies.planning.in_clear import in_clear
 from strategies.planning.listed import listed_as
 from strategies.results.in_words import privacy_in_words
 from strategies.results.record import AGAIN
@@ -32,7 +33,7 @@ def planned(made: Plan, choice: PlanRow) -> Deployment:
         facts=made.facts.public(),
         holds=choice.figures["holds"],
         mechanisms=choice.mechanisms,
-        product=_product(choice.method, made.facts.n, volunteers=choice.options.volunteers is not None),
+        product=_product(made.facts.n, choice.method, choice.asks),
         notes=f"Planned with ldpsim {ldpsim_version()}; nobody was asked. Method: {kind.paper}.",
         tuning=f"Parameters are defaults of ldpsim, or given to the plan. {_rehearsed(made)}",
         why=f"{choice.shown_budget}: {made.why}",
@@ -66,7 +67,7 @@ def finished(record: Mapping[str, Any]) -> Deployment:
             facts=facts,
             holds=privacy["holds"],
             mechanisms=mechanisms_asked(method, asked),
-            product=_product(kind.name, facts.n, volunteers=config.get("volunteers") is not None),
+            product=_product(facts.n, kind.name, _asks(kind.name, privacy["holds"], people.volunteers)),
             notes=_of_run(record),
             tuning=_tuning(privacy["searched"]),
             why=f"{TO_FILL}: reasons for the method, its parameters and its budget.",
@@ -85,8 +86,14 @@ def _rehearsed(made: Plan) -> str:
     return f"The plan was rehearsed on {text(made.rehearsal.like)}; what that reveals of these people is not counted."
 
 
-def _product(method: str, people: int, *, volunteers: bool) -> str:
-    return f"A model of {people:,} people by {method}, which asks for {listed_as(method, volunteers=volunteers).asks}."
+def _asks(method: str, holds: Mapping[str, Any], volunteers: float | None) -> str:
+    """Return what a finished run asked for, and what was in clear, in words."""
+    asks, public = listed_as(method, volunteers=volunteers is not None).asks, in_clear(holds).words
+    return f"{asks}; in clear: {public}" if public else asks
+
+
+def _product(people: int, method: str, asks: str) -> str:
+    return f"A model of {people:,} people by {method}, which asks for {asks}."
 
 
 def _of_run(record: Mapping[str, Any]) -> str:

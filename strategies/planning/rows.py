@@ -12,9 +12,11 @@ from curator.options import BUDGET, NETWORK
 from curator.privacy.levels import PUBLIC_PARTS
 from strategies.estimate.asked import largest_question, mechanisms_asked, ones_reported, questions_on_paper
 from strategies.estimate.fits import load_of
-from strategies.estimate.load import TIME_ERROR, held_bytes
+from strategies.estimate.load import TIME_ERROR, held_bytes, name_of_constants
 from strategies.estimate.machine import memory_bytes
 from strategies.estimate.traffic import expected_traffic, training_traffic
+from strategies.planning.in_clear import InClear
+from strategies.planning.in_clear import in_clear as in_clear_by
 from strategies.planning.listed import Listed, listed_as
 from strategies.planning.on_paper import OnPaper
 from strategies.planning.worth import Worth
@@ -25,6 +27,8 @@ from strategies.setup.options import RunOptions
 
 # Options that make a row's setting, beside its `--set`.
 SETTING = BUDGET | NETWORK | {"label_rate", "volunteers", "sampler"}
+
+_NOTHING = InClear()
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class PlanRow:
         why: Reasons why it does not meet the wishes; empty if it does.
         shown_budget: The budget in force, in words.
         mechanisms: What people are asked with (:func:`mechanisms_asked`).
+        in_clear: What is public beside the reports.
     """
 
     options: RunOptions
@@ -50,11 +55,22 @@ class PlanRow:
     why: tuple[str, ...] = ()
     shown_budget: str = ""
     mechanisms: tuple[str, ...] = ()
+    in_clear: InClear = _NOTHING
 
     @property
     def method(self) -> str:
         """Name of the method."""
         return self.options.method
+
+    @property
+    def name(self) -> str:
+        """Name of the row: the method, and whether it asks volunteers."""
+        return name_of_constants(self.method, volunteers=self.options.volunteers is not None)
+
+    @property
+    def asks(self) -> str:
+        """What people are asked for, and what is in clear, in words."""
+        return f"{self.listed.asks}; in clear: {self.in_clear.words}" if self.in_clear.words else self.listed.asks
 
     @property
     def listed(self) -> Listed:
@@ -96,7 +112,9 @@ class PlanRow:
         """Return the row of ``plan --json``."""
         return {
             "method": self.method,
+            "name": self.name,
             "asks": self.listed.asks,
+            "in_clear": self.in_clear.words,
             "group": self.listed.group,
             "settings": given_settings(self.options),
             **self.figures,
@@ -127,6 +145,7 @@ def plan_row(paper: OnPaper, options: RunOptions, level: str, speed: float) -> P
     """
     setup, facts = paper.set_up(options), paper.facts
     guarantee = paper.guarantee(setup).to_dict()
+    known = len(setup.repeats[0].split.labelled) / len(setup.population)
     asked = questions_on_paper(setup.method, facts.public(), setup.budget, options)
     if setup.method.in_rounds:
         traffic = training_traffic(cast(Federated, setup.method), facts, setup.settings.training.hidden)
@@ -165,7 +184,8 @@ def plan_row(paper: OnPaper, options: RunOptions, level: str, speed: float) -> P
     if entry["value"] is not None:
         entry["best_guess"] = guess(entry["value"], entry["delta"])
     return PlanRow(options, figures, entry, public, shown_budget=_budget(setup.method, options, setup.budget.epsilon),
-                   mechanisms=mechanisms_asked(setup.method, asked))  # fmt: skip
+                   mechanisms=mechanisms_asked(setup.method, asked),
+                   in_clear=in_clear_by(guarantee["holds"], known))  # fmt: skip
 
 
 def _budget(method: Any, options: RunOptions, epsilon: float) -> str:

@@ -43,6 +43,16 @@ class Wishes:
             raise ValueError(f"--max-attack {self.max_attack:g}: a chance above 0.5, that of a coin, and below 1")
 
     @property
+    def of_a_record(self) -> bool:
+        """Whether the level is about all that a person reports, with or without what others report of the person."""
+        return self.level in ("user", "node")
+
+    @property
+    def counts_what_is_clear(self) -> bool:
+        """Whether settings with less in clear are preferred: a loss is wished for a whole record."""
+        return self.of_a_record and self.loss is not None
+
+    @property
     def loss(self) -> float | None:
         """Loss for which budgets are solved: the smaller of ``holds`` and that of ``max_attack``; None for neither.
 
@@ -86,23 +96,39 @@ def missed_on_paper(row: PlanRow, wishes: Wishes) -> list[str]:
 
 def chosen(rows: Sequence[PlanRow], wishes: Wishes, where: str = "") -> tuple[PlanRow | None, str]:
     """Return the row that meets the wishes best, and the reason in a sentence; ``where`` says whose worth it is."""
-    good = ranked(rows)
+    good = ranked(rows, wishes)
     if not good:
         return None, _why_none(rows)
     best = good[0]
+    alike = [row for row in good if _openness(row, wishes) == _openness(best, wishes)]
     if best.worth is None:
-        return best, f"the least loss {at_the_level(wishes.level)}, then the fewest bytes; nothing was rehearsed"
-    among = "the only one that meets the wishes" if len(good) == 1 else f"the best of {len(good)} that meet the wishes"
-    return best, f"{100 * best.worth.test:.0f} % ({where}), {among}"
+        first = "" if len(alike) == len(good) else "the least in clear, then "
+        return best, f"{first}the least loss {at_the_level(wishes.level)}, then the fewest bytes; nothing was rehearsed"
+    among = (
+        "the only one that meets the wishes" if len(alike) == 1 else f"the best of {len(alike)} that meet the wishes"
+    )
+    least = "" if len(alike) == len(good) else " with the least in clear"
+    return best, f"{100 * best.worth.test:.0f} % ({where}), {among}{least}"
 
 
-def ranked(rows: Sequence[PlanRow]) -> list[PlanRow]:
-    """Return the rows that meet the wishes, the best first: by worth, or without any the one with the least loss."""
+def ranked(rows: Sequence[PlanRow], wishes: Wishes) -> list[PlanRow]:
+    """Return the rows that meet the wishes, the best first: by worth, or without any the one with the least loss.
+
+    Where a loss is wished for a whole record, rows with less of it in clear come first.
+    """
     good = [row for row in rows if row.meets]
     scored = [row for row in good if row.worth is not None]
     if not scored:
-        return sorted(good, key=lambda row: (round(row.loss, 2), row.figures["bytes_per_device"]))
-    return sorted(scored, key=lambda row: -row.worth.test if row.worth else 0.0)
+        return sorted(good, key=lambda row: (_openness(row, wishes), round(row.loss, 2),
+                                             row.figures["bytes_per_device"]))  # fmt: skip
+    return sorted(scored, key=lambda row: (_openness(row, wishes), -row.worth.test if row.worth else 0.0))
+
+
+def _openness(row: PlanRow, wishes: Wishes) -> int:
+    """Return how much of an ordinary person's record somebody sees in clear, if that counts; an owner sees it all."""
+    if not wishes.counts_what_is_clear:
+        return 0
+    return 3 if row.at_level["level"] != wishes.level else row.in_clear.rank
 
 
 def _why_none(rows: Sequence[PlanRow]) -> str:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from curator.methods import BUILT_IN, find
-from strategies.planning.listed import LISTED, Listed, listed_as
+from strategies.planning.listed import GROUPS, LISTED, Listed, listed_as
 
 
 def test_the_list_has_every_method_with_one_private_report_and_other_trust() -> None:
@@ -9,17 +9,12 @@ def test_the_list_has_every_method_with_one_private_report_and_other_trust() -> 
     assert local <= set(LISTED) <= set(BUILT_IN)
     for name, entry in LISTED.items():
         other = find(name).trust == "trusted curator" or not BUILT_IN[name].startswith("local.")
-        assert (entry.group == "other trust") == other
-
-
-def test_a_method_asks_for_its_answers_and_says_what_is_public() -> None:
-    assert Listed("links").asks == "links" and Listed("links", public="features").asks == "links; features are public"
-    assert (Listed("links").group, Listed("links").public) == ("one report", "")
+        assert (entry.group == "other trust") == other and entry.group in GROUPS
 
 
 def test_a_method_that_is_not_in_the_list_is_described_by_its_class() -> None:
     assert listed_as("hogs") is LISTED["hogs"]
-    assert "volunteers" in listed_as("vote", volunteers=True).asks and "volunteers" not in listed_as("vote").asks
+    assert listed_as("vote", volunteers=True) == Listed("one vote on list and features", "asking less")
     assert listed_as("hogs", volunteers=True) is LISTED["hogs"]
     assert listed_as("raw") == Listed("nothing", "nothing")
     assert listed_as("privgnn") == Listed("adjacency, features, label", "other trust")

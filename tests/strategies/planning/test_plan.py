@@ -9,6 +9,7 @@ from strategies.estimate.graph_facts import GraphFacts
 from strategies.estimate.load import constants
 from strategies.estimate.machine import memory_bytes
 from strategies.planning import plan
+from strategies.planning.in_clear import InClear
 from strategies.planning.on_paper import OnPaper
 from strategies.planning.plan import make_plan
 from strategies.planning.rehearsal import Like, Rehearsal
@@ -76,10 +77,53 @@ def test_the_best_of_each_other_trust_and_of_other_public_data() -> None:
     made = plan_on_paper(["vote"], RunOptions(), FACTS, Wishes())
     rows = rows_of(("hogs", 1.0, 0.9), ("vote", 2.0, 0.8), ("rr", 3.0, 0.7), ("blink", 4.0, 0.75), ("upgnet", 5.0, 0.6),
                    ("pate-m", 6.0, 0.95), ("ldp-fedavg", 7.0, 0.5))  # fmt: skip
+    public = {"rr": ("features",), "blink": ("features",), "upgnet": ("adjacency",)}
+    rows = [replace(row, in_clear=InClear(public.get(row.method, ()))) for row in rows]
     chosen = replace(made, rows=rows, choice=rows[0])
     assert [row.method for row in chosen.others] == ["pate-m", "blink", "upgnet"]
     assert [row.method for row in replace(chosen, choice=rows[1]).others] == ["pate-m", "hogs", "blink", "upgnet"]
     assert chosen.to_dict()["others"] == ["pate-m", "blink", "upgnet"]
+
+
+def test_volunteers_are_planned_for_where_a_loss_is_wished_for_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And they are the choice: plain votes and links make labels or features of ordinary people public."""
+    monkeypatch.setattr(plan, "LISTED", {"vote": None, "rr": None})
+    made = plan_on_paper([], RunOptions(), FACTS, Wishes(holds=4.0))
+    assert [row.name for row in made.rows] == ["vote", "rr", "vote with volunteers"]
+    volunteers = made.rows[2]
+    assert made.choice is volunteers and volunteers.options.volunteers == plan.VOLUNTEERS
+    assert volunteers.loss == pytest.approx(4.0, rel=0.01)
+    assert [row.name for row in made.others] == ["vote", "rr"] == made.to_dict()["others"]
+    said = ("labels of 75 % of people", "everybody's features, labels of 75 % of people",
+            "label and features of 10 % of people, who volunteer")  # fmt: skip
+    assert tuple(row.in_clear.words for row in made.rows) == said
+    assert tuple(row["in_clear"] for row in made.to_dict()["rows"]) == said
+    assert all(row.asks.endswith(f"; in clear: {words}") for row, words in zip(made.rows, said, strict=True))
+
+
+@pytest.mark.parametrize(("options", "wishes", "named"), [
+    (RunOptions(), Wishes(), ()),  # nothing is wished for
+    (RunOptions(), Wishes("relationship", holds=4.0), ()),
+    (RunOptions(), Wishes(holds=4.0), ("vote", "rr")),
+    (RunOptions(label_rate=0.2), Wishes(holds=4.0), ()),
+    (RunOptions(private_labels=True, eps_labels=1.0), Wishes(holds=4.0), ()),
+    (RunOptions(public_features=True), Wishes(holds=4.0), ()),
+])  # fmt: skip
+def test_volunteers_are_not_planned_for_where_somebody_said_otherwise(
+    options: RunOptions, wishes: Wishes, named: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "LISTED", {"vote": None, "rr": None})
+    made = plan_on_paper(named, options, FACTS, wishes)
+    assert {row.name for row in made.rows} <= {"vote", "rr"} and not any("volunteers" in name for name in made.failures)
+
+
+def test_volunteers_that_are_given_are_the_only_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "LISTED", {"vote": None, "sbp": None})
+    made = plan_on_paper([], RunOptions(volunteers=0.25), FACTS, Wishes(holds=4.0))
+    assert [(row.name, row.options.volunteers) for row in made.rows] == [("vote with volunteers", 0.25), ("sbp", 0.25)]
+    assert [row.in_clear.words for row in made.rows] == [
+        "label and features of 25 % of people, who volunteer", "labels of 25 % of people"
+    ]  # fmt: skip
 
 
 def test_a_plan_as_json() -> None:

@@ -147,7 +147,8 @@ def test_the_level_of_a_row(method: str, level: str, found: str) -> None:
 
 def test_a_row_as_json() -> None:
     row = PlanRow(RunOptions(method="vote", epsilon=3.0), {"a": 1}, {"status": "bounded", "value": 2.0})
-    plain = {"method": "vote", "asks": "one vote on the neighbours' classes", "group": "asking less",
+    plain = {"method": "vote", "name": "vote", "in_clear": "",
+             "asks": "one vote on the neighbours' classes", "group": "asking less",
              "settings": {"epsilon": 3.0}, "a": 1, "worth": None,
              "at_level": {"status": "bounded", "value": 2.0, "public": None}, "meets": True, "why": []}  # fmt: skip
     assert row.to_dict() == plain and row.loss == 2.0
@@ -163,5 +164,5 @@ def test_a_row_as_json() -> None:
     }
     assert {name: (each.group, each.asks) for name, each in others.items()} == {
         "raw": ("nothing", "nothing"), "privgnn": ("other trust", "adjacency, features, label"),
-        "silo-fedprox": ("other trust", "nothing"), "rr": ("asking less", "links; features are public"),
+        "silo-fedprox": ("other trust", "nothing"), "rr": ("asking less", "links"),
     }  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from devices.query import MAX_BYTES
+from strategies.planning.in_clear import InClear
 from strategies.planning.rows import PlanRow
 from strategies.planning.wishes import Wishes, chosen, judged, missed_on_paper, ranked
 from strategies.planning.worth import Worth
@@ -59,7 +60,7 @@ def test_a_level_about_which_nothing_is_asked_loses_nothing() -> None:
 def test_the_choice_has_the_best_rehearsal_or_without_any_the_least_loss() -> None:
     rows = [row("rr", 4.0, 0.6), row("vote", 2.0, 0.55), row("hogs", 8.0, 0.9).with_reasons("too slow")]
     assert chosen(rows, Wishes(), "on these") == (rows[0], "60 % (on these), the best of 2 that meet the wishes")
-    assert [each.method for each in ranked(rows)] == ["rr", "vote"]
+    assert [each.method for each in ranked(rows, Wishes())] == ["rr", "vote"]
     bare = [replace(each, worth=None) for each in rows]
     assert chosen(bare, Wishes()) == (
         bare[1], "the least loss at the level of a person, then the fewest bytes; nothing was rehearsed"
@@ -71,6 +72,38 @@ def test_no_choice_names_the_nearest() -> None:
     said = "none, because no method meets every wish; the nearest is vote: too large"
     assert chosen(rows, Wishes()) == (None, said)
     assert chosen([], Wishes()) == (None, "none, because no method can be asked like that")
+
+
+VOLUNTEERS, LABELS = InClear(volunteers=True, share=0.1), InClear(labels=True, share=0.75)
+FEATURES = InClear(("features",), labels=True, share=0.75)
+
+
+@pytest.mark.parametrize("level", ["user", "node"])
+def test_where_a_loss_is_wished_for_a_whole_record_less_in_clear_comes_before_accuracy(level: str) -> None:
+    def at(method: str, test: float, public: InClear, held: str = level) -> PlanRow:
+        made = row(method, 4.0, test)
+        return replace(made, in_clear=public, at_level={**made.at_level, "level": held})
+
+    rows = [at("blink", 0.9, FEATURES), at("sbp", 0.8, LABELS), at("vote", 0.6, VOLUNTEERS),
+            at("ldp-fedavg", 0.5, InClear()), at("pate-m", 0.95, InClear(), "central_node")]  # fmt: skip
+    wished = Wishes(level, holds=4.0)
+    assert [each.method for each in ranked(rows, wished)] == ["vote", "ldp-fedavg", "sbp", "blink", "pate-m"]
+    assert chosen(rows, wished, "here") == (
+        rows[2], "60 % (here), the best of 2 that meet the wishes with the least in clear"
+    )  # fmt: skip
+    only = "80 % (here), the only one that meets the wishes with the least in clear"
+    assert chosen(rows[:2], wished, "here") == (rows[1], only)
+    bare = [replace(each, worth=None) for each in rows]
+    assert chosen(bare, wished)[0] is bare[2] and chosen(bare, wished)[1].startswith("the least in clear, then the ")
+    # Otherwise accuracy alone decides: nothing is wished for the rest of the record.
+    for other in (Wishes(level), Wishes("relationship", holds=4.0)):
+        assert [each.method for each in ranked(rows, other)] == ["pate-m", "blink", "sbp", "vote", "ldp-fedavg"]
+
+
+def test_a_row_that_says_no_more_than_asking_nobody_gives_way_to_one_with_more_in_clear() -> None:
+    silent, wished = replace(row("vote", 4.0, 0.28), in_clear=VOLUNTEERS), Wishes(holds=4.0)
+    rows = [judged(each, wished) for each in (silent, replace(row("blink", 4.0, 0.9), in_clear=FEATURES))]
+    assert chosen(rows, wished)[0] is rows[1]
 
 
 @pytest.mark.parametrize(("name", "taken", "refused"), [
@@ -108,11 +141,11 @@ def test_losses_that_are_alike_are_ordered_by_bytes_and_the_nearest_by_reasons_t
     rows = [row("rr", 2.004, 0.6, 300.0), row("vote", 1.996, 0.5, 400.0), row("hogs", 1.98, 0.4, 900.0),
             row("sbp", None, 0.9, 1.0)]  # fmt: skip
     bare = [replace(each, worth=None) for each in rows]
-    assert [each.method for each in ranked(bare)] == ["hogs", "rr", "vote", "sbp"]
-    assert [each.method for each in ranked(rows)] == ["sbp", "rr", "vote", "hogs"]
+    assert [each.method for each in ranked(bare, Wishes())] == ["hogs", "rr", "vote", "sbp"]
+    assert [each.method for each in ranked(rows, Wishes())] == ["sbp", "rr", "vote", "hogs"]
     rows[1] = bare[1]
-    assert [each.method for each in ranked(rows)] == ["sbp", "rr", "hogs"]
-    assert [each.method for each in ranked([rows[1], rows[2].with_reasons("x")])] == ["vote"]
+    assert [each.method for each in ranked(rows, Wishes())] == ["sbp", "rr", "hogs"]
+    assert [each.method for each in ranked([rows[1], rows[2].with_reasons("x")], Wishes())] == ["vote"]
     missed = [row("rr", 1.0, 0.4).with_reasons("a"), row("vote", 1.0, 0.6).with_reasons("b"),
               row("hogs", 1.0, 0.9).with_reasons("c", "d"),
               replace(row("sbp", 1.0, 0.9).with_reasons("e"), worth=None)]  # fmt: skip
