@@ -29,18 +29,15 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from benchmarks.speed.bench_scale import KEPT
+from benchmarks.speed.kept_runs import facts_of_kept, kept_runs, options_of_kept
 from benchmarks.speed.process import ONE_THREAD
-from benchmarks.speed.scale_run import BUDGETS, UNTRAINED
 from curator.methods import find
 from curator.methods.federated.fedavg import Federated
 from curator.methods.owner.owner import LabelAnswers
-from devices.datasets.generated_kinds import arxiv_like
 from strategies.engines.usage import forget_peak, peak_rss
 from strategies.estimate.asked import largest_question, ones_reported, trials_drawn
 from strategies.estimate.fits import asked_of
 from strategies.estimate.graph_facts import GraphFacts, known_before
-from strategies.estimate.graph_facts import measured as measured_facts
 from strategies.estimate.load import CONSTANTS, DRIVERS, drivers, name_of_constants
 from strategies.estimate.machine import calibration, machine_in_words
 from strategies.planning.listed import LISTED
@@ -183,29 +180,6 @@ def large_runs(name: str) -> list[tuple[dict[str, float], dict[str, float], int,
             seconds["train"] *= usual_epochs(options) / run["epochs"]
         found.append((driver_values(options, facts), seconds, run["people"], run["peak"] * 2**20))
     return found
-
-
-def kept_runs() -> list[dict[str, Any]]:
-    """Return the runs of docs/results/scale.json."""
-    found: list[dict[str, Any]] = json.loads(KEPT.read_text())["runs"]
-    return found
-
-
-def options_of_kept(run: Mapping[str, Any]) -> RunOptions:
-    """Return the options of a run of :mod:`benchmarks.speed.scale_run`, without its devices' folders."""
-    settings = {} if run["method"] in UNTRAINED else {"epochs": str(run["epochs"])}
-    return RunOptions(method=run["method"], dataset="generated-v1", clients=run["people"], settings=settings, out=None,
-                      nulls=run["nulls"], reference=run["nulls"], **BUDGETS.get(run["method"], {}))  # fmt: skip
-
-
-def facts_of_kept(run: Mapping[str, Any]) -> GraphFacts:
-    """Return the facts of its graph."""
-    if run["graph"] == "arxiv-like":
-        few = measured_facts(arxiv_like(3_000))
-        return replace(few, n=run["people"])
-    facts = known_before(options_of_kept(run))
-    assert facts is not None
-    return facts
 
 
 def asks_with_rows(name: str) -> bool:

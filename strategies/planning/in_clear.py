@@ -1,4 +1,4 @@
-"""What a setting makes public beside its reports: of whom, in words, and how much of an ordinary person's record."""
+"""Public data of a setting, beside its reports: whose they are, and how much of an ordinary person's record."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _OF_EVERYBODY = {"features": "features", "adjacency": "links"}
 
 
 @dataclass(frozen=True)
-class InClear:
-    """What is in clear.
+class PublicData:
+    """Data in clear.
 
     Args:
         parts: Attributes of everybody, keys of :data:`_OF_EVERYBODY`.
@@ -21,7 +21,7 @@ class InClear:
         volunteers: Whether volunteers give label and features.
         share: Share of all people whose label is in clear; None where nobody says.
 
-    >>> InClear(("features",), labels=True, share=0.75).words
+    >>> PublicData(("features",), labels=True, share=0.75).words
     "everybody's features, labels of 75 % of people"
     """
 
@@ -44,7 +44,7 @@ class InClear:
         return 2 if self.parts else 1 if self.labels else 0
 
 
-def in_clear(holds: Mapping[str, Any], share: float | None = None) -> InClear:
+def in_clear(holds: Mapping[str, Any], share: float | None = None) -> PublicData:
     """Return what is in clear, by the levels of a guarantee (``privacy.holds`` of a result).
 
     Args:
@@ -53,5 +53,5 @@ def in_clear(holds: Mapping[str, Any], share: float | None = None) -> InClear:
     """
     public = {part for level in holds.values() for part in level["public"]}
     volunteers = any(VOLUNTEERS in level["not_counted"] for level in holds.values())
-    return InClear(tuple(part for part in _OF_EVERYBODY if part in public), LABEL in public, volunteers,
+    return PublicData(tuple(part for part in _OF_EVERYBODY if part in public), LABEL in public, volunteers,
                    share if volunteers or LABEL in public else None)  # fmt: skip

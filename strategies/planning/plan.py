@@ -18,7 +18,7 @@ from strategies.estimate.load import constants, name_of_constants
 from strategies.estimate.machine import calibration, memory_bytes
 from strategies.experiments.compare import cells_of
 from strategies.experiments.sweep_file import Cell
-from strategies.planning.in_clear import InClear
+from strategies.planning.in_clear import PublicData
 from strategies.planning.listed import LISTED
 from strategies.planning.on_paper import OnPaper
 from strategies.planning.rehearsal import Like, Rehearsal, rehearse
@@ -63,7 +63,7 @@ class Plan:
     @property
     def others(self) -> list[PlanRow]:
         """The best row beside the choice for each other trust, and where something else is public."""
-        best: dict[tuple[InClear, bool], PlanRow] = {}
+        best: dict[tuple[PublicData, bool], PlanRow] = {}
         for row in ranked(self.rows, self.wishes):
             best.setdefault((row.in_clear, row.listed.group == "other trust"), row)
         return [row for row in best.values() if row is not self.choice]

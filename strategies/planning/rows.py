@@ -15,7 +15,7 @@ from strategies.estimate.fits import load_of
 from strategies.estimate.load import TIME_ERROR, held_bytes, name_of_constants
 from strategies.estimate.machine import memory_bytes
 from strategies.estimate.traffic import expected_traffic, training_traffic
-from strategies.planning.in_clear import InClear
+from strategies.planning.in_clear import PublicData
 from strategies.planning.in_clear import in_clear as in_clear_by
 from strategies.planning.listed import Listed, listed_as
 from strategies.planning.on_paper import OnPaper
@@ -28,7 +28,7 @@ from strategies.setup.options import RunOptions
 # Options that make a row's setting, beside its `--set`.
 SETTING = BUDGET | NETWORK | {"label_rate", "volunteers", "sampler"}
 
-_NOTHING = InClear()
+_NOTHING = PublicData()
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class PlanRow:
     why: tuple[str, ...] = ()
     shown_budget: str = ""
     mechanisms: tuple[str, ...] = ()
-    in_clear: InClear = _NOTHING
+    in_clear: PublicData = _NOTHING
 
     @property
     def method(self) -> str:
@@ -69,7 +69,7 @@ class PlanRow:
 
     @property
     def asks(self) -> str:
-        """What people are asked for, and what is in clear, in words."""
+        """Content of the question, and what is in clear, in words."""
         return f"{self.listed.asks}; in clear: {self.in_clear.words}" if self.in_clear.words else self.listed.asks
 
     @property

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.speed.fit_plan import facts_of_kept, kept_runs, names, options_of_kept
+from benchmarks.speed.fit_plan import names
+from benchmarks.speed.kept_runs import facts_of_kept, kept_runs, options_of_kept
 from curator.methods import find
 from strategies.estimate.fits import load_of
 from strategies.estimate.graph_facts import GraphFacts, known_before

@@ -6,7 +6,7 @@ import pytest
 
 from curator.methods import find
 from strategies.estimate.graph_facts import GraphFacts
-from strategies.planning.in_clear import InClear, in_clear
+from strategies.planning.in_clear import PublicData, in_clear
 from strategies.planning.listed import LISTED
 from strategies.planning.on_paper import OnPaper
 from strategies.setup.options import RunOptions
@@ -14,7 +14,7 @@ from strategies.setup.options import RunOptions
 PAPER = OnPaper(GraphFacts(2000, features=40, classes=3, words=5.0))
 
 
-def of(options: RunOptions) -> InClear:
+def of(options: RunOptions) -> PublicData:
     return in_clear(PAPER.guarantee(PAPER.set_up(options)).to_dict()["holds"], 0.5)
 
 
@@ -30,17 +30,17 @@ def test_what_is_in_clear_is_what_the_method_says_of_itself(method: str) -> None
 
 
 @pytest.mark.parametrize(("options", "found"), [
-    (RunOptions(method="vote", volunteers=0.1), InClear(volunteers=True, share=0.5)),
-    (RunOptions(method="vote", private_labels=True, eps_labels=1.0), InClear()),
-    (RunOptions(method="vote", public_features=True), InClear(("features",), labels=True, share=0.5)),
-    (RunOptions(method="sbp", volunteers=0.1), InClear(labels=True, share=0.5)),
+    (RunOptions(method="vote", volunteers=0.1), PublicData(volunteers=True, share=0.5)),
+    (RunOptions(method="vote", private_labels=True, eps_labels=1.0), PublicData()),
+    (RunOptions(method="vote", public_features=True), PublicData(("features",), labels=True, share=0.5)),
+    (RunOptions(method="sbp", volunteers=0.1), PublicData(labels=True, share=0.5)),
 ])  # fmt: skip
-def test_options_say_what_is_in_clear(options: RunOptions, found: InClear) -> None:
+def test_options_say_what_is_in_clear(options: RunOptions, found: PublicData) -> None:
     assert of(options) == found
 
 
 def test_words() -> None:
-    assert InClear().words == "" and InClear(("features", "adjacency")).words == "everybody's features and links"
-    assert InClear(labels=True).words == "labels of some people"
-    assert InClear(volunteers=True, share=0.075).words == "label and features of 7.5 % of people, who volunteer"
-    assert InClear(volunteers=True).rank == InClear().rank == 0
+    assert PublicData().words == "" and PublicData(("features", "adjacency")).words == "everybody's features and links"
+    assert PublicData(labels=True).words == "labels of some people"
+    assert PublicData(volunteers=True, share=0.075).words == "label and features of 7.5 % of people, who volunteer"
+    assert PublicData(volunteers=True).rank == PublicData().rank == 0

@@ -9,7 +9,7 @@ from strategies.estimate.graph_facts import GraphFacts
 from strategies.estimate.load import constants
 from strategies.estimate.machine import memory_bytes
 from strategies.planning import plan
-from strategies.planning.in_clear import InClear
+from strategies.planning.in_clear import PublicData
 from strategies.planning.on_paper import OnPaper
 from strategies.planning.plan import make_plan
 from strategies.planning.rehearsal import Like, Rehearsal
@@ -78,7 +78,7 @@ def test_the_best_of_each_other_trust_and_of_other_public_data() -> None:
     rows = rows_of(("hogs", 1.0, 0.9), ("vote", 2.0, 0.8), ("rr", 3.0, 0.7), ("blink", 4.0, 0.75), ("upgnet", 5.0, 0.6),
                    ("pate-m", 6.0, 0.95), ("ldp-fedavg", 7.0, 0.5))  # fmt: skip
     public = {"rr": ("features",), "blink": ("features",), "upgnet": ("adjacency",)}
-    rows = [replace(row, in_clear=InClear(public.get(row.method, ()))) for row in rows]
+    rows = [replace(row, in_clear=PublicData(public.get(row.method, ()))) for row in rows]
     chosen = replace(made, rows=rows, choice=rows[0])
     assert [row.method for row in chosen.others] == ["pate-m", "blink", "upgnet"]
     assert [row.method for row in replace(chosen, choice=rows[1]).others] == ["pate-m", "hogs", "blink", "upgnet"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from devices.query import MAX_BYTES
-from strategies.planning.in_clear import InClear
+from strategies.planning.in_clear import PublicData
 from strategies.planning.rows import PlanRow
 from strategies.planning.wishes import Wishes, chosen, judged, missed_on_paper, ranked
 from strategies.planning.worth import Worth
@@ -74,18 +74,18 @@ def test_no_choice_names_the_nearest() -> None:
     assert chosen([], Wishes()) == (None, "none, because no method can be asked like that")
 
 
-VOLUNTEERS, LABELS = InClear(volunteers=True, share=0.1), InClear(labels=True, share=0.75)
-FEATURES = InClear(("features",), labels=True, share=0.75)
+VOLUNTEERS, LABELS = PublicData(volunteers=True, share=0.1), PublicData(labels=True, share=0.75)
+FEATURES = PublicData(("features",), labels=True, share=0.75)
 
 
 @pytest.mark.parametrize("level", ["user", "node"])
 def test_where_a_loss_is_wished_for_a_whole_record_less_in_clear_comes_before_accuracy(level: str) -> None:
-    def at(method: str, test: float, public: InClear, held: str = level) -> PlanRow:
+    def at(method: str, test: float, public: PublicData, held: str = level) -> PlanRow:
         made = row(method, 4.0, test)
         return replace(made, in_clear=public, at_level={**made.at_level, "level": held})
 
     rows = [at("blink", 0.9, FEATURES), at("sbp", 0.8, LABELS), at("vote", 0.6, VOLUNTEERS),
-            at("ldp-fedavg", 0.5, InClear()), at("pate-m", 0.95, InClear(), "central_node")]  # fmt: skip
+            at("ldp-fedavg", 0.5, PublicData()), at("pate-m", 0.95, PublicData(), "central_node")]  # fmt: skip
     wished = Wishes(level, holds=4.0)
     assert [each.method for each in ranked(rows, wished)] == ["vote", "ldp-fedavg", "sbp", "blink", "pate-m"]
     assert chosen(rows, wished, "here") == (
