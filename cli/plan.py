@@ -172,8 +172,8 @@ def _show(made: Plan, files: Sequence[Path]) -> None:
         screen.print(f"  or [bold]{escape(row.name)}[/bold] at {row.shown_budget} (asks {escape(row.asks)})"
                      + ("" if row.worth is None else f": {percent(row.worth.test)}"))  # fmt: skip
     if made.wishes.level == "user" and all(row.options.volunteers is None for row in made.rows):
-        screen.print("With a few volunteers everybody else gives no label, and answers once about list and features: "
-                     f"add --volunteers {VOLUNTEERS:g}.")  # fmt: skip
+        screen.print("With a few volunteers nobody else gives anything in clear, and everybody answers once: "
+                     f"add --volunteers {VOLUNTEERS:g} --private-labels.")  # fmt: skip
     for place, path in enumerate(files):
         typer.echo(f"{'Written to' if not place else '       and'} {path}")
 

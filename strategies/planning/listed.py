@@ -58,15 +58,16 @@ LISTED: dict[str, Listed] = {
 }
 
 
-def listed_as(method: str, *, volunteers: bool = False) -> Listed:
+def listed_as(method: str, *, volunteers: bool = False, labels: bool = False) -> Listed:
     """Return what a method asks, and its group; of one that is not in the list by its private attributes and trust.
 
     Args:
         method: Its name.
         volunteers: Whether some people give label and features in clear.
+        labels: Whether others are asked for their label.
     """
     kind = find(method)
     if volunteers and kind.asks_volunteers:
-        return Listed("one vote on list and features", "asking less")
+        return Listed(f"one vote on list and features{', or the label' if labels else ''}", "asking less")
     groups = {"none": "nothing", "trusted curator": "other trust"}
     return LISTED.get(method) or Listed(", ".join(kind.private) or "nothing", groups.get(kind.trust, "one report"))

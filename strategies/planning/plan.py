@@ -153,9 +153,11 @@ def make_plan(
 
 
 def beside_volunteers(cells: Sequence[Cell]) -> list[Cell]:
-    """Return the methods that ask volunteers, each with a share :data:`VOLUNTEERS` of them."""
+    """Return the methods that ask volunteers, each with a share :data:`VOLUNTEERS` of them, and the others' labels."""
     asked = [
-        replace(cell.options, volunteers=VOLUNTEERS) for cell in cells if find(cell.options.method).asks_volunteers
+        replace(cell.options, volunteers=VOLUNTEERS, private_labels=True)
+        for cell in cells
+        if find(cell.options.method).asks_volunteers
     ]
     return [Cell(options, name_of_constants(options.method, volunteers=True)) for options in asked]
 

@@ -60,14 +60,15 @@ def finished(record: Mapping[str, Any]) -> Deployment:
             name: math.inf if value == "inf" else value for name, value in config["budget"].items()
         }
         facts = PublicFacts(n=data["nodes"], d=data["features"], classes=data["classes"])
-        people = RunOptions(label_rate=config.get("label_rate"), volunteers=config.get("volunteers"))
+        people = RunOptions(label_rate=config.get("label_rate"), volunteers=config.get("volunteers"),
+                            private_labels=bool(given.get("private_labels")))  # fmt: skip
         asked = questions_on_paper(method, facts, Budget(**given), people)
         return Deployment(
             method=kind,
             facts=facts,
             holds=privacy["holds"],
             mechanisms=mechanisms_asked(method, asked),
-            product=_product(facts.n, kind.name, _asks(kind.name, privacy["holds"], people.volunteers)),
+            product=_product(facts.n, kind.name, _asks(kind.name, privacy["holds"], people)),
             notes=_of_run(record),
             tuning=_tuning(privacy["searched"]),
             why=f"{TO_FILL}: reasons for the method, its parameters and its budget.",
@@ -86,9 +87,10 @@ def _rehearsed(made: Plan) -> str:
     return f"The plan was rehearsed on {text(made.rehearsal.like)}; what that reveals of these people is not counted."
 
 
-def _asks(method: str, holds: Mapping[str, Any], volunteers: float | None) -> str:
+def _asks(method: str, holds: Mapping[str, Any], people: RunOptions) -> str:
     """Return what a finished run asked for, and what was in clear, in words."""
-    asks, public = listed_as(method, volunteers=volunteers is not None).asks, in_clear(holds).words
+    asks = listed_as(method, volunteers=people.volunteers is not None, labels=people.private_labels).asks
+    public = in_clear(holds).words
     return f"{asks}; in clear: {public}" if public else asks
 
 

@@ -75,7 +75,9 @@ class PlanRow:
     @property
     def listed(self) -> Listed:
         """Content of its question in words, and its group."""
-        return listed_as(self.method, volunteers=self.options.volunteers is not None)
+        return listed_as(
+            self.method, volunteers=self.options.volunteers is not None, labels=self.options.private_labels
+        )
 
     @property
     def loss(self) -> float:

@@ -15,6 +15,7 @@ def test_the_list_has_every_method_with_one_private_report_and_other_trust() -> 
 def test_a_method_that_is_not_in_the_list_is_described_by_its_class() -> None:
     assert listed_as("hogs") is LISTED["hogs"]
     assert listed_as("vote", volunteers=True) == Listed("one vote on list and features", "asking less")
+    assert listed_as("vote", volunteers=True, labels=True).asks == "one vote on list and features, or the label"
     assert listed_as("hogs", volunteers=True) is LISTED["hogs"]
     assert listed_as("raw") == Listed("nothing", "nothing")
     assert listed_as("privgnn") == Listed("adjacency, features, label", "other trust")

@@ -92,6 +92,7 @@ def test_volunteers_are_planned_for_where_a_loss_is_wished_for_a_person(monkeypa
     assert [row.name for row in made.rows] == ["vote", "rr", "vote with volunteers"]
     volunteers = made.rows[2]
     assert made.choice is volunteers and volunteers.options.volunteers == plan.VOLUNTEERS
+    assert volunteers.options.private_labels and volunteers.listed.asks.endswith("or the label")
     assert volunteers.loss == pytest.approx(4.0, rel=0.01)
     assert [row.name for row in made.others] == ["vote", "rr"] == made.to_dict()["others"]
     said = ("labels of 75 % of people", "everybody's features, labels of 75 % of people",
