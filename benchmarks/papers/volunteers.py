@@ -1,16 +1,18 @@
-"""`vote` where few people volunteer: the rows, the table and the picture at the beginning of docs/results/vote.md.
+"""`vote` where few people volunteer: the rows, the tables and the picture at the beginning of docs/results/vote.md.
 
     python -m benchmarks.papers.volunteers [--only cora] [--pages-only]
 
-Volunteers give label and features in clear. Everybody else answers once, about list and features. The seeds are 2000
-and up; settings were chosen on other seeds. At an epsilon of 4 the null models are taken too.
+Volunteers give label and features in clear. Everybody else answers once: people who know their label answer that where
+labels are asked, and all others answer about list and features. The seeds are 2000 and up; settings were chosen on
+other seeds. At an epsilon of 4 the null models are taken too.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,8 @@ SHARES, EPSILONS = ("0.01", "0.05", "0.1", "0.25"), ("1", "2", "4", "8")
 NULLS_AT = "4"
 DRAWN = ("8", NULLS_AT, "2")
 PEOPLE = {"cora": 10, "citeseer": 10, "generated": 10, "pubmed": 5, "facebook": 5}  # seeds of each data set
-LARGE = ("pubmed", "facebook")  # at an epsilon of 4 alone, up to a tenth of volunteers, without null models
+LARGE, FEW_SEEDS = ("pubmed", "facebook"), 3  # without null models; few seeds at other budgets than 4
+LABELS = ASKED, NOT_ASKED = "asked", "not asked"  # of people who do not volunteer
 NULLS = {"chance": "chance", "features_alone": "own features alone", "graph_alone": "list alone"}
 PICTURE = "figures/volunteers.png"
 
@@ -33,24 +36,31 @@ class VolunteerCell:
 
     Args:
         dataset, volunteers, epsilon, seed: Options of the run.
+        labels: ``asked`` where other people who know their label answer it in place of a vote (``--private-labels``).
     """
 
     dataset: str
     volunteers: str
     epsilon: str
     seed: int
+    labels: str = ASKED
 
     @property
     def turn(self) -> int:
-        """Place in the order of the runs."""
-        return self.seed - 2000
+        """Place in the order of the runs: large data at other budgets come last."""
+        return self.seed - 2000 + (50 if self.dataset in LARGE and self.epsilon != NULLS_AT else 0)
 
 
-CELLS = tuple(
-    VolunteerCell(dataset, share, epsilon, 2000 + number)
-    for dataset, seeds in PEOPLE.items() for share in SHARES for epsilon in EPSILONS for number in range(seeds)
-    if dataset not in LARGE or (epsilon == NULLS_AT and share != "0.25")
-)  # fmt: skip
+def _cells() -> Iterator[VolunteerCell]:
+    for labels, (dataset, seeds), share, epsilon in product(LABELS, PEOPLE.items(), SHARES, EPSILONS):
+        large = dataset in LARGE
+        if large and labels == NOT_ASKED and (epsilon != NULLS_AT or share == "0.25"):
+            continue
+        for number in range(FEW_SEEDS if large and epsilon != NULLS_AT else seeds):
+            yield VolunteerCell(dataset, share, epsilon, 2000 + number, labels)
+
+
+CELLS = tuple(_cells())
 
 
 def run(cell: VolunteerCell) -> dict[str, str]:
@@ -60,7 +70,8 @@ def run(cell: VolunteerCell) -> dict[str, str]:
     nulls = cell.epsilon == NULLS_AT and cell.dataset not in LARGE
     return row_of(simulate(RunOptions(
         method="vote", dataset=cell.dataset, volunteers=float(cell.volunteers), epsilon=float(cell.epsilon),
-        seed=cell.seed, nulls=nulls, reference=False, device="cpu", engine="local", out=None,
+        private_labels=cell.labels == ASKED, seed=cell.seed, nulls=nulls, reference=False, device="cpu",
+        engine="local", out=None,
     )).record)  # fmt: skip
 
 
@@ -72,8 +83,14 @@ def row_of(record: Mapping[str, Any]) -> dict[str, str]:
     return {"accuracy": f"{record['accuracy']['test']:.5f}", **found}
 
 
-def section(rows: Sequence[Row]) -> str:
-    """Return the table at the beginning of the page: accuracy by volunteers and epsilon, and the halves at 4."""
+def section(rows: Sequence[Row], labels: str) -> str:
+    """Return a table of the page: accuracy by volunteers and epsilon, and the halves at 4.
+
+    Args:
+        rows: All rows.
+        labels: One of :data:`LABELS`.
+    """
+    rows = [row for row in rows if row["labels"] == labels]
     heads = ("people", "volunteers", *(f"epsilon {epsilon}" for epsilon in EPSILONS), *NULLS.values())
     lines = []
     for dataset in PEOPLE:
@@ -88,7 +105,7 @@ def section(rows: Sequence[Row]) -> str:
 
 
 def draw(rows: Sequence[Row], path: Path) -> None:
-    """Draw accuracy over volunteers, a panel for each data set with all shares."""
+    """Draw accuracy over volunteers where labels are asked, a panel for each data set with null models."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -104,7 +121,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
         ("chance", NULLS_AT): NULLS["chance"],  # whatever the epsilon is
     }
     for panel, dataset in zip(panels, shown, strict=True):
-        of = [row for row in rows if row["dataset"] == dataset]
+        of = [row for row in rows if (row["labels"], row["dataset"]) == (ASKED, dataset)]
         for number, ((name, epsilon), label) in enumerate(lines.items()):
             look = {"color": SERIES[number], "marker": MARKS[number], "linestyle": "-" if name == "accuracy" else "--"}
             _line(panel, [row for row in of if row["epsilon"] == epsilon], name, label, look)
@@ -142,10 +159,10 @@ def _figure(rows: Sequence[Row], name: str) -> str:
 
 def studies(home: Path) -> Sequence[Study]:
     """Return the study."""
-    keys = ("dataset", "volunteers", "epsilon", "seed")
+    keys = ("labels", "dataset", "volunteers", "epsilon", "seed")
 
     def key_of(cell: VolunteerCell) -> tuple[str, ...]:
-        return cell.dataset, cell.volunteers, cell.epsilon, str(cell.seed)
+        return cell.labels, cell.dataset, cell.volunteers, cell.epsilon, str(cell.seed)
 
     def rows_of(cell: VolunteerCell, result: Mapping[str, str] | None) -> list[Row]:
         return [] if result is None else [{**dict(zip(keys, key_of(cell), strict=True)), **result}]
