@@ -7,6 +7,11 @@ ledger that is ``synchronous=FULL``; the first answer reads the table. The goal 
 label's processor time. Times by degree are the least of many, of the mechanism alone and of a
 whole answer with its ledger; the goal is a factor of 2. A table is read when the question is judged and the
 first scores are added up, of 2 classes + 1 different rows; the goal is that codes are not slower.
+
+Beside volunteers an ordinary person's answer is about list and features. Its work memory is the most that Python and
+numpy hold while the mechanism answers, beyond the record, and beyond table and model as they were read from the
+question; the ledger is not counted. A device that is alone pads its list, so that the time does not depend on it.
+Devices of one process answer together, without padding; of them it is the memory of all, a device.
 """
 
 from __future__ import annotations
@@ -15,13 +20,14 @@ import argparse
 import statistics
 import tempfile
 import time
+import tracemalloc
 from pathlib import Path
 from typing import cast
 
 import numpy as np
 
 from benchmarks.speed.process import beside
-from curator.methods.base import Question
+from curator.methods import Budget, Question, Vote
 from devices.data.population import Population, Record
 from devices.datasets.generated import generate
 from devices.device import Device, Report
@@ -31,6 +37,7 @@ from devices.noise import NoiseStream
 from devices.policy.policy import policy_for
 from devices.query import Ask, Query
 from strategies.engines.collect import collect
+from strategies.estimate.asked import random_split
 
 EPS, DEGREES, READ = 4.0, (2, 2000), (3_000, 50_000)
 
@@ -101,6 +108,44 @@ def reading(people: int, form: str, repeats: int) -> tuple[float, int]:
     return 1e3 * min(times), len(data)
 
 
+def beside_volunteers(people: int, together: int = 1000) -> dict[str, tuple[float, float]]:
+    """Return the bytes of work memory and the microseconds of an ordinary person's answer, alone and of many together.
+
+    Args:
+        people: Number of people, a tenth of whom volunteer.
+        together: Number of devices that answer together.
+    """
+    population = generate(people, seed=0)
+    split = random_split(people, volunteers=0.1)
+    _, asked = Vote().questions(population.facts, split, Budget(epsilon=EPS, volunteers=True), "bench")
+    (ask,) = asked.query.asks
+    (mechanism,) = ask.mechanisms
+    assert asked.devices is not None
+    devices = asked.devices[:together].tolist()
+    records = [population.record(device) for device in devices]
+
+    def alone() -> None:
+        mechanism.respond(records[0], NoiseStream(bytes(32)), device=devices[0])
+
+    def many() -> None:
+        mechanism.respond_many(records, [NoiseStream(bytes(32))] * len(devices), devices=devices)
+
+    found = {}
+    for name, answer, number in (("alone", alone, 1), ("together", many, len(devices))):
+        answer()  # it reads table and model
+        tracemalloc.start()
+        answer()
+        room = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        times = []
+        for _ in range(20):
+            began = time.process_time()
+            answer()
+            times.append(time.process_time() - began)
+        found[name] = (room / number, 1e6 * min(times) / number)
+    return found
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -122,6 +167,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ldpsim-bench-") as folder:
         for degree, (alone, whole) in by_degree(population, Path(folder) / "state").items():
             print(f"  {degree:>5,} neighbours: {alone:.0f} us the mechanism, {whole:.0f} us the whole answer")
+    for name, (room, taken) in beside_volunteers(READ[0]).items():
+        print(f"  beside volunteers, {READ[0]:,} people, {name}: {room:,.0f} bytes of work memory and {taken:.0f} us "
+              "of the mechanism a device")  # fmt: skip
     for people in READ:
         full, codes = (reading(people, form, 5 * given.repeats) for form in ("full", "codes"))
         print(f"  table of {people:,} people: full {full[0]:.1f} ms and {full[1]:,} bytes, codes {codes[0]:.1f} ms and "

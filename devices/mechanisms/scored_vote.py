@@ -205,8 +205,12 @@ class ScoredVote(Mechanism):
 
     def scores(self, neighbours: np.ndarray, device: int) -> tuple[IntArray, int]:
         """Return int64 (classes,), in units of :mod:`devices.fixed_point`, and the number of known neighbours."""
-        added = self._evidence.take(self._read.row_of(self.padded(device, neighbours)), axis=0)
-        scores = added.reshape(-1, _TOGETHER * (self.classes + 1)).sum(axis=0).reshape(_TOGETHER, -1).sum(axis=0)
+        rows = self._read.row_of(self.padded(device, neighbours))
+        if self._read.codes is None:
+            added = self._evidence.take(rows, axis=0)
+            scores = added.reshape(-1, _TOGETHER * (self.classes + 1)).sum(axis=0).reshape(_TOGETHER, -1).sum(axis=0)
+        else:  # few rows: how often each one occurs takes less room
+            scores = np.bincount(rows, minlength=len(self._evidence)) @ self._evidence
         seen = int(scores[-1])
         if self.own:
             scores[:-1] += self._read.own[self._read.row_of(np.array(device))]
@@ -238,11 +242,11 @@ def sums_of_rows(table: IntArray, rows: IntArray, starts: IntArray, times: IntAr
     while first < len(found):  # so many people that what is added at once stays small
         end = max(first + 1, int(np.searchsorted(starts, starts[first] + most, "right")) - 1)
         own = slice(starts[first], starts[end])
-        added = table.take(rows[own], axis=0)
+        total = np.zeros((int(starts[end] - starts[first]) + 1, table.shape[1]), np.int64)
+        table.take(rows[own], axis=0, out=total[1:], mode="clip")  # all rows are there; any other mode would copy
         if times is not None:
-            added *= times[own, None]
-        total = np.zeros((len(added) + 1, table.shape[1]), np.int64)
-        added.cumsum(axis=0, out=total[1:])
+            total[1:] *= times[own, None]
+        total.cumsum(axis=0, out=total)
         found[first:end] = np.diff(total[starts[first : end + 1] - starts[first]], axis=0)
         first = end
     return found
