@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from devices.ledger.ledger import Ledger
+
 
 @dataclass(frozen=True)
 class Server:
@@ -105,3 +107,8 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "folder":
         return str(tmp_path / "apart")
     return str(request.getfixturevalue("postgres_server").address)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger.create(tmp_path / "ledger.sqlite")

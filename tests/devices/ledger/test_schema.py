@@ -1,4 +1,4 @@
-"""The file of a ledger: made whole, and of exactly the expected form (``test_ledger.py`` plants other forms)."""
+"""The file of a ledger: made whole, and of exactly the expected form (``test_ledger_damage.py`` plants other forms)."""
 
 from __future__ import annotations
 

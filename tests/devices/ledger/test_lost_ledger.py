@@ -1,0 +1,123 @@
+"""A device whose ledger is gone, lost or older.
+
+It covers ``devices.ledger.ledger``, ``devices.ledger.ledger_file`` and ``devices.ledger.statements``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from devices.data.population import Population, Record
+from devices.device import Device, Report, unpack_report
+from devices.enrolment.state import State, enrol
+from devices.ledger.ledger import Ledger, LedgerDamaged
+from devices.policy.policy import Policy
+from devices.query import Query
+
+NUMBERS = itertools.count()
+
+
+def test_a_ledger_that_is_gone_is_not_made_anew(
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
+) -> None:
+    """With a vault or without: a second answer would follow."""
+    state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
+    assert isinstance(state.device(3).answer(ask_for()), Report)
+    state.close()
+    (tmp_path / "s" / "ledger.sqlite").unlink()
+    for index in (3, 5):
+        with pytest.raises(LedgerDamaged, match="gone; enrolment alone makes a ledger"):
+            State(tmp_path / "s").device(index)
+    assert not list((tmp_path / "s").glob("ledger*"))
+    with pytest.raises(LedgerDamaged, match="gone"):
+        Ledger(tmp_path / "new")
+
+
+def lost(device: Device, folder: Path, record: Record | None = None) -> Device:
+    """The same device with an empty ledger, and perhaps other data."""
+    folder.mkdir(exist_ok=True)
+    path = folder / f"lost-{next(NUMBERS)}"
+    return Device(device.index, record or device._record, device._secret, device._policy, Ledger.create(path))
+
+
+def bits(report: object, query: Query) -> np.ndarray:
+    assert isinstance(report, Report)
+    parts = unpack_report(report.data, query)
+    return np.concatenate([
+        mechanism.decode(part, device=3)
+        for ask in query.asks
+        for mechanism, part in zip(ask.mechanisms, parts[ask.attribute], strict=True)
+    ]).astype(float)  # fmt: skip
+
+
+def test_after_a_lost_ledger(
+    tmp_path: Path,
+    people: Callable[..., Population],
+    policy_of: Callable[..., Policy],
+    ask_for: Callable[..., Query],
+    flipped: Callable[..., Record],
+) -> None:
+    """Same question, same data: same bytes. Otherwise independent noise (false alarm 1e-6 each).
+
+    Noise = report XOR what was true. Two independent noises of 5,999 bits agree as often as
+    chance says; the broken variants (a key without the fingerprint, without the data) agree
+    everywhere, 40 standard deviations off.
+    """
+    population = people(n=3000, d=3000, seed=2)
+    device = enrol(tmp_path / "s", population, policy_of(population), seed=1).device(3)
+    query = ask_for(n=3000, d=3000, attributes="af")
+    first = device.answer(query)
+    assert isinstance(first, Report)
+    again = lost(device, tmp_path / "lost").answer(replace(query, collection="another"))
+    assert isinstance(again, Report) and again.data == first.data and not again.replayed
+
+    def noise_of(asked: Query, record: Record) -> np.ndarray:
+        row = np.zeros(2999)
+        row[asked.asks[0].mechanisms[0].positions(3, record.neighbours)] = 1  # type: ignore[attr-defined]
+        columns = np.zeros(3000)
+        columns[record.feature_indices] = 1
+        report = lost(device, tmp_path / "lost", record).answer(asked)
+        return np.abs(bits(report, asked) - np.concatenate([row, columns]))
+
+    own, other = device._record, flipped(device._record, 3, n=3000, d=3000)
+    few = replace(own, neighbours=own.neighbours[1:], feature_indices=own.feature_indices[1:],
+                  feature_values=own.feature_values[1:])  # fmt: skip
+    noises = [
+        noise_of(query, own),  # itself
+        noise_of(ask_for(n=3000, d=3000, attributes="af", eps=1.01), own),  # another budget
+        noise_of(ask_for(n=3000, d=3000, attributes="af", eps=2.0), own),
+        noise_of(query, other),  # everything changed
+        noise_of(query, few),  # one edge and one feature changed
+    ]
+    for i, left in enumerate(noises):
+        for right in noises[:i]:
+            for part in (slice(0, 2999), slice(2999, 5999)):
+                size = len(left[part])
+                correlation = np.corrcoef(left[part], right[part])[0, 1]
+                assert abs(correlation) < 4.9 / np.sqrt(size)
+    # Adjacency and features of one report do not share noise either.
+    assert abs(np.corrcoef(noises[0][:2999], noises[0][2999:5998])[0, 1]) < 4.9 / np.sqrt(2999)
+    # What the check would say of common noise: the same uniforms under two budgets.
+    uniform = np.random.default_rng(0).random(2999)
+    assert np.corrcoef(uniform < 0.269, uniform < 0.266)[0, 1] > 0.9
+
+
+def test_an_older_ledger_is_a_lost_one(
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
+) -> None:
+    """A backup that is put back: the same question gets the same bytes (another one is not covered)."""
+    state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
+    state.close()
+    shutil.copy(tmp_path / "s" / "ledger.sqlite", tmp_path / "backup")
+    first = state.device(3).answer(ask_for())
+    state.close()
+    shutil.copy(tmp_path / "backup", tmp_path / "s" / "ledger.sqlite")
+    again = state.device(3).answer(ask_for("another"))
+    assert isinstance(first, Report) and isinstance(again, Report) and first.data == again.data

@@ -1,0 +1,156 @@
+"""Parameters of the mechanisms, on both sides of each limit, and the reasons of a refusal.
+
+It covers all modules below ``devices.mechanisms``.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from devices.facts import PublicFacts
+from devices.mechanisms import (
+    GRR,
+    GRRFS,
+    AnalyticGaussian,
+    ClearAdjacency,
+    ClearFeatures,
+    ClearLabel,
+    Degree,
+    GradedVote,
+    GroupDegrees,
+    Laplace,
+    MultiBit,
+    NoisyRow,
+    OneBit,
+    RandomizedResponse,
+    SubsetSelection,
+    Window,
+    class_table,
+    discrete_laplace,
+)
+from devices.mechanisms.bits import (
+    unpack_bits,
+    unpack_many,
+    unpack_positions,
+)
+from devices.mechanisms.categories import LARGEST, Coding
+from devices.mechanisms.exact_loss import ONE, probability_threshold
+from devices.mechanisms.integers import pack_integers, unpack_integers
+from devices.mechanisms.word_model import LARGEST_EXPONENT, WordModel, read_model
+from tests.devices.mechanisms.examples import FS, GRADED, HALF, MOST, OWN, VOTE, WINDOW, Q
+
+# The last value that is taken and the first one that is refused, of each limit.
+BOUNDS: list[tuple[Any, str, Any, Any]] = [
+    (RandomizedResponse(HALF - 1, 3), "flip", 1, 0), (RandomizedResponse(1, 3), "flip", HALF - 1, HALF),
+    (RandomizedResponse(1, 3), "n", 1, 0), (RandomizedResponse(1, 3), "sampler", 2, 3),
+    (RandomizedResponse(1, 3, sampler=2), "n", (1 << 32) + 1, (1 << 32) + 2),
+    (OneBit(1, 3), "flip", HALF - 1, HALF), (OneBit(2, 3), "flip", 1, 0), (OneBit(1, 3), "d", 1, 0),
+    (OneBit(1, 3), "grid", 1, 0), (OneBit(1, 3), "grid", 1 << 20, (1 << 20) + 1), (OneBit(1, 3), "high", 1e-9, 0.0),
+    (MultiBit(1, 3, 2), "m", 1, 0), (MultiBit(1, 3, 2), "m", 3, 4), (MultiBit(1, 3, 2), "set_seed", -1, -2),
+    (MultiBit(1, 3, 2), "set_seed", (1 << 32) - 1, 1 << 32),
+    (WINDOW, "m", 4, 5), (replace(WINDOW, grid=1), "window", 1, 0), (WINDOW, "near", ONE - 1, ONE),
+    (WINDOW, "near", ONE * 1546 // 4096 + 1, ONE * 1546 // 4096),
+    (Window("pm", ONE - 1, 1, 2, 1, 1), "outputs", 2, 1),
+    (Window("pm", ONE - 1, 1, 2, 1, 1), "outputs", MOST, MOST + 1),
+    (Window("pm", ONE - 1, 1, 2, 1, 1), "window", 4095, 4096),
+    (GRR(1, 3), "categories", 2, 1), (GRR(1, 3), "categories", MOST, MOST + 1), (GRR(1, 3), "lie", ONE * 2 // 3, ONE),
+    (GRR(1, 4), "lie", ONE // 4 * 3 - 1, ONE // 4 * 3), (GRR(5, 3), "lie", 1, 0),
+    (SubsetSelection(1, 1, 3), "categories", 2, 1), (SubsetSelection(1, 1, 3), "categories", MOST, MOST + 1),
+    (SubsetSelection(1, 1, 3), "size", 2, 3), (SubsetSelection(1, 2, 3), "size", 1, 0),
+    (SubsetSelection(1, 2, 4), "miss", HALF - 1, HALF), (SubsetSelection(2, 2, 4), "miss", 1, 0),
+    (ClearLabel(3), "categories", 1, 0), (ClearLabel(3), "categories", MOST, MOST + 1), (ClearAdjacency(3), "n", 1, 0),
+    (Degree(1, 1, 3), "n", 1, 0), (Degree(1, 1, 3), "t", (1 << 32) - 1, 1 << 32),
+    (Degree(1, 1, 3), "s", (1 << 32) - 1, 1 << 32),
+    (Degree(3, 2, 3), "t", 1, 0), (Degree(3, 2, 3), "s", 1, 0), (Degree(3, 1, 3), "s", 2, 3),
+    (GroupDegrees(1, 1, 3, 2), "groups", 1, 0), (GroupDegrees(1, 1, 3, 2), "groups", MOST, MOST + 1),
+    (GroupDegrees(1, 1, 3, 2), "seed", -1, -2), (GroupDegrees(1, 1, 3, 2), "seed", (1 << 32) - 1, 1 << 32),
+    (NoisyRow(1, 1, 3), "grid", 1, 0), (NoisyRow(1, 1, 3), "grid", 1 << 20, (1 << 20) + 1),
+    (GRADED, "lie", 1, 0), (GRADED, "lie", HALF - 1, HALF), (GRADED, "levels", 1, 0), (GRADED, "levels", 128, 129),
+    (GRADED, "step", 1, 0), (GRADED, "step", 1 << 32, (1 << 32) + 1),
+    (GRADED, "affinity", (MOST,) * 9, (MOST + 1,) * 9),
+    (GRADED, "affinity", (1,) * 9, (0,) * 9), (VOTE, "candidates", 2, 1), (VOTE, "candidates", 3, 4),
+    (replace(VOTE, unseen=True), "candidates", 1, 0), (OWN, "columns", 2, 1),
+    (OWN, "exponents", (LARGEST_EXPONENT, -LARGEST_EXPONENT), (LARGEST_EXPONENT + 1, 0)),
+    (OWN, "exponents", (0, 0), (0, -LARGEST_EXPONENT - 1)), (OWN, "exponents", (0, 0), (0, 0, 0)),
+    (FS, "m", 1, 0), (FS, "m", 3, 4), (FS, "lies", (HALF - 1, HALF), (HALF, HALF)), (FS, "lies", (1, 1), (1, 0)),
+    (FS, "lies", (1, ONE * 2 // 3), (1, ONE * 2 // 3 + 1)),
+    (AnalyticGaussian(1 << 36, 1e-5, 3), "delta", 1 - 1e-9, 1.0),
+    (AnalyticGaussian(1 << 36, 1e-5, 3), "delta", 2e-300, 1e-300),
+    (Laplace(1, 1, 3), "grid", 1 << 20, (1 << 20) + 1), (Laplace(1, 1, 3), "d", 1, 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "name", "taken", "refused"), BOUNDS, ids=lambda value: getattr(value, "name", None)
+)
+def test_the_limits_of_the_parameters(mechanism: Any, name: str, taken: object, refused: object) -> None:
+    assert getattr(replace(mechanism, **{name: taken}), name) == taken
+    with pytest.raises(ValueError):
+        replace(mechanism, **{name: refused})
+
+
+REFUSED: list[tuple[Callable[[], object], str]] = [
+    (lambda: RandomizedResponse(0, 3), "the flip threshold must lie in 1..2**63-1, not 0"),
+    (lambda: RandomizedResponse(1, 3, sampler=3), "sampler 3 of randomised response does not draw rows of 3 people"),
+    (lambda: Degree(1, 1, 0), "degree needs n >= 1 and reporting both or one-end, not 0, both"),
+    (lambda: Laplace(2, 4, 1), "a scale is two integers of 1..2**32-1 in lowest terms, not 2/4"),
+    (lambda: OneBit(1, 3, grid=0), "one_bit needs a grid of 1..2**20 steps, not 0"),
+    (lambda: MultiBit.from_epsilon(1.0, d=3, m=0), "multi-bit samples 1..3 features (there are 3), not 0"),
+    (lambda: MultiBit.from_epsilon(1.0, d=3, m=4), "multi-bit samples 1..3 features (there are 3), not 4"),
+    (lambda: AnalyticGaussian(1 << 29, 0.1, 3), "the deviation must be 1/4 of a step .. 2**36 steps, not 0.125"),
+    (lambda: GRRFS.from_epsilon(1.0, facts=PublicFacts(9, 7, 2), block=0), "a block is 1 or more columns, not 0"),
+    (lambda: Coding((2,), LARGEST + 1, LARGEST + 1), f"{LARGEST + 1} columns are more than {LARGEST}"),
+    (lambda: Coding((2, 2), 5, 2), "5 columns in blocks of 2 do not make up 2 attributes"),
+    (lambda: Coding((2, 3), 4, 2), "4 columns in blocks of 2 do not make up 2 attributes"),
+    (lambda: Coding((2, 3), 3, 1), "3 columns in blocks of 1 do not make up 2 attributes"),
+    (lambda: Coding((2, 3), 4, 0), "4 columns in blocks of 0 do not make up 2 attributes"),
+    (lambda: Coding((2, 3), 4, 1).unpack(b"\x10"), "1 bytes do not hold 2 categories"),
+    (lambda: Coding((2, 3), 4, 1).unpack(b"\x60"), "a category lies outside its domain"),
+    (lambda: unpack_integers(b"\x09" + bytes(9), 1), "10 bytes do not hold 1 integers"),
+    (lambda: unpack_integers(b"\x02\x7f\x00", 1), "integers that are wider than they need be"),
+    (lambda: unpack_bits(b"\x00\x00\x00", 8), "2 bytes do not hold 8 bits"),
+    (lambda: unpack_bits(b"\x00\x00\x01", 15), "a bit is set beyond 15 bits"),
+    (lambda: unpack_positions(b"\x00\x80\x00", 16), "packed bits that are larger than gaps"),
+    (lambda: unpack_positions(b"\x01\x00\x00", 16), "gaps that are no smaller than packed bits"),
+    (lambda: unpack_positions(b"\x01\x11", 17), "gaps run past 17 bits"),
+    (lambda: unpack_positions(b"\x01\x80", 30), "a gap is cut off"),
+    (lambda: unpack_positions(b"\x01\x81\x00", 30), "a gap is longer than its number"),
+    (lambda: unpack_many([b"\x01\x11"], np.array([17])), "gaps run past their row"),
+    (lambda: unpack_many([b"\x01\x81", b"\x01\x01"], np.array([99, 99])), "a gap is cut off"),
+    (lambda: NoisyRow(1, 1, 2).decode(pack_integers(np.array([1 << 31])), device=0), "a number beyond 32 bits"),
+    (lambda: NoisyRow(1, 1, 2).decode(pack_integers(np.array([-(1 << 31) - 1])), device=0), "a number beyond 32 bits"),
+    (lambda: ClearFeatures(1, 1.0, 2.0).decode(struct.pack("<I", 2) + b"\0\x80" + struct.pack("<f", 2.5), device=0),
+     "a feature lies outside its range"),
+    (lambda: ClearFeatures(1, 1.0, 2.0).decode(struct.pack("<I", 2) + b"\0\x80" + struct.pack("<f", 0.5), device=0),
+     "a feature lies outside its range"),
+    (lambda: class_table.affinity_weights(2, 1.0, None), "a homophily must be 0 or more and below 1, not 1.0"),
+    (lambda: class_table.affinity_weights(2, 0.5, np.eye(2)), "a vote needs a homophily or an affinity, and not both"),
+    (lambda: class_table.affinity_weights(2, None, np.eye(2)), "an affinity is 2 x 2 finite numbers above 0"),
+    (lambda: class_table.quantised(np.array([[-1e-9, 1]])), "a class probability is negative or not finite"),
+    (lambda: class_table.from_text("AAA=", 3), "a text does not hold 3 bytes in base64"),
+    (lambda: GradedVote.from_probabilities(Q, 1.0, slope=0.0, homophily=0.5),
+     "a slope must be a finite number above 0, not 0.0"),
+    (lambda: WordModel(np.zeros((1, 2), int), np.array([-1]), np.zeros(2, int), (0, 0)),
+     "a squared weight is negative"),
+    (lambda: WordModel(np.full((1, 2), 1 << 31), np.array([0]), np.zeros(2, int), (0, 0)).as_text(),
+     "a model holds a number beyond 32 bits"),
+    (lambda: read_model(class_table.as_text(np.arange(24, dtype="<u4").view(np.uint8)), 7, 2, (0, 0)),
+     "the last number of a model is not 0"),
+    (lambda: discrete_laplace.scale_for(1e-10, sensitivity=1),
+     "epsilon 1e-10 at a sensitivity of 1 needs a scale beyond 2**32"),
+    (lambda: probability_threshold(45.0), "epsilon 45 is beyond what a 64-bit threshold can hold (about 44)"),
+    (lambda: probability_threshold(1e-20), "epsilon 1e-20 is too small: the report would say nothing"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "message"), REFUSED, ids=lambda value: value if isinstance(value, str) else "")
+def test_what_is_refused_says_why(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        make()
+    assert str(raised.value) == message
