@@ -191,3 +191,21 @@ def test_a_rehearsal_fits_the_terminal_and_says_what_it_is(
     assert ("25.1" in said) is (width == 80)  # what asking nobody gives has no room on 40 columns
     assert "Miniature: 600 made-up people with the noise of 50,000. This is an estimate without an interval." in said
     assert "It is not measured on your people. It took 12 s." in said
+
+
+def test_where_a_loss_is_wished_for_a_person_volunteers_are_the_choice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("strategies.planning.plan.LISTED", {"vote": None, "rr": None})
+    wished = ("--clients", 2000, "--level", "user", "--holds", 4, "--no-worth", "--out", tmp_path)
+    said = " ".join(ldpsim(*wished).stdout.split())
+    assert "Choice: vote with volunteers at 4 (asks one vote on list and features" in said
+    assert "; in clear: label and features of 10 % of people, who volunteer): the least in clear" in said
+    assert "or vote at 4 (asks one vote on the neighbours' classes; in clear: labels of 75 % of people)" in said
+    assert "add --volunteers" not in said
+    (deployment,) = tmp_path.rglob("deployment.toml")
+    assert "--volunteers 0.1" in deployment.read_text()
+    page = " ".join(next(tmp_path.rglob("plan.html")).read_text().split())
+    assert page.count('<span class="badge">choice</span>') == 1 and "everybody's features" in page.replace("&#39;", "'")
+    alone = " ".join(ldpsim("vote", *wished).stdout.split())
+    assert "Choice: vote at 4" in alone and "add --volunteers 0.1" in alone

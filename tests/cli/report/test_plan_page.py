@@ -142,3 +142,11 @@ def test_bytes_stand_to_the_right_where_all_lose_the_same(made: Plan) -> None:
     none = {**made.rows[0].at_level, "value": None, "status": "not asked"}
     left = points_of([replace(made.rows[0], at_level=none), *made.rows[1:]])
     assert left[0].x == min(point.x for point in left)
+
+
+def test_a_method_with_volunteers_and_without_them_has_a_number_each(made: Plan) -> None:
+    alone = next(row for row in made.rows if row.method == "vote")
+    beside = replace(alone, options=replace(alone.options, volunteers=0.1), worth=worth(0.6))
+    text = render_plan(replace(made, rows=[alone, beside], choice=beside))
+    assert "<b>1</b> vote</span>" in text and "<b>2</b> vote with volunteers</span>" in text
+    assert text.count('<span class="badge">choice</span>') == 1
