@@ -13,6 +13,7 @@ from cli.compare import compare
 from cli.datasets import datasets
 from cli.device import device
 from cli.doctor.command import doctor
+from cli.dossier import dossier
 from cli.epsilon import epsilon
 from cli.errors import OneLineErrors
 from cli.import_data import import_data
@@ -83,7 +84,7 @@ SIMULATE, READ, ATTACK, DEVICES = "Simulate", "Look up", "Attack and account", "
 # Commands under their headings in --help, most used first.
 for panel, commands in (
     (SIMULATE, (run, compare, sweep, tune, plan)),
-    (READ, (report, methods, datasets, import_data, doctor)),
+    (READ, (report, dossier, methods, datasets, import_data, doctor)),
     (ATTACK, (stress, poison, audit, epsilon)),
 ):
     for command in commands:

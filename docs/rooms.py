@@ -56,7 +56,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("runs",),
         ("__init__", "ask_once", "experiments", "flower_app"),
         ("attacks", "planning", "server_app"),
-        ("attacks.audit", "attacks.poison", "attacks.stress"),
+        ("attacks.audit", "attacks.poison", "attacks.stress", "dossier"),
     ),
     "benchmarks": (
         ("__init__", "markdown"),

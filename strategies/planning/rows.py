@@ -119,6 +119,7 @@ class PlanRow:
             "in_clear": self.in_clear.words,
             "group": self.listed.group,
             "settings": given_settings(self.options),
+            "mechanisms": list(self.mechanisms),
             **self.figures,
             "worth": None if self.worth is None else self.worth.to_dict(),
             "at_level": {**self.at_level, "public": self.private_only or None},

@@ -22,12 +22,16 @@ from cli.audit_page import write_page as write_audit_page
 from cli.consent.render import write_sheet
 from cli.consent.sheet import sheet_of
 from cli.poison_page import write_page as write_poison_page
+from cli.report.dossier_page import render_dossier
 from cli.report.gather import gather
 from cli.report.page import render, write_page
 from cli.report.plan_page import write_plan_page
 from curator.attacks.audit_row import AuditRow
 from curator.privacy.level import Level
+from strategies import simulate
 from strategies.attacks.campaign import CampaignResult
+from strategies.dossier.making import make_dossier
+from strategies.dossier.subject import read_subject
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.planning.rehearsal import Rehearsal
 from strategies.planning.wishes import Wishes
@@ -499,6 +503,20 @@ def test_axe_finds_no_barrier_on_the_page_of_a_plan(
     path = tmp_path / "plan.html"
     rehearsal = Rehearsal(600, 40_000, None)
     write_plan_page(path, replace(plan, rows=rows, rehearsal=rehearsal, failures={"lpgnn": "it cannot"}))
+    emulate(browser, width, scheme)
+    browser.get(path.as_uri())
+    assert_no_barrier(browser, axe)
+    wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert browser.execute_script(wide) == 0
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light"), (390, "light"), (1280, "dark")])
+def test_axe_finds_no_barrier_on_a_dossier(width: int, scheme: str, axe: str, browser: Any, tmp_path: Path) -> None:
+    options = RunOptions(clients=120, settings={"epochs": "5"}, out=tmp_path)
+    folder = simulate(options).folder
+    assert folder is not None
+    path = tmp_path / "dossier.html"
+    path.write_text(render_dossier(make_dossier(read_subject(folder))))
     emulate(browser, width, scheme)
     browser.get(path.as_uri())
     assert_no_barrier(browser, axe)

@@ -48,6 +48,7 @@ NOT_HERE = {
     r".*: ldpsim (run|compare|poison) .*--dataset (cora|computers).*": "real data, a minute and more",
     r".*: ldpsim compare hogs .*": "minutes; tests/cli compares small people",
     r".*: ldpsim audit --all": "minutes; tests/cli audits single methods",
+    r".*: ldpsim dossier .*": "needs the folder of a run: tests/cli/test_dossier.py makes one",
     r".*: ldpsim plan .*": "a minute and more: it rehearses the methods; tests/strategies/planning has small ones",
     r".*: ldpsim doctor --out runs --state devices --start": "starts every engine: tests/cli has it",
     r".*: ldpsim (sweep grid\.toml.*|report runs/sweep-grid)": "needs the grid of the page: tests/cli has small ones",
