@@ -1,4 +1,7 @@
-"""``ldpsim dossier`` on the command line."""
+"""``ldpsim dossier`` on the command line.
+
+It covers ``dossier_page`` too.
+"""
 
 from __future__ import annotations
 
