@@ -1,6 +1,6 @@
 """``ldpsim dossier`` on the command line.
 
-It covers ``dossier_page`` too.
+It covers ``cli.report.dossier_page`` too.
 """
 
 from __future__ import annotations
