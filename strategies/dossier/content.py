@@ -18,7 +18,7 @@ AS_IT_IS, BEST_GUESS = "as it is", "best guess"  # rules by which a figure follo
 
 
 @dataclass(frozen=True)
-class Figure:
+class SourcedFigure:
     """One figure with its source.
 
     Args:
@@ -60,7 +60,7 @@ def by_rule(document: Any, path: str, rule: str) -> Any:
     return guess(found["value"], found["delta"] or 0.0) if rule == BEST_GUESS else found
 
 
-Part = str | Figure
+LinePart = str | SourcedFigure
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Line:
     """
 
     label: str
-    parts: tuple[Part, ...]
+    parts: tuple[LinePart, ...]
     sources: tuple[str, ...] = ()
 
 
@@ -87,12 +87,12 @@ class Blank:
 
 
 @dataclass(frozen=True)
-class Grid:
+class DossierTable:
     """A table; each row has one cell a heading, and a cell is text and figures."""
 
     title: str
     head: tuple[str, ...]
-    rows: tuple[tuple[tuple[Part, ...], ...], ...]
+    rows: tuple[tuple[tuple[LinePart, ...], ...], ...]
     note: str = ""
 
 
@@ -110,7 +110,7 @@ class Section:
 
     title: str
     lines: tuple[Line | Blank, ...] = ()
-    grids: tuple[Grid, ...] = ()
+    grids: tuple[DossierTable, ...] = ()
     note: str = ""
     groups: tuple[GroupRow, ...] = field(default=(), repr=False)
 
@@ -131,26 +131,26 @@ class Dossier:
     not_protected: tuple[str, ...]
     sections: Sequence[Section]
 
-    def figures(self) -> list[Figure]:
+    def figures(self) -> list[SourcedFigure]:
         """Return all figures, in the order in which they are read; those of groups stand in their rows."""
-        parts: list[Part] = []
+        parts: list[LinePart] = []
         for section in self.sections:
             for line in section.lines:
                 parts += line.parts if isinstance(line, Line) else ()
             parts += [part for grid in section.grids for row in grid.rows for cell in row for part in cell]
-        return [part for part in parts if isinstance(part, Figure)]
+        return [part for part in parts if isinstance(part, SourcedFigure)]
 
 
-def sources_of(parts: Sequence[Part]) -> tuple[str, ...]:
+def sources_of(parts: Sequence[LinePart]) -> tuple[str, ...]:
     """Return the sources of the figures among some parts: one text for each basis and file.
 
-    >>> low, high = (Figure(0.1, "10 %", "result.json", f"verdict.margin.{end}", "run") for end in ("low", "high"))
+    >>> low, high = (SourcedFigure(0.1, "10 %", "plan.json", f"over.{end}", "plan") for end in ("low", "high"))
     >>> sources_of(["between ", low, high])
-    ('run: result.json, verdict.margin (low, high)',)
+    ('plan: plan.json, over (low, high)',)
     """
     found: dict[tuple[str, str], dict[str, list[str]]] = {}
     for part in parts:
-        if isinstance(part, Figure):
+        if isinstance(part, SourcedFigure):
             parent, _, last = part.path.rpartition(".")
             ends = found.setdefault((part.basis, part.file), {}).setdefault(parent, [])
             ends += [last] if last not in ends else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from strategies.dossier.content import Blank, Dossier, Grid, Part, Section, sources_of
+from strategies.dossier.content import Blank, Dossier, DossierTable, LinePart, Section, sources_of
 from strategies.group_accuracy.shown import MODELS, GroupRow
 from strategies.results.numbers import NONE, percent
 
@@ -48,7 +48,7 @@ def _section(section: Section) -> Iterator[str]:
         yield from _table(head, [_group(place, row) for place, row in enumerate(section.groups)])
 
 
-def _grid(grid: Grid) -> Iterator[str]:
+def _grid(grid: DossierTable) -> Iterator[str]:
     yield from (f"### {grid.title}", "")
     cited = any(sources_of(cell) for row in grid.rows for cell in row)
     rows = []
@@ -78,7 +78,7 @@ def _group(place: int, row: GroupRow) -> tuple[str, ...]:
     return (f"{_plain(row.words)}{worse}", f"{row.people:,.0f}", *shares, f"run: groups.rows.{place}")
 
 
-def _said(parts: Sequence[Part]) -> str:
+def _said(parts: Sequence[LinePart]) -> str:
     return "".join(_plain(part if isinstance(part, str) else part.shown) for part in parts)
 
 

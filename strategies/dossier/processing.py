@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from curator.methods.base import Method
-from strategies.dossier.content import Basis, Blank, Figure, Grid, Line, Part, Section
+from strategies.dossier.content import Basis, Blank, DossierTable, Line, LinePart, Section, SourcedFigure
 from strategies.dossier.subject import BYTES, COMPARED, COUNT, LOSS, PLAN, POINTS, SHARE, WORDS, Subject
 from strategies.dossier.threats import CLEAR, OWNED, REPORTS, UPDATES
 from strategies.outputs.registry_models import DeploymentModel, model_of
@@ -21,8 +21,8 @@ _IN_CLEAR_FOR = {"untrusted curator": "in clear, or public", "trusted curator": 
                  "none": "in clear: nobody protects it"}  # fmt: skip
 
 
-def handed_over(subject: Subject) -> str:
-    """Return what devices hand over: reports, updates, owned records, or data in clear."""
+def given_away(subject: Subject) -> str:
+    """Return what devices give away: reports, updates, owned records, or data in clear."""
     kind = subject.method
     if kind.trust == "none":
         return CLEAR
@@ -39,7 +39,7 @@ def model_or_none(kind: type[Method]) -> DeploymentModel | None:
         return None
 
 
-def line(label: str, *parts: Part | None, sources: tuple[str, ...] = ()) -> Line:
+def line(label: str, *parts: LinePart | None, sources: tuple[str, ...] = ()) -> Line:
     """Return a line; a figure that is not known is a dash."""
     return Line(label, tuple(NONE if part is None else part for part in parts), sources)
 
@@ -180,7 +180,7 @@ def _measured_worth(subject: Subject) -> Iterator[Line]:
     yield line("verdict", subject.figure("verdict.text", WORDS))
 
 
-def _interval(subject: Subject, path: str) -> tuple[Part | None, ...]:
+def _interval(subject: Subject, path: str) -> tuple[LinePart | None, ...]:
     """Return a difference of shares with its interval, in points."""
     ends = [subject.figure(f"{path}.{part}", POINTS) for part in ("value", "low", "high")]
     if None in ends:
@@ -188,7 +188,7 @@ def _interval(subject: Subject, path: str) -> tuple[Part | None, ...]:
     return (ends[0], " (", ends[1], " to ", ends[2], ") points, 95 % interval")
 
 
-def _others(subject: Subject) -> Grid:
+def _others(subject: Subject) -> DossierTable:
     """Return this method and the other ones: accuracy, losses and bytes, and which are cheaper and no worse."""
     columns = _PLANNED if subject.kind == PLAN else _MEASURED
     found = [
@@ -201,7 +201,7 @@ def _others(subject: Subject) -> Grid:
         ((name or NONE,), *((each or NONE,) for each in figures), (_cheaper(figures, own) if place else "this method",))
         for place, (name, figures) in enumerate(found)
     ]
-    return Grid(
+    return DossierTable(
         "Other methods for the same people",
         ("method", "accuracy", "loss of a person", "loss of a relationship", "bytes a device", "cheaper and no worse"),
         tuple(rows),
@@ -221,7 +221,7 @@ _MEASURED: tuple[_Column, ...] = (
 )  # fmt: skip
 
 
-def _cheaper(other: Sequence[Figure | None], own: Sequence[Figure | None]) -> str:
+def _cheaper(other: Sequence[SourcedFigure | None], own: Sequence[SourcedFigure | None]) -> str:
     """Return whether another method is at least as accurate and costs less; a dash where that is not known."""
     known = [each.value for each in (other[0], other[1], other[3], own[0], own[3]) if each is not None]
     if len(known) < 5:

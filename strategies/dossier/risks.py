@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from curator.privacy.level import NOT_COUNTED
 from curator.privacy.levels import LEVELS
-from strategies.dossier.content import Blank, Grid, Line, Part, Section
-from strategies.dossier.processing import CONTROLLER, OFFICER, handed_over, line, model_or_none
+from strategies.dossier.content import Blank, DossierTable, Line, LinePart, Section
+from strategies.dossier.processing import CONTROLLER, OFFICER, given_away, line, model_or_none
 from strategies.dossier.subject import BYTES, COUNT, LOSS, PLAN, SHARE, WORDS, Subject
 from strategies.dossier.threats import threats_of
 from strategies.group_accuracy.shown import NO_GROUPS, group_rows, words_of_groups
@@ -36,27 +36,27 @@ def word_of(subject: Subject, level: str) -> str:
     return ""  # an entry of a list: the relationship has the word
 
 
-def levels(subject: Subject) -> Grid:
+def levels(subject: Subject) -> DossierTable:
     """Return the table of what holds at each level."""
     rows = []
     for level, spec in LEVELS.items():
         at, entry = f"{_root(subject)}.{level}", subject.holds[level]
         status = subject.figure(f"{at}.status", WORDS, "theorem")
         bounded = entry["status"] == "bounded"
-        loss: list[Part | None] = [subject.figure(f"{at}.value", LOSS, "theorem")] if bounded else [NONE]
+        loss: list[LinePart | None] = [subject.figure(f"{at}.value", LOSS, "theorem")] if bounded else [NONE]
         if bounded and entry["delta"]:
             loss += [", delta ", subject.figure(f"{at}.delta", WORDS, "theorem")]
         if not bounded and entry["private_value"] is not None:
             loss = ["the rest: ", subject.figure(f"{at}.private_value", LOSS, "theorem")]
         one = entry.get("of_one")
-        guess: list[Part | None] = [subject.best_guess(at)] if bounded else [NONE]
+        guess: list[LinePart | None] = [subject.best_guess(at)] if bounded else [NONE]
         if bounded and one is not None:
             loss += ["; of one collection: ", subject.figure(f"{at}.of_one.value", LOSS, "theorem")]
             guess += ["; of one collection: ", subject.best_guess(f"{at}.of_one")]
         detail = subject.figure(f"{at}.detail", WORDS, "theorem") if entry["detail"] else NONE
         cells = ([f"{spec.words}: {spec.changes}"], [status], loss, guess, [word_of(subject, level)], [detail])
         rows.append(tuple(tuple(part or NONE for part in cell) for cell in cells))
-    return Grid(
+    return DossierTable(
         "What holds when this changes",
         ("when this changes", "status", "loss (epsilon)", "best guess", "in words", "reason"),
         tuple(rows),
@@ -67,11 +67,11 @@ def levels(subject: Subject) -> Grid:
 
 def risks(subject: Subject) -> Section:
     """Return levels, threats and exposure."""
-    threats = Grid(
+    threats = DossierTable(
         "Threats",
         ("who, or what", "covered by", "not covered", "source"),
         tuple(((each.attacker,), (each.covered or "nothing",), (each.open,), (", ".join(each.sources),))
-              for each in threats_of(handed_over(subject))),
+              for each in threats_of(given_away(subject))),
     )  # fmt: skip
     blanks = (Blank("how severe a successful inference would be for a person", OFFICER),
               Blank("risks by accident or unlawful use that are not technical", CONTROLLER))  # fmt: skip

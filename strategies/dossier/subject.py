@@ -11,7 +11,7 @@ from typing import Any
 from curator.methods import find
 from curator.methods.base import Method
 from curator.privacy.levels import LEVELS
-from strategies.dossier.content import BEST_GUESS, Basis, Figure, by_rule, follow
+from strategies.dossier.content import BEST_GUESS, Basis, SourcedFigure, by_rule, follow
 from strategies.outputs.untrusted import number, text
 from strategies.planning.registry import finished
 from strategies.results.folder import COMPARISON, read_result
@@ -63,7 +63,7 @@ class Subject:
         """Return a value of the method; None if it is not there."""
         return follow(self.document, self.root + path)
 
-    def figure(self, path: str, form: str, basis: Basis | None = None, *, whole: bool = False) -> Figure | None:
+    def figure(self, path: str, form: str, basis: Basis | None = None, *, whole: bool = False) -> SourcedFigure | None:
         """Return a figure of the method; None if the file has none.
 
         Args:
@@ -74,22 +74,22 @@ class Subject:
         """
         return self.at(self.file, path if whole else self.root + path, form, basis)
 
-    def at(self, file: str, path: str, form: str, basis: Basis | None = None) -> Figure | None:
+    def at(self, file: str, path: str, form: str, basis: Basis | None = None) -> SourcedFigure | None:
         """Return the figure at a place of a file; None if there is none."""
         value = follow(self.files[file], path)
         value = value if form == WORDS else number(value)
         if value is None:
             return None
-        return Figure(value, _FORMS[form](value), file, path, basis or ("plan" if self.kind == PLAN else "run"))
+        return SourcedFigure(value, _FORMS[form](value), file, path, basis or ("plan" if self.kind == PLAN else "run"))
 
-    def best_guess(self, path: str) -> Figure | None:
+    def best_guess(self, path: str) -> SourcedFigure | None:
         """Return the chance of a right guess under the loss at a place of the method; None without a loss."""
         entry = self.get(path)
         if entry is None or number(entry["value"]) is None:
             return None
-        chance = by_rule(self.document, self.root + path, BEST_GUESS)
-        return Figure(chance, chance_of(entry["value"], entry["delta"] or 0.0), self.file, self.root + path, "theorem",
-                      BEST_GUESS)  # fmt: skip
+        place, shown = self.root + path, chance_of(entry["value"], entry["delta"] or 0.0)
+        chance = by_rule(self.document, place, BEST_GUESS)
+        return SourcedFigure(chance, shown, self.file, place, "theorem", BEST_GUESS)
 
 
 def chance_of(loss: float, delta: float) -> str:

@@ -20,7 +20,7 @@ import pytest
 from curator.privacy.level import Level
 from curator.privacy.levels import LEVELS
 from strategies import RunOptions, simulate
-from strategies.dossier.content import BEST_GUESS, Blank, Dossier, Figure
+from strategies.dossier.content import BEST_GUESS, Blank, Dossier, SourcedFigure
 from strategies.dossier.making import make_dossier
 from strategies.dossier.markdown import to_markdown
 from strategies.dossier.risks import UNPROTECTED, word_of
@@ -94,7 +94,7 @@ def check_figures(subject: Subject, made: Dossier) -> int:
     return len(made.figures())
 
 
-def check_shown(figure: Figure) -> None:
+def check_shown(figure: SourcedFigure) -> None:
     """Check that what people read is the value, rounded; a loss is never rounded down."""
     if isinstance(figure.value, str):
         assert figure.shown == " ".join(figure.value.split())[:600] or figure.shown.endswith("…")
@@ -186,10 +186,10 @@ def check_protection(subject: Subject, made: Dossier, holds: Mapping[str, Any]) 
     for level, spec in LEVELS.items():
         _, status, loss, guess, word, _ = table[f"{spec.words}: {spec.changes}"]
         entry = holds[level]
-        assert [part.value for part in status if isinstance(part, Figure)] == [entry["status"]]
+        assert [part.value for part in status if isinstance(part, SourcedFigure)] == [entry["status"]]
         if entry["status"] != "bounded":
             assert guess == ("–",) and word in ((UNPROTECTED,), ("not asked",))
-            assert not any(isinstance(part, Figure) and part.path.endswith(f"{level}.value") for part in loss)
+            assert not any(isinstance(part, SourcedFigure) and part.path.endswith(f"{level}.value") for part in loss)
         if entry["status"] == "unprotected":
             assert word == (UNPROTECTED,) and word_of(subject, level) == UNPROTECTED
             named = [each for each in made.not_protected if each.endswith(f": {UNPROTECTED}")]

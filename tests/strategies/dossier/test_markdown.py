@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from strategies.dossier.content import Blank, Dossier, Figure, Grid, Line, Section
+from strategies.dossier.content import Blank, Dossier, DossierTable, Line, Section, SourcedFigure
 from strategies.dossier.markdown import to_markdown
 
 
 def test_lines_fields_and_tables_stand_in_their_order() -> None:
-    share = Figure(0.5, "50.0 %", "result.json", "accuracy.test", "run")
+    share = SourcedFigure(0.5, "50.0 %", "result.json", "accuracy.test", "run")
     lines = (Line("accuracy", (share, " of all"), ("docs/a_b.md",)), Blank("date", "the controller"))
-    grid = Grid("Threats", ("who", "covered"), ((("a|b",), ("nothing",)),), "A note.")
+    grid = DossierTable("Threats", ("who", "covered"), ((("a|b",), ("nothing",)),), "A note.")
     made = Dossier("x for 3 people", "Lead.", ("label: in clear",), (Section("1. One", lines, (grid,), "Note."),))
     assert to_markdown(made).splitlines() == [
         "# Dossier: x for 3 people", "", "Lead.", "", "**Not protected, or hardly:**", "", "- label: in clear", "",
