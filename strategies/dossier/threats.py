@@ -103,7 +103,7 @@ THREATS = (
         "somebody with the device's disk, or its secret",
         "a changed row of the ledger is noticed",
         "a leaked secret removes the noise of all earlier answers",
-        ("tests/devices/ledger/test_ledger.py::test_every_bit_of_a_row_is_under_the_seal",),
+        ("tests/devices/ledger/test_ledger_edits.py::test_every_bit_of_a_row_is_under_the_seal",),
         (REPORTS,),
     ),
     Threat(
