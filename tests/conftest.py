@@ -37,6 +37,19 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["TMPDIR"], tempfile.tempdir = str(MEMORY), None
 
 
+@pytest.fixture(scope="session", autouse=True)
+def commands_made_once() -> Iterator[None]:
+    """Make the command line's commands once in this process: each of a thousand calls would build them anew."""
+    import typer.main
+    import typer.testing
+
+    made = cache(typer.main.get_command)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(typer.main, "get_command", made)
+        patched.setattr(typer.testing, "_get_command", made)
+        yield
+
+
 @cache
 def starts_servers(path: Path) -> bool:
     """Return whether the tests of a file start servers, which is read in its text."""

@@ -224,6 +224,7 @@ def _differently_scored(rows: Sequence[Mapping[str, Any]]) -> str:
     return method_names(others) if others else ""
 
 
+@cache  # a template is compiled once
 def environment() -> Environment:
     """Return the templates and the filters of all pages."""
     made = Environment(

@@ -43,6 +43,14 @@ def own(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def agreed(tmp_path: Path, own: Path) -> Path:
+    """The default policy, as a file: a vault that reads one loads no method, and starts in a third of a second."""
+    path = tmp_path / "agreed.json"
+    path.write_text(policy_text("--facts", own, "--eps-labels", 1))
+    return path
+
+
+@pytest.fixture
 def start() -> Iterator[Start]:
     started: list[subprocess.Popen[str]] = []
 
@@ -70,7 +78,7 @@ def question(path: Path, collection: str, epsilon: float = 8.0) -> bytes:
     return asked.query.to_bytes()
 
 
-def test_a_vault_s_whole_life(tmp_path: Path, own: Path, start: Start) -> None:
+def test_a_vault_s_whole_life(tmp_path: Path, own: Path, agreed: Path, start: Start) -> None:
     state, path = tmp_path / "state", tmp_path / "v"
     first = start("--data", own, "--state", state, "--socket", path)
     device = VaultDevice(str(path), 2, 10)
@@ -86,7 +94,7 @@ def test_a_vault_s_whole_life(tmp_path: Path, own: Path, start: Start) -> None:
     # a second one on the folder, or on the socket, does not start
     second = start("--state", state, "--socket", tmp_path / "w", wait=False)
     assert second.communicate(timeout=60)[1].count("\n") == 1 and second.returncode == 2
-    third = start("--data", own, "--state", tmp_path / "other", "--socket", path, wait=False)
+    third = start("--data", own, "--policy", agreed, "--state", tmp_path / "other", "--socket", path, wait=False)
     line = third.communicate(timeout=60)[1]
     assert "another process listens there" in line and third.returncode == 2
 
@@ -168,9 +176,9 @@ def test_a_policy_pins_a_collector_and_a_question(tmp_path: Path, own: Path) -> 
     assert isinstance(device.answer(key.sign(question(own, "a"))), Report)
 
 
-def test_a_vault_that_counts_notices_an_old_ledger(tmp_path: Path, own: Path, start: Start) -> None:
+def test_a_vault_that_counts_notices_an_old_ledger(tmp_path: Path, own: Path, agreed: Path, start: Start) -> None:
     state, path, counters = tmp_path / "state", tmp_path / "v", tmp_path / "counters"
-    vault = start("--data", own, "--state", state, "--socket", path, "--counters", counters)
+    vault = start("--data", own, "--policy", agreed, "--state", state, "--socket", path, "--counters", counters)
     device = VaultDevice(str(path), 2, 10)
     vault.terminate()
     vault.wait()
@@ -185,9 +193,9 @@ def test_a_vault_that_counts_notices_an_old_ledger(tmp_path: Path, own: Path, st
     assert device.answer(question(own, "a")) is Refusal.COUNTER_MISMATCH
 
 
-def test_a_second_sigterm_ends_a_vault_that_is_busy(tmp_path: Path, own: Path, start: Start) -> None:
+def test_a_second_sigterm_ends_a_vault_that_is_busy(tmp_path: Path, own: Path, agreed: Path, start: Start) -> None:
     path = tmp_path / "v"
-    vault = start("--data", own, "--state", tmp_path / "state", "--socket", path)
+    vault = start("--data", own, "--policy", agreed, "--state", tmp_path / "state", "--socket", path)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as slow:
         slow.connect(str(path))  # and says nothing: the first one waits for its end
         time.sleep(0.2)
@@ -200,9 +208,9 @@ def test_a_second_sigterm_ends_a_vault_that_is_busy(tmp_path: Path, own: Path, s
     assert isinstance(VaultDevice(str(path), 2, 10).answer(question(own, "a")), Report)
 
 
-def test_the_clientapp_waits_for_a_vault_that_starts(tmp_path: Path, own: Path, start: Start) -> None:
+def test_the_clientapp_waits_for_a_vault_that_starts(tmp_path: Path, own: Path, agreed: Path, start: Start) -> None:
     path = tmp_path / "v"
-    start("--data", own, "--state", tmp_path / "state", "--socket", path, wait=False)
+    start("--data", own, "--policy", agreed, "--state", tmp_path / "state", "--socket", path, wait=False)
     began = time.monotonic()
     assert isinstance(VaultDevice(str(path), 2, 60).answer(question(own, "a")), Report)
     assert time.monotonic() - began < 60
@@ -247,9 +255,9 @@ def test_mistakes_change_nothing(tmp_path: Path, own: Path) -> None:
 
 
 @pytest.mark.usefixtures("unmasked")
-def test_an_enrolled_folder_keeps_what_it_has(tmp_path: Path, own: Path, start: Start) -> None:
+def test_an_enrolled_folder_keeps_what_it_has(tmp_path: Path, own: Path, agreed: Path, start: Start) -> None:
     state, path = tmp_path / "state", tmp_path / "v"
-    vault = start("--data", own, "--state", state, "--socket", path)
+    vault = start("--data", own, "--policy", agreed, "--state", state, "--socket", path)
     vault.kill()
     vault.wait()  # until then it listens
     own.write_text(json.dumps({"facts": FACTS, "records": {"2": {**RECORDS["2"], "label": 2}}}))
@@ -394,9 +402,9 @@ def test_a_vault_tells_its_person_before_the_first_answer(tmp_path: Path, own: P
         assert path.stat().st_mode & 0o777 == 0o644  # the vault's own files stay private
 
 
-def test_a_vault_that_enrols_as_it_starts_tells_it_too(tmp_path: Path, own: Path, start: Start) -> None:
+def test_a_vault_that_enrols_as_it_starts_tells_it_too(tmp_path: Path, own: Path, agreed: Path, start: Start) -> None:
     where = ("--state", tmp_path / "s", "--socket", tmp_path / "v")
-    for arguments, told in ((("--data", own), True), ((), False)):
+    for arguments, told in ((("--data", own, "--policy", agreed), True), ((), False)):
         vault = start(*where, *arguments, wait=False)
         assert vault.stderr is not None
         before = "".join(iter(vault.stderr.readline, f"serving 1 devices of {tmp_path / 's'} on {tmp_path / 'v'}\n"))

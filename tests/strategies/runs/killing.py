@@ -2,7 +2,8 @@
 
 One JSON line in: ``{"args": [...], "moment": NAME or null, "count": K}``; one line out: the exit
 code, negative for a signal. The command kills itself (SIGKILL) when the moment comes for the
-K-th time. A fork saves the seconds in which Python loads torch; the command is the real one.
+K-th time. A fork saves the seconds in which Python loads torch and the accountants, and builds the
+commands; the command is the real one.
 
 =============  ==================================================================
 entry          a device's row is written, and the transaction is not committed
@@ -24,6 +25,10 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import dp_accounting.pld
+import dp_accounting.rdp  # noqa: F401
+from typer.main import get_command
+
 from cli.main import app
 from devices.fleet import Fleet
 from devices.ledger.ledger import Ledger
@@ -35,6 +40,7 @@ from strategies.rounds.stages import Stages
 from strategies.runs import simulate as simulation
 from strategies.runs import teachers as teaching
 
+COMMAND = get_command(app)
 BATCH = 8  # devices that share a commit: a kill then falls within a round, too
 
 
@@ -87,7 +93,7 @@ def run(args: list[str], moment: str | None, count: int) -> None:
         }[moment]  # fmt: skip
         around(owner, name, first=first)
     assert simulation.run_folder is run_folder
-    app(args, prog_name="ldpsim")
+    COMMAND(args, prog_name="ldpsim")
 
 
 def main() -> None:

@@ -55,8 +55,8 @@ def start() -> Iterator[Commands]:
 
 
 KINDS: dict[str, list[str]] = {
-    "hogs": [],
-    "ldpgen": [],
+    "hogs": ["--set", "epochs=20"],
+    "ldpgen": ["--set", "epochs=20"],
     "privgnn": ["--clients", "100", "--queries", "25", "--set", "K=10", "--set", "epochs=3", "--set", "hidden=8",
                 "--workers", "1"],
     "pate-g": ["--clients", "100", "--queries", "20", "--set", "epochs=3", "--set", "hidden=8"],
