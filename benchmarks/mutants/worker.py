@@ -3,7 +3,7 @@
 It imports the large libraries once, and nothing of the project: a child imports that anew, with the
 mutant in place. It reads one job a line from its input, and writes one result a line to its output.
 
-    python -m benchmarks.mutants.worker      (in the folder of the copy)
+    python -m benchmarks.mutants.worker [LIBRARY...]      (in the folder of the copy)
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main() -> None:
     """Run the jobs of the input."""
     sys.dont_write_bytecode = True
     with contextlib.redirect_stdout(sys.stderr):
-        for name in LIBRARIES:
+        for name in sys.argv[1:] or LIBRARIES:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
     for name in [name for name in sys.modules if name.partition(".")[0] in ("benchmarks", "tests")]:

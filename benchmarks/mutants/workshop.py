@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -26,6 +27,8 @@ class Workshop:
 
     Args:
         root: The checkout.
+        packages: Packages whose byte code is made first; the others are compiled by each mutant that needs them.
+        libraries: Libraries that the worker imports first; None for its own list.
 
     >>> from benchmarks import ROOT
     >>> with Workshop(ROOT) as shop:  # doctest: +SKIP
@@ -33,18 +36,20 @@ class Workshop:
     0
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(
+        self, root: Path, *, packages: Sequence[str] = PACKAGES, libraries: Sequence[str] | None = None
+    ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="ldpsim-mutants-"))
         self.folder.chmod(0o755)  # as a usual temporary folder: some tests go on as another user
         self.copy = self.folder / "checkout"
         try:
             shutil.copytree(root, self.copy, ignore=self._left_out)
-            for package in PACKAGES:  # byte code that is checked by content: a mutant of the same second counts
+            for package in packages:  # byte code that is checked by content: a mutant of the same second counts
                 compileall.compile_dir(
                     self.copy / package, quiet=2, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH
                 )
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "benchmarks.mutants.worker"],
+                [sys.executable, "-m", "benchmarks.mutants.worker", *(libraries or ())],
                 cwd=self.copy,
                 env=self._environment(),
                 stdin=subprocess.PIPE,

@@ -16,6 +16,7 @@ from devices.datasets.generated_v1 import generate
 from devices.enrolment.state import State, enrol
 from devices.policy.policy import policy_for
 from strategies.engines.flower_internals import assume_identity
+from tests.strategies.forks import Forks, forks
 
 SMALL = 40
 
@@ -62,3 +63,10 @@ def enrolled(tmp_path: Path, population: Population, ask: Callable[..., tuple[Qu
         return enrol(tmp_path / f"state-{next(number)}", population, rules, seed=5)
 
     return make
+
+
+@pytest.fixture(scope="module")
+def forked() -> Iterator[Forks]:
+    """A process whose forks run code that kills itself."""
+    with forks() as found:
+        yield found

@@ -48,6 +48,7 @@ def _composed(loss: float, gamma: float, queries: int) -> Any:
     ).self_compose(queries)
 
 
+@lru_cache(maxsize=256)  # a plan that looks for a budget asks for the same ones again
 def laplace_epsilon(*, loss: float, queries: int, delta: float, gamma: float = 1.0) -> float:
     """Return the epsilon at ``delta`` of ``queries`` noisy vectors, a fresh sample for each.
 

@@ -20,7 +20,8 @@ MODULE, TESTS = "devices/sampling/subset.py", "tests/devices/sampling/test_subse
 
 @pytest.fixture(scope="module")
 def shop() -> Workshop:
-    with Workshop(ROOT) as shop:
+    """A workshop for tests of devices: it compiles and imports what they need, and no torch."""
+    with Workshop(ROOT, packages=("devices",), libraries=("numpy", "pytest", "hypothesis", "xdist")) as shop:
         yield shop  # type: ignore[misc]
 
 

@@ -76,8 +76,6 @@ def test_the_origin_of_a_folder_is_that_of_its_copies(tmp_path: Path) -> None:
 HOLD = """
 import sys
 from pathlib import Path
-from curator.privacy.level import Level
-from curator.privacy.levels import LEVELS
 from strategies.results.folder import hold_folder
 
 with hold_folder(Path(sys.argv[1]), method="hogs", dataset="generated", digest="abc", seed=0) as (folder, _):

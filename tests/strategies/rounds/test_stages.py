@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -33,6 +30,7 @@ from strategies.engines.grids import LocalGrid
 from strategies.rounds import outbox
 from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
 from strategies.rounds.stages import Stages, at_stage, stages_of
+from tests.strategies.forks import Forks
 
 METHOD = LDPGen(groups=3)
 SPEND = Budget(epsilon=4, public_features=True)
@@ -260,7 +258,7 @@ simulate(RunOptions(method="ldpgen", clients=40, settings={"epochs": "3", "group
 
 
 @pytest.mark.parametrize("where", ["before the grouping", "after the grouping", "in the second stage"])
-def test_a_run_that_is_killed_between_the_stages_goes_on(where: str, tmp_path: Path) -> None:
+def test_a_run_that_is_killed_between_the_stages_goes_on(where: str, tmp_path: Path, forked: Forks) -> None:
     options = RunOptions(
         method="ldpgen",
         clients=40,
@@ -270,14 +268,7 @@ def test_a_run_that_is_killed_between_the_stages_goes_on(where: str, tmp_path: P
         out=tmp_path / "whole",
     )
     whole = simulate(options).record
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, where, str(tmp_path / "killed")],
-        env=environment,
-        capture_output=True,
-        timeout=120,
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    assert forked.run(KILLED, where, tmp_path / "killed") == -signal.SIGKILL
     again = simulate(replace(options, out=tmp_path / "killed")).record
     assert again["devices"]["reports_sha256"] == whole["devices"]["reports_sha256"]
     assert again["accuracy"] == whole["accuracy"]

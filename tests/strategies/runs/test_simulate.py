@@ -8,8 +8,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +24,7 @@ from strategies.results.lifetime import lifetime
 from strategies.results.outcome import Outcome
 from strategies.runs.set_up import set_up
 from strategies.setup.run_setup import RunSetup
+from tests.strategies.forks import Forks
 
 QUICK = {"epochs": "3"}
 
@@ -266,11 +265,8 @@ simulate(RunOptions(clients=60, settings={"epochs": "3"}, reference=False, nulls
 
 
 @pytest.mark.parametrize("batches", [0, 3, 8])
-def test_a_killed_run_is_continued_by_the_same_command(tmp_path: Path, batches: int) -> None:
-    killed = subprocess.run(
-        [sys.executable, "-c", _KILLED, str(tmp_path / "runs"), str(batches)], cwd=Path(__file__).parents[3]
-    )
-    assert killed.returncode == -signal.SIGKILL
+def test_a_killed_run_is_continued_by_the_same_command(tmp_path: Path, batches: int, forked: Forks) -> None:
+    assert forked.run(_KILLED, tmp_path / "runs", batches) == -signal.SIGKILL
     (folder,) = (tmp_path / "runs").iterdir()
     assert not (folder / "result.json").exists()
     released = _reports_in(folder / "state")
