@@ -79,7 +79,7 @@ class Ask:
         if any(self.attribute not in m.attributes for m in self.mechanisms):
             raise InvalidQuery(f"a mechanism does not apply to {self.attribute}")
         also = frozenset().union(*(m.also_reads for m in self.mechanisms))
-        if also and (len(self.mechanisms) > 1 or not also < set(ATTRIBUTES) - {self.attribute}):
+        if also and (len(self.mechanisms) > 1 or not also <= set(ATTRIBUTES) - {self.attribute}):
             raise InvalidQuery(f"a mechanism that reads more than {self.attribute} is asked alone")
 
     @property

@@ -69,7 +69,6 @@ class Mechanism:
     samplers: ClassVar[tuple[int, ...]] = (1,)  # versions of the way in which a report is drawn from the noise
     sampler: int = 1  # the version that is asked for; a class with several ones has this as a field
     attributes: ClassVar[frozenset[str]]
-    also_reads: ClassVar[frozenset[str]] = frozenset()  # further attributes that the report depends on
     reporting: Reporting = "both"  # the ends of a pair that report it; "both" reads the whole neighbour list
     in_clear: ClassVar[bool] = False  # the report is the value
     attained: ClassVar[bool] = False  # some inputs attain its losses, of an entry and of the whole
@@ -88,6 +87,11 @@ class Mechanism:
         if "label" in self.attributes:
             return "labels"
         return "features" if "features" in self.attributes else self.name
+
+    @property
+    def also_reads(self) -> frozenset[str]:
+        """Further attributes that the report depends on."""
+        return frozenset()
 
     def agrees_with(self, facts: PublicFacts) -> bool:
         """Return whether the public facts in the parameters are the ones given."""

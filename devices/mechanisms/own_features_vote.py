@@ -13,6 +13,10 @@ one entry of the list, of one feature, of all features, and of the whole record 
 table and any model. It is entered in the ledger under both attributes, as one release. A model may
 be hostile, and ask for one word: the answer then tells this word as well as GRR tells a category.
 
+With ``agreement`` the answer is 1 where the best class is the own label, and else 0. It goes through GRR over these two
+values. It depends on the label too, and is entered under all three attributes, as one release. From some such answers a
+curator learns how often a vote is right, and nobody has to give label and vote.
+
 With one level a feature counts as a word that the person has or has not. With more of them a feature x is the
 whole number nearest to levels (x - low) / (high - low), where low and high are the public range.
 
@@ -64,7 +68,7 @@ def whole_features(features: FloatArray, levels: int, low: float, high: float) -
 class OwnFeaturesVote(ScoredVote):
     """Report the class that one's own words and neighbours speak for.
 
-    ``value`` and ``report``: a class, 0 .. classes - 1.
+    ``value`` and ``report``: a class, 0 .. classes - 1; 0 or 1 with ``agreement``.
 
     Args:
         lie: 64-bit threshold of the probability that another class is reported.
@@ -73,6 +77,7 @@ class OwnFeaturesVote(ScoredVote):
         exponents: The model's two exponents.
         levels: 1 for words, up to 255 for features that are numbers.
         low, high: Public range of such features.
+        agreement: Whether the report says if the best class is the own label, in place of the class.
         people, classes, table, affinity, own, form, reporting: As in :class:`ScoredVote`.
 
     Raises:
@@ -91,12 +96,14 @@ class OwnFeaturesVote(ScoredVote):
     levels: int = field(default=1, metadata=LATER)
     low: float = field(default=0.0, metadata=LATER)
     high: float = field(default=1.0, metadata=LATER)
+    agreement: bool = field(default=False, metadata=LATER)
 
     name: ClassVar[str] = "own_features_vote"
-    also_reads: ClassVar[frozenset[str]] = frozenset({"features"})
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if type(self.agreement) is not bool:
+            raise ValueError(f"agreement is true or false, not {self.agreement!r}")
         if self.columns < 1:
             raise ValueError(f"a vote with own features needs columns, not {self.columns}")
         if not (1 <= self.levels <= MOST_LEVELS and -math.inf < self.low < self.high < math.inf):
@@ -105,7 +112,7 @@ class OwnFeaturesVote(ScoredVote):
 
     @classmethod
     def from_probabilities(
-        cls, probabilities: FloatArray, epsilon: float, model: WordModel, **scores: Any
+        cls, probabilities: FloatArray, epsilon: float, model: WordModel, *, agreement: bool = False, **scores: Any
     ) -> OwnFeaturesVote:
         """Return the vote over these class distributions and this model whose loss is at most ``epsilon``.
 
@@ -113,14 +120,18 @@ class OwnFeaturesVote(ScoredVote):
             probabilities: float (n, classes), rows of any scale; a row of zeros is an unknown person.
             epsilon: Loss of the report.
             model: The model of words.
+            agreement: As the field.
             scores: As :meth:`ScoredVote.published`.
 
         Raises:
             ValueError: for impossible values.
         """
         fields = cls.published(probabilities, **scores)
-        lie = probability_threshold(epsilon, fields["classes"] - 1)
-        return cls(lie=lie, columns=len(model.weights), model=model.as_text(), exponents=model.exponents, **fields)
+        lie = probability_threshold(epsilon, 1 if agreement else fields["classes"] - 1)
+        return cls(
+            lie=lie, columns=len(model.weights), model=model.as_text(), exponents=model.exponents,
+            agreement=agreement, **fields,
+        )  # fmt: skip
 
     @classmethod
     def audit_examples(cls) -> list[tuple[Mechanism, PublicFacts]]:
@@ -136,12 +147,17 @@ class OwnFeaturesVote(ScoredVote):
             cls.from_probabilities(q, 1.0, gentle, homophily=0.3, reporting="one-end"),
             cls.from_probabilities(np.zeros((5, 3)), 4.0, word, homophily=0.0),
             cls.from_probabilities(q, 1.0, gentle, homophily=0.7, levels=2, form="codes"),
+            cls.from_probabilities(q, 1.0, steep, homophily=0.7, agreement=True),
         ]
         return [(vote, PublicFacts(5, 2, 3)) for vote in votes]
 
     def agrees_with(self, facts: PublicFacts) -> bool:
         ranged = self.levels == 1 or (self.low, self.high) == (facts.feature_low, facts.feature_high)
         return super().agrees_with(facts) and self.columns == facts.d and ranged
+
+    @property
+    def also_reads(self) -> frozenset[str]:
+        return frozenset({"features", "label"} if self.agreement else {"features"})
 
     @cached_property
     def _words(self) -> WordModel:
@@ -154,7 +170,7 @@ class OwnFeaturesVote(ScoredVote):
 
     @cached_property
     def _response(self) -> GRR:
-        return GRR(self.lie, self.classes)
+        return GRR(self.lie, self.values)
 
     @property
     def ranked(self) -> NDArray[np.uint8]:
@@ -163,11 +179,11 @@ class OwnFeaturesVote(ScoredVote):
 
     @property
     def values(self) -> int:
-        """Number of values: the classes."""
-        return self.classes
+        """Number of values: the classes, or two."""
+        return 2 if self.agreement else self.classes
 
     def response(self, values: int) -> GRR:
-        """Return GRR over the classes."""
+        """Return GRR over the values."""
         return self._response
 
     def read_features(self, record: Record) -> IntArray:
@@ -180,7 +196,8 @@ class OwnFeaturesVote(ScoredVote):
     def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> int:
         scores, _ = self.scores(record.neighbours, device)
         said = self._words.evidence(self._words.shares(self.read_features(record)[None]))[0]
-        return int((scores + said).argmax())  # ties: the lower class
+        best = int((scores + said).argmax())  # ties: the lower class
+        return int(best == record.label) if self.agreement else best
 
     def values_of_many(self, people: Records, devices: Sequence[int]) -> IntArray:
         """int64 (people,): what :meth:`value_of` returns for each. The time depends on their lists and features."""
@@ -194,7 +211,8 @@ class OwnFeaturesVote(ScoredVote):
         every = self._columns
         sums = absent * every.sum(axis=0) + sums_of_rows(every, columns, people.feature_starts, times)
         said = self._words.evidence(self._words.shares_of_sums(sums[:, :-1], sums[:, -1]))
-        return np.asarray((self.scores_of_many(people, devices) + said).argmax(axis=1))
+        best = (self.scores_of_many(people, devices) + said).argmax(axis=1)
+        return np.asarray((best == people.labels).astype(np.int64) if self.agreement else best)
 
     def respond_many(
         self, records: Sequence[Record], streams: Sequence[NoiseStream], *, devices: Sequence[int],

@@ -113,6 +113,25 @@ def test_every_later_question_about_either_is_refused(state: State) -> None:
         assert isinstance(state.device(index).answer(LABEL), Report)
 
 
+def test_a_witness_has_answered_about_label_list_and_features(tmp_path: Path, population: Population) -> None:
+    """One release under three attributes: whatever is asked about one of them later is refused, in both orders."""
+    witness = query("adjacency", mechanism(agreement=True))
+    assert witness.attributes == ("adjacency", "features", "label") and witness.total() == 4.0
+    assert Query.from_bytes(witness.to_bytes()) == witness
+    policy = policy_for([witness, question(), WORDS, LABEL], population.facts)
+    devices = enrol(tmp_path / "w", population, policy, seed=3)
+    assert isinstance(devices.device(5).answer(witness), Report)
+    (row,) = devices.ledger(5).answers(5)
+    assert [part.attribute for part in row.parts] == ["adjacency", "features", "label"]
+    for later in (LABEL, WORDS, question(), query("adjacency", mechanism(agreement=True), collection="next")):
+        assert devices.device(5).answer(later) is Refusal.REPORT_COLLECTED
+    assert isinstance(devices.device(6).answer(LABEL), Report)
+    assert devices.device(6).answer(witness) is Refusal.REPORT_COLLECTED
+    assert {name: lifetime(devices)[name]["max"] for name in ("label", "user")} == {"label": 4.0, "user": 4.0}
+    silent = enrol(tmp_path / "n", population, policy_for([question()], population.facts), seed=3)
+    assert silent.device(5).answer(witness) is Refusal.POLICY_REFUSED  # nobody agreed to be asked for a label
+
+
 @pytest.mark.parametrize("before", [WORDS, LIST, VOTE, BOTH], ids=["words", "list", "vote", "both"])
 def test_it_is_refused_where_one_of_both_was_released(state: State, before: Query) -> None:
     assert isinstance(state.device(5).answer(before), Report)

@@ -106,7 +106,7 @@ def _second(mechanism: GradedVote, said: Said) -> int:
 
 def _class(mechanism: OwnFeaturesVote, said: Said) -> int:
     false, true = (said.value(mechanism, record) for record in (said.false, said.true))
-    return int(false if false != true else (true + 1) % mechanism.classes)
+    return int(false if false != true else (true + 1) % mechanism.values)
 
 
 def _high(mechanism: Any, said: Said) -> BoolArray:

@@ -112,7 +112,9 @@ def test_the_defaults_of_the_parameters() -> None:
         "noisy_row": both | {"grid": 64},
         "neighbourhood_vote": both | {"own": True, "form": "full", "widths": ""},
         "graded_vote": both | {"own": True, "form": "full"},
-        "own_features_vote": both | {"own": False, "form": "full", "levels": 1, "low": 0.0, "high": 1.0},
+        "own_features_vote": both | {
+            "own": False, "form": "full", "levels": 1, "low": 0.0, "high": 1.0, "agreement": False,
+        },
         "clear_adjacency": both, "one_bit": unit | {"grid": 1 << 16},
         "multi_bit": unit | {"grid": 1 << 16, "set_seed": -1}, "window": unit | {"outputs": 4096},
         "grr_fs": {"block": 1}, "laplace": unit | {"grid": 256},

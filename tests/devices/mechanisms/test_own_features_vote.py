@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -165,7 +165,8 @@ def test_two_words_and_two_thousand_take_equally_long() -> None:
 @pytest.mark.filterwarnings("ignore:overflow")  # of an infinite feature
 @pytest.mark.parametrize("changed", [
     {}, {"form": "codes"}, {"form": "likeliest"}, {"own": True, "form": "codes"}, {"reporting": "one-end"},
-    {"levels": 9, "low": -1.0, "high": 2.0}, {"levels": 255, "low": 0.5, "high": 0.75, "epsilon": 0.1},
+    {"agreement": True}, {"levels": 9, "low": -1.0, "high": 2.0},
+    {"levels": 255, "low": 0.5, "high": 0.75, "epsilon": 0.1},
 ])  # fmt: skip
 def test_many_answer_at_once_as_one_by_one(changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Also for columns that are given twice or are none, features that are no numbers, and nobody's neighbours."""
@@ -175,7 +176,8 @@ def test_many_answer_at_once_as_one_by_one(changed: dict[str, Any], monkeypatch:
     for _ in range(60):
         size = int(rng.integers(0, 9))
         records.append(Record(rng.integers(-2, D + 3, size).astype(np.int32), rng.choice(strange, size),
-                              rng.integers(-2, N + 3, rng.integers(0, 9)).astype(np.int32), 0))  # fmt: skip
+                              rng.integers(-2, N + 3, rng.integers(0, 9)).astype(np.int32),
+                              int(rng.integers(-1, C + 1))))  # fmt: skip
     devices = (np.arange(60) % N).tolist()
     wanted = [asked.value_of(record, device=device) for record, device in zip(records, devices, strict=True)]
     assert len(set(wanted)) > 1
@@ -192,6 +194,42 @@ def test_a_few_devices_answer_in_a_time_that_does_not_depend_on_their_lists(monk
     monkeypatch.setattr(OwnFeaturesVote, "values_of_many", lambda self, people, devices: lists.append(people))
     asked.respond_many([person()] * 7, [NoiseStream(bytes(32))] * 7, devices=range(7))
     assert not lists
+
+
+def test_a_witness_says_whether_the_vote_is_the_own_label() -> None:
+    asked, witness = vote(), vote(agreement=True)
+    for number in range(60):
+        draw = np.random.default_rng(number)
+        record = person(np.flatnonzero(draw.random(D) < 0.4), np.flatnonzero(draw.random(N) < 0.3))
+        best = asked.value_of(record, device=3)
+        said = [witness.value_of(replace(record, label=label), device=3) for label in range(-1, C + 2)]
+        assert said == [int(label == best) for label in range(-1, C + 2)]
+    assert witness.loss() == GRR.from_epsilon(2.0, categories=2).loss() and witness.values_of(0) == 2
+    assert (witness.also_reads, asked.also_reads) == ({"features", "label"}, {"features"})
+    assert witness.estimate(1).shape == (2,)
+    with pytest.raises(ValueError, match="not a report"):
+        witness.decode(b"\x02", device=0)
+    with pytest.raises(ValueError, match="agreement is true or false"):
+        replace(asked, agreement=1)
+
+
+def test_every_list_features_and_label_of_a_witness() -> None:
+    """All records of five people: epsilon is attained, also by the label alone, and never exceeded."""
+    (example,) = (each for each in OwnFeaturesVote.audit_examples() if getattr(each[0], "agreement"))  # noqa: B009
+    witness, facts = example
+    assert isinstance(witness, OwnFeaturesVote) and facts.n == 5
+    logs: dict[int, dict[tuple[Any, ...], float]] = {0: {}, 1: {}}
+    lists = [near for size in range(5) for near in combinations((0, 1, 3, 4), size)]
+    for near, words, label in product(lists, product((0, 1), repeat=2), range(-1, 3)):
+        record = replace(person(np.flatnonzero(words), near), label=label)
+        value = witness.value_of(record, device=2)
+        for report, found in logs.items():
+            found[near, words, label] = witness.log_probability(report, value)
+    for found in logs.values():
+        assert max(found.values()) - min(found.values()) == pytest.approx(1.0, abs=1e-9)
+        by_label = [abs(found[near, words, a] - found[near, words, b])
+                    for near, words, _ in found for a in range(-1, 3) for b in range(-1, 3)]  # fmt: skip
+        assert max(by_label) == pytest.approx(1.0, abs=1e-9)
 
 
 def test_facts_must_agree() -> None:
