@@ -1,12 +1,13 @@
 """Questions where some people volunteer: theirs in clear, then one vote of everybody else, batch by batch.
 
 Other people who know their label may be asked for it, with the loss of a vote and in its place. A label says more of a
-person than a vote does, and the table of the votes that follow has it.
+person than a vote does, and the table of the votes that follow has it. Some of them are *witnesses*: their answer says
+whether the vote that they would give is their label. From these the curator learns how often votes are right.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from devices.mechanisms import GRR, ClearFeatures, ClearLabel, OwnFeaturesVote, 
 from devices.mechanisms.word_model import WordModel
 from devices.query import Ask, Query
 
+MOST_WITNESSES, WITNESSES = 100, 1 / 8  # at most, and as a share of the people who know their label
 EVIDENCE = ("both", "features", "list")  # what a vote is about
 
 
@@ -61,7 +63,8 @@ class OwnQuestions:
         voters = np.setdiff1d(np.arange(facts.n), self._without_vote(split))
         model = model_for_accounts(facts.d, facts.classes)
         first = self._first(facts, split)
-        return (*first, self._vote(rows, facts, voters, model, part=len(first)))
+        votes = self._votes(rows, facts, voters, model, witnesses=self._witnesses(split))
+        return (*first, *(replace(each, part=len(first) + each.part) for each in votes))
 
     def next(self, public: PublicKnowledge, earlier: Reports | None) -> tuple[Question, ...]:
         """Return the questions of the next batch; none after the last one."""
@@ -75,7 +78,15 @@ class OwnQuestions:
         known = volunteered(earlier, public, agreement_of(self.evidence, self.homophily))
         assert known.own is not None
         model = known.own.model.silent() if self.evidence == "list" else known.own.model
-        return (self._vote(known.table, facts, people, model, levels=known.own.levels),)
+        witnesses = np.setdiff1d(self._witnesses(split), np.flatnonzero(asked))  # they are asked with the first batch
+        return self._votes(known.table, facts, people, model, levels=known.own.levels, witnesses=witnesses)
+
+    def _witnesses(self, split: Split) -> IntArray:
+        """int64, sorted: dealt without a look at anything private; nobody where labels are not asked."""
+        if not self.labels:
+            return split.ordinary[:0]
+        number = min(MOST_WITNESSES, int(WITNESSES * len(split.ordinary)))
+        return np.sort(np.random.Generator(np.random.PCG64(0)).permutation(split.ordinary)[:number])
 
     def _without_vote(self, split: Split) -> IntArray:
         return np.concatenate([split.labelled, split.ordinary]) if self.labels else split.labelled
@@ -85,18 +96,27 @@ class OwnQuestions:
         features = ClearFeatures(facts.d, facts.feature_low, facts.feature_high)
         asks = (Ask("features", (features,)), Ask("label", (ClearLabel(facts.classes),)))
         in_clear = Question(Query(self.collection, (asks,)), split.labelled)
-        if not self.labels or not len(split.ordinary):
+        telling = np.setdiff1d(split.ordinary, self._witnesses(split))
+        if not self.labels or not len(telling):
             return (in_clear,)
         truth = GRR.from_epsilon(self.epsilon, categories=facts.classes)
-        return in_clear, Question(Query(self.collection, ((Ask("label", (truth,)),),)), split.ordinary, part=1)
+        return in_clear, Question(Query(self.collection, ((Ask("label", (truth,)),),)), telling, part=1)
 
-    def _vote(
+    def _votes(
         self, rows: DoubleArray, facts: PublicFacts, people: IntArray, model: WordModel, *, levels: int = 1,
-        part: int = 0,
-    ) -> Question:  # fmt: skip
+        witnesses: IntArray,
+    ) -> tuple[Question, ...]:  # fmt: skip
+        """Return the question for a vote, and the one to witnesses about the same vote."""
         scale: dict[str, Any] = {"form": self.form, "reporting": self.reporting}
         if levels > 1:
             scale |= {"levels": levels, "low": facts.feature_low, "high": facts.feature_high}
         homophily = 0.0 if self.evidence == "features" else self.homophily
-        vote = OwnFeaturesVote.from_probabilities(rows, self.epsilon, model, homophily=homophily, **scale)
-        return Question(Query(self.collection, ((Ask("adjacency", (vote,)),),)), people, part)
+        found: list[Question] = []
+        for asked, agreement in ((people, False), (witnesses, True)):
+            vote = OwnFeaturesVote.from_probabilities(
+                rows, self.epsilon, model, homophily=homophily, agreement=agreement, **scale
+            )
+            if len(asked):
+                query = Query(self.collection, ((Ask("adjacency", (vote,)),),))
+                found.append(Question(query, asked, part=len(found)))
+        return tuple(found)

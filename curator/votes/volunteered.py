@@ -12,8 +12,12 @@ answer of volunteers, by what the model of own features says of them when it has
 
 where q are the shares of what it says, and a is its agreement with the labels beyond chance (Cohen's kappa, at least
 0). The list makes a choice better than this in most graphs: the rows of the table are then a little too unsure. Where
-the model says nothing, a is 0 and everybody gets the largest class. Of a person who answers
-with the own label, T is the identity.
+the model says nothing, a is 0 and everybody gets the largest class.
+
+Where labels are asked too, T of a label is the identity. Some people who know theirs are *witnesses*: they answer
+whether the vote that they would give is their label. So a is how often votes are right, less one standard error, beyond
+the chance of two independent draws from pi and from q; q are the shares of the votes themselves.
+
 Answers about the list alone have the homophily in the place of a, because nothing that is known tells it.
 """
 
@@ -50,6 +54,12 @@ class NamedClasses:
     reports: IntArray = field(repr=False)
     kept: float
 
+    def shares(self, classes: int) -> DoubleArray:
+        """float64 (classes,): of the classes before the response, one more person in each."""
+        seen = np.bincount(self.reports, minlength=classes) / max(1, len(self.reports))
+        before = np.maximum((seen - (1 - self.kept) / classes) / self.kept, 0.0) * len(self.reports) + 1
+        return np.asarray(before / before.sum())
+
     def likelihood(self, chosen: DoubleArray) -> DoubleArray:
         """float64 (k, classes): of each report, for each class of a person who chooses by ``chosen``, T."""
         classes = len(chosen)
@@ -69,6 +79,7 @@ class Volunteered:
         votes: Votes; None before the first batch.
         told: Labels of ordinary people under noise; None where they are not asked.
         agreement: a; None: that of the model of own features.
+        right: How often a vote is right, as witnesses say; None without any, and else it decides a.
     """
 
     facts: PublicFacts
@@ -78,6 +89,7 @@ class Volunteered:
     votes: NamedClasses | None = field(default=None, repr=False)
     told: NamedClasses | None = field(default=None, repr=False)
     agreement: float | None = None
+    right: float | None = None
 
     @cached_property
     def shares(self) -> DoubleArray:
@@ -89,6 +101,11 @@ class Volunteered:
     def chosen(self) -> DoubleArray:
         """float64 (classes, classes): T."""
         classes = self.facts.classes
+        if self.right is not None and self.votes is not None:
+            shares = self.votes.shares(classes)
+            by_chance = float(self.shares @ shares)
+            agreed = min(1.0, max(0.0, (self.right - by_chance) / (1 - by_chance)))
+            return np.asarray(agreed * np.eye(classes) + (1 - agreed) * shares)
         said = np.zeros_like(self.labels) if self.own is None else self.own.log_probability.argmax(axis=1)
         shares = (np.bincount(said, minlength=classes) + 1) / (len(said) + classes)
         agreed = beyond_chance(said, self.labels, classes) if self.agreement is None else self.agreement
@@ -154,7 +171,7 @@ def volunteered(reports: Reports, public: PublicKnowledge, agreement: float | No
         given = reports.features[people], labels[people]
         own = _MODELS.of(array_digest(*given, start=repr(facts)), lambda: own_model(*given, facts))
     told, votes = (_named_in(reports, field) for field in ("labels", "votes"))
-    return Volunteered(facts, people, labels[people], own, votes, told, agreement)
+    return Volunteered(facts, people, labels[people], own, votes, told, agreement, _right_votes(reports))
 
 
 def beyond_chance(said: IntArray, labels: IntArray, classes: int) -> float:
@@ -190,10 +207,33 @@ def next_voters(n: int, others: IntArray, asked: BoolArray, *, batches: int) -> 
 
 
 def _named_in(reports: Reports, name: str) -> NamedClasses | None:
-    """Return the reports under noise of this field; None where there are none. All parts ask with one loss."""
-    parts = [part for part in reports.of_field(name) if not part.source(name).in_clear]
+    """Return the classes that people reported under noise in this field; None where there are none.
+
+    All parts ask with one loss.
+    """
+    parts = [
+        part for part in reports.of_field(name) if not part.source(name).in_clear and not _of_witnesses(part, name)
+    ]
     if not parts:
         return None
     who = np.logical_or.reduce([part.needed(name) >= 0 for part in parts])
     kept = kept_share(parts[0].source(name).loss().vector, reports.facts.classes)
     return NamedClasses(np.flatnonzero(who), reports.needed(name)[who], kept)
+
+
+def _right_votes(reports: Reports) -> float | None:
+    """Return how often a vote is right, as the witnesses say, less one standard error; None without witnesses.
+
+    The noise is taken out. The standard error keeps the luck of few witnesses from counting as agreement.
+    """
+    parts = [part for part in reports.of_field("votes") if _of_witnesses(part, "votes")]
+    said = np.concatenate([part.needed("votes")[part.needed("votes") >= 0] for part in parts] or [np.zeros(0)])
+    if not len(said):
+        return None
+    kept = kept_share(parts[0].source("votes").loss().vector, 2)
+    mean = (said.sum() + 1) / (len(said) + 2)
+    return float((mean - np.sqrt(mean * (1 - mean) / len(said)) - (1 - kept) / 2) / kept)
+
+
+def _of_witnesses(part: Reports, name: str) -> bool:
+    return bool(getattr(part.source(name), "agreement", False))

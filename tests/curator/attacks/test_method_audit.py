@@ -59,27 +59,27 @@ class OwnFeatures(Vote):
 
 @dataclass(frozen=True)
 class LabelOrVote(OwnFeatures):
-    """People with an even number answer their label, the others list and features, and nobody both."""
+    """People with an even number answer their label or are witnesses, the others vote, and nobody does both."""
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         even = Split(split.train[:0], split.val[:0], np.arange(1, facts.n, 2), ordinary=np.arange(0, facts.n, 2))
         asked = replace(budget, volunteers=True, private_labels=True)
-        _, label, vote = Vote.questions(self, facts, even, asked, collection)
-        return replace(label, part=0), replace(vote, part=1)
+        _, *others = Vote.questions(self, facts, even, asked, collection)
+        return tuple(replace(each, part=each.part - 1) for each in others)
 
 
 class EverybodyAnswersBoth(LabelOrVote):
     """Asks all people for their label, and says that each answers one question."""
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
-        label, vote = super().questions(facts, split, budget, collection)
-        return replace(label, devices=np.arange(facts.n)), vote
+        label, *others = super().questions(facts, split, budget, collection)
+        return replace(label, devices=np.arange(facts.n)), *others
 
     def guarantee(
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
     ) -> Guarantee:
-        label, vote = questions
-        one_each = (replace(label, devices=np.arange(0, facts.n, 2)), vote)
+        label, *others = questions
+        one_each = (replace(label, devices=np.arange(0, facts.n, 2)), *others)
         return super().guarantee(facts, one_each, budget, collections=collections)
 
 

@@ -157,35 +157,69 @@ def test_features_alone_and_the_list_alone() -> None:
 
 
 def test_people_who_know_their_label_answer_it_in_place_of_a_vote() -> None:
+    """Or they are witnesses, and nobody is asked twice."""
     by = replace(ASKED, labels=True)
     questions, reports = asked(3, by)
     assert reports is not None and by.next(public(), reports) == ()
-    in_clear, labels, *votes = questions
-    assert np.array_equal(in_clear.devices, SPLIT.labelled) and np.array_equal(labels.devices, SPLIT.ordinary)
+    in_clear, labels, first, witnesses, second = questions
+    assert np.array_equal(in_clear.devices, SPLIT.labelled)
     assert labels.query.attributes == ("label",) and labels.query.in_clear is False
-    voters = np.sort(np.concatenate([vote.devices for vote in votes]))
+    assert labels.devices is not None and witnesses.devices is not None
+    assert len(witnesses.devices) == len(SPLIT.ordinary) // 8
+    assert np.array_equal(np.sort(np.concatenate([labels.devices, witnesses.devices])), SPLIT.ordinary)
+    assert witnesses.query.attributes == ("adjacency", "features", "label")
+    voters = np.sort(np.concatenate([vote.devices for vote in (first, second)]))
     assert np.array_equal(voters, SPLIT.test)
-    assert {question.query.total() for question in (labels, *votes)} == {4.0}
+    assert {question.query.total() for question in questions[1:]} == {4.0}
+    vote, about_it = (question.query.asks[0].mechanisms[0] for question in (first, witnesses))
+    assert isinstance(vote, OwnFeaturesVote) and isinstance(about_it, OwnFeaturesVote)
+    assert replace(about_it, agreement=False, lie=vote.lie) == vote  # a witness speaks of the vote that others give
     planned = by.for_accounts(PEOPLE.facts, SPLIT)
-    assert [p.devices.tolist() for p in planned if p.devices is not None] == [
-        SPLIT.labelled.tolist(), SPLIT.ordinary.tolist(), voters.tolist()
-    ]  # fmt: skip
-    assert [p.query.total() for p in planned[1:]] == [4.0, 4.0]
+    people = [in_clear.devices, labels.devices, voters, witnesses.devices]
+    assert all(np.array_equal(p.devices, of) for p, of in zip(planned, people, strict=True))  # type: ignore[arg-type]
+    assert [p.query.total() for p in planned[1:]] == [4.0] * 3 and [p.part for p in planned] == [0, 1, 2, 3]
 
 
 def test_a_label_under_noise_has_the_law_of_the_response_and_stands_in_the_table_of_votes() -> None:
-    _, reports = asked(1, replace(ASKED, labels=True))
+    by = replace(ASKED, labels=True)
+    questions, reports = asked(1, by)
     assert reports is not None and reports.labels is not None
     known = volunteered(reports, public())
-    labels = PEOPLE.labels[SPLIT.labelled]
+    labels, told = PEOPLE.labels[SPLIT.labelled], questions[1].devices
     shares = (np.bincount(labels, minlength=CLASSES) + 1) / (len(labels) + CLASSES)
     truth = np.exp(4.0) / (np.exp(4.0) + CLASSES - 1)
-    for person in SPLIT.ordinary.tolist():
-        told = np.where(np.arange(CLASSES) == reports.labels[person], truth, (1 - truth) / (CLASSES - 1))
-        assert known.table[person] == pytest.approx(shares * told / np.sum(shares * told), abs=1e-6)
+    assert told is not None
+    for person in told.tolist():
+        law = np.where(np.arange(CLASSES) == reports.labels[person], truth, (1 - truth) / (CLASSES - 1))
+        assert known.table[person] == pytest.approx(shares * law / np.sum(shares * law), abs=1e-6)
     assert np.array_equal(known.table[SPLIT.labelled], np.eye(CLASSES)[labels])  # nobody doubts a volunteer's
-    assert not known.table[SPLIT.test].any()
+    assert not known.table[np.setdiff1d(np.arange(N), np.concatenate([told, SPLIT.labelled]))].any()
     assert np.array_equal(np.flatnonzero(label_evidence(reports, public()).labels >= 0), SPLIT.labelled)
+
+
+def test_witnesses_say_how_often_votes_are_right() -> None:
+    """Their answers decide the law of a vote, without the noise, and beyond the chance of independent draws."""
+    _, reports = asked(2, replace(ASKED, labels=True))
+    assert reports is not None and reports.votes is not None
+    known = volunteered(reports, public())
+    witnesses = reports.parts[3]
+    said = witnesses.votes[witnesses.votes >= 0]  # type: ignore[index]
+    assert set(said.tolist()) <= {0, 1} and len(said) == len(SPLIT.ordinary) // 8
+    lie = 1 / (np.exp(4.0) + 1)
+    mean = (said.sum() + 1) / (len(said) + 2)
+    error = np.sqrt(mean * (1 - mean) / len(said))
+    assert known.right == pytest.approx((mean - error - lie) / (1 - 2 * lie), abs=1e-6)
+    assert known.votes is not None and not set(known.votes.people.tolist()) & set(np.flatnonzero(witnesses.answered))
+    for right, agreed in ((1.0, 1.0), (0.0, 0.0), (known.votes.shares(CLASSES) @ known.shares, 0.0)):
+        law = replace(known, right=float(right)).chosen
+        expected = agreed * np.eye(CLASSES) + (1 - agreed) * known.votes.shares(CLASSES)
+        assert law == pytest.approx(expected, abs=1e-9)
+
+
+def test_shares_of_votes_are_without_the_noise() -> None:
+    votes = NamedClasses(np.arange(1000), np.repeat([0, 1, 2], [700, 200, 100]), kept=0.6)
+    expected = np.array([(0.7 - 0.4 / 3) / 0.6, (0.2 - 0.4 / 3) / 0.6, 0.0]) * 1000 + 1
+    assert votes.shares(3) == pytest.approx(expected / expected.sum())
 
 
 def test_next_voters_are_dealt_to_batches_without_a_look_at_them() -> None:
