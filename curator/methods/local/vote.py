@@ -21,7 +21,7 @@ ln Q_i with ln M (:mod:`curator.votes.law`, :mod:`curator.votes.knowledge`). No 
   to them goes with the table. Everybody else's device adds what it says of the own features
   (:mod:`devices.mechanisms.own_features_vote`): list and features are inside the one epsilon
   (:mod:`curator.votes.volunteered`). With ``--private-labels`` too, the other people who know their label answer it
-  in place of the vote, through GRR with the same epsilon: everybody answers once.
+  in place of the vote, or are witnesses of how often votes are right. The epsilon is the same, and all answer once.
 - Else private labels are reported first, under noise with ``--eps-labels``; the losses of label and vote add.
 
 Close to it: LPGNet (https://arxiv.org/abs/2205.03105), which adds noise to degrees towards predicted classes, and the
