@@ -88,7 +88,7 @@ def _collections(subject: Subject) -> Iterator[Line]:
         yield line("why they differ", subject.figure(f"privacy.why_they_differ.{place}", WORDS))
     yield line("collections", subject.figure("privacy.collections", COUNT), " of the same people count in the losses; ",
                subject.figure("privacy.searched", COUNT), " of a search for settings do not")  # fmt: skip
-    if subject.get("reconstruction.edge_recall") is not None:
+    if subject.get("reconstruction.edge_precision") is not None:
         yield line("edges that the curator finds", subject.figure("reconstruction.edge_recall", SHARE),
                    " of the true ones, with a precision of ", subject.figure("reconstruction.edge_precision", SHARE),
                    ": a measured attack")  # fmt: skip
