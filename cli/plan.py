@@ -168,9 +168,12 @@ def _show(made: Plan, files: Sequence[Path]) -> None:
                      f"(asks {escape(choice.asks)}): {escape(made.why)}.")  # fmt: skip
         if choice.protected:
             screen.print(f"  Protected: {escape(choice.protected)}.")
+    if made.lacks:
+        screen.print(f"  [yellow]To be trusted it needs {escape('; '.join(made.lacks))}.[/yellow]")
     for row in made.others:
         screen.print(f"  or [bold]{escape(row.name)}[/bold] at {row.shown_budget} (asks {escape(row.asks)})"
-                     + ("" if row.worth is None else f": {percent(row.worth.test)}"))  # fmt: skip
+                     + ("" if row.worth is None or made.rehearsal is None
+                        else f": {percent(row.worth.test)}, {escape(made.rehearsal.who)}"))  # fmt: skip
     if made.wishes.level == "user" and all(row.options.volunteers is None for row in made.rows):
         screen.print("With a few volunteers nobody else gives anything in clear, and everybody answers once: "
                      f"add --volunteers {VOLUNTEERS:g} --private-labels.")  # fmt: skip
@@ -189,6 +192,7 @@ def reasons(made: Plan) -> dict[str, list[str]]:
 def _table(screen: Console, made: Plan) -> None:
     """Print one line a method, by what people are asked for and what has to be public."""
     from rich.cells import cell_len
+    from rich.markup import escape
     from rich.text import Text
 
     from cli.titled_rows import NARROW
@@ -232,7 +236,9 @@ def _table(screen: Console, made: Plan) -> None:
         marks = f"{level}, by epsilon{best}. {marks} bytes: a device, both ways. CPU, memory: `ldpsim run`, " \
                 f"within {_factors(made)}."  # fmt: skip
     if worth:
-        marks += f" {accuracy[0][1:]}: accuracy in per cent" + ("." if narrow else "; nobody: if nobody is asked.")
+        who = "" if made.rehearsal is None else f" on {escape(made.rehearsal.who)}"
+        beside = "." if narrow else "; nobody: if nobody is asked."
+        marks += f" {accuracy[0][1:]}: accuracy in per cent{who}{beside}"
     screen.print(f"[dim]{marks}[/dim]")
 
 

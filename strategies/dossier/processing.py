@@ -152,9 +152,8 @@ def _planned_worth(subject: Subject) -> Iterator[Line]:
     yield line("asking nobody gives", subject.figure("worth.asking_nobody.test", SHARE))
     yield line("difference", *_interval(subject, "worth.asking_nobody.over"))
     yield line("whose accuracy it is", subject.figure("rehearsal.words", WORDS, whole=True))
-    if subject.figure("rehearsal.like", WORDS, whole=True) is None:
-        yield line("what that cannot say", "these people are made up. Nothing was measured on people like yours; "
-                   "ldpsim plan --like FILE rehearses on your own data")  # fmt: skip
+    for place in range(len(subject.document.get("lacks") or ())):
+        yield line("to be trusted it needs", subject.figure(f"lacks.{place}", WORDS, whole=True))
 
 
 def _measured_worth(subject: Subject) -> Iterator[Line]:
@@ -192,7 +191,7 @@ def _others(subject: Subject) -> DossierTable:
     """Return this method and the other ones: accuracy, losses and bytes, and which are cheaper and no worse."""
     columns = _PLANNED if subject.kind == PLAN else _MEASURED
     found = [
-        (subject.at(file, f"{root}method", WORDS),
+        (subject.at(file, f"{root}{_NAME[subject.kind == PLAN]}", WORDS),
          [subject.at(file, f"{root}{path}", form, basis) for path, form, basis in columns])
         for file, root in ((subject.file, subject.root), *subject.others)
     ]  # fmt: skip
@@ -210,6 +209,7 @@ def _others(subject: Subject) -> DossierTable:
     )
 
 
+_NAME = ("method", "name")  # of a result, of a plan's row
 _Column = tuple[str, str, Basis | None]
 _PLANNED: tuple[_Column, ...] = (
     ("worth.test", SHARE, None), ("holds.user.value", LOSS, "theorem"),

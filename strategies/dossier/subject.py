@@ -159,13 +159,14 @@ def _of_run(folder: Path, method: str | None) -> Subject:
 
 def _of_plan(folder: Path, method: str | None) -> Subject:
     plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
-    rows = {row["method"]: f"rows.{place}." for place, row in enumerate(plan["rows"])}
+    rows = {row["name"]: f"rows.{place}." for place, row in enumerate(plan["rows"])}
     if method is None:
         if plan["choice"] is None:
             raise ValueError(f"{folder}: the plan has no choice ({text(plan['why'])}); name a method with --method")
-        root, name = "choice.", plan["choice"]["method"]
+        root, name = "choice.", plan["choice"]["name"]
     else:
-        root, name = rows.get(method, ""), method
+        name = next((row["name"] for row in plan["rows"] if method in (row["name"], row["method"])), method)
+        root = rows.get(name, "")
     if not root or not follow(plan, f"{root}holds"):
         raise ValueError(f"--method {method}: the plan in {folder} has no row of it with a loss")
     others = tuple(("plan.json", place) for other, place in rows.items() if other != name)

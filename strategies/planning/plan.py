@@ -69,6 +69,15 @@ class Plan:
         return [row for row in best.values() if row is not self.choice]
 
     @property
+    def lacks(self) -> tuple[str, ...]:
+        """What the choice would need to be trusted, in words; empty without a choice."""
+        if self.choice is None:
+            return ()
+        if self.rehearsal is None:
+            return ("a rehearsal (without --no-worth): the losses alone do not say what asking gives",)
+        return self.rehearsal.lacks
+
+    @property
     def folded(self) -> list[PlanRow]:
         """The rows that a rehearsal left out, in the order of the methods: they have no accuracy, and a reason."""
         return [row for row in self.rows if self.rehearsal is not None and row.worth is None and row.why]
@@ -92,6 +101,7 @@ class Plan:
             "cannot": dict(self.failures),
             "choice": None if self.choice is None else self.choice.to_dict(),
             "why": self.why,
+            "lacks": list(self.lacks),
             "others": [row.name for row in self.others],
             "rehearsal": None if self.rehearsal is None else self.rehearsal.to_dict(),
         }

@@ -111,6 +111,19 @@ class Rehearsal:
         own = " It is not measured on your people." if self.like is None else ""
         return f"{self.words[:1].upper()}{self.words[1:]}.{estimate}{own}"
 
+    @property
+    def lacks(self) -> tuple[str, ...]:
+        """What its accuracy would need to be trusted, in words; empty for a rehearsal of all the plan's own people.
+
+        >>> Rehearsal(600, 50_000, None).lacks
+        ('people like yours (--like FILE.npz of `ldpsim import`, or a data set)', 'all 50,000 people, not 600')
+        >>> Rehearsal(2708, 2708, "cora").lacks
+        ()
+        """
+        yours = "people like yours (--like FILE.npz of `ldpsim import`, or a data set)"
+        like = () if self.like is not None else (yours,)
+        return (*like, *((f"all {self.planned:,} people, not {self.people:,}",) if self.miniature else ()))
+
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready values."""
         return {**vars(self), "miniature": self.miniature, "words": self.words}

@@ -191,6 +191,10 @@ def test_a_rehearsal_fits_the_terminal_and_says_what_it_is(
     assert ("25.1" in said) is (width == 80)  # what asking nobody gives has no room on 40 columns
     assert "Miniature: 600 made-up people with the noise of 50,000. This is an estimate without an interval." in said
     assert "It is not measured on your people. It took 12 s." in said
+    if "Choice: none" not in said and "Choice: " in said:
+        assert "To be trusted it needs people like yours (--like FILE.npz" in said
+        assert "all 50,000 people, not 600." in said
+    assert "miniature: accuracy in per cent on made-up people" in said
 
 
 def test_where_a_loss_is_wished_for_a_person_volunteers_are_the_choice(

@@ -48,6 +48,8 @@ NOT_HERE = {
     r".*: ldpsim (run|compare|poison) .*--dataset (cora|computers).*": "real data, a minute and more",
     r".*: ldpsim compare hogs .*": "minutes; tests/cli compares small people",
     r".*: ldpsim audit --all": "minutes; tests/cli audits single methods",
+    r"docs/how-to.md: ldpsim (import .*segment|run|compare vote) .*mine.npz.*":
+        "5,000 people in CSV files of one's own: tests/packaging/test_wheel.py plans and writes a dossier",
     r".*: ldpsim dossier .*": "needs the folder of a run: tests/cli/test_dossier.py makes one",
     r".*: ldpsim plan .*": "a minute and more: it rehearses the methods; tests/strategies/planning has small ones",
     r".*: ldpsim doctor --out runs --state devices --start": "starts every engine: tests/cli has it",

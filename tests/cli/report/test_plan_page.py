@@ -47,6 +47,15 @@ def test_the_page_says_beside_a_number_what_it_is(made: Plan) -> None:
     text = words(render_plan(made))
     assert "80.0 % <small>(miniature, made-up people; nobody asked: 25.0 %, chance)</small>" in text
     assert "This is an estimate without an interval. It is not measured on your people." in text
+    chosen = replace(made, choice=made.rows[0])
+    assert chosen.lacks == made.rehearsal.lacks and len(chosen.lacks) == 2  # type: ignore[union-attr]
+    page = words(render_plan(chosen))
+    assert (
+        "To be trusted it needs</strong> people like yours (--like FILE.npz of ldpsim import, or a data set); all"
+        in page
+    )
+    assert replace(made, choice=None).lacks == () and "To be trusted" not in render_plan(replace(made, choice=None))
+    assert "(without --no-worth)" in replace(chosen, rehearsal=None).lacks[0]
     like = Like(RunOptions(dataset="<cora>.npz"), 2708)
     of_data = words(render_plan(replace(made, like=like, rehearsal=Rehearsal(2708, 2708, "<cora>"))))
     assert "80.0 % <small>(rehearsal, people of &lt;cora&gt;; nobody asked" in of_data and "made-up" not in of_data

@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -28,6 +29,7 @@ from strategies.dossier.subject import Subject, read_subject
 from strategies.dossier.threats import CLEAR, OWNED, REPORTS, THREATS, UPDATES, threats_of
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.experiments.compare import compare
+from strategies.planning.rehearsal import Rehearsal
 from strategies.planning.wishes import Wishes
 from strategies.results.folder import text_of
 from strategies.results.in_words import PROTECTIONS
@@ -150,15 +152,17 @@ def test_every_figure_of_a_plan_is_that_of_its_file(tmp_path: Path) -> None:
 
 
 def test_a_plan_rehearsed_on_made_up_people_says_so_beside_the_number(tmp_path: Path) -> None:
-    plan = plan_on_paper(["vote"], RunOptions(), GraphFacts(60_000), Wishes()).to_dict()
+    made_plan = plan_on_paper(["vote"], RunOptions(), GraphFacts(60_000), Wishes())
     over = {"value": 0.2, "low": 0.1, "high": 0.3}
-    plan["choice"]["worth"] = {"test": 0.7, "std": None, "asking_nobody": {"name": "chance", "test": 0.5, "over": over}}
     for like, said in ((None, True), ("cora", False)):
-        plan["rehearsal"] = {"like": like, "words": f"rehearsal: 600 {like or 'made-up people'}"}
+        plan = replace(made_plan, rehearsal=Rehearsal(600, 60_000, like)).to_dict()
+        plan["choice"]["worth"] = {"test": 0.7, "std": None,
+                                   "asking_nobody": {"name": "chance", "test": 0.5, "over": over}}  # fmt: skip
         subject = read_subject(written(tmp_path / str(like), plan, "plan.json"))
         made = make_dossier(subject)
         check_figures(subject, made)
-        assert ("--like FILE" in to_markdown(made)) == said
+        text = to_markdown(made)
+        assert ("--like FILE" in text) == said and "to be trusted it needs | all 60,000 people, not 600 |" in text
 
 
 def test_a_comparison_names_methods_that_are_cheaper_and_no_worse(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def test_a_row_as_json() -> None:
     row = PlanRow(RunOptions(method="vote", epsilon=3.0), {"a": 1}, {"status": "bounded", "value": 2.0})
     plain = {"method": "vote", "name": "vote", "in_clear": "",
              "asks": "one vote on the neighbours' classes", "group": "asking less",
-             "settings": {"epsilon": 3.0}, "a": 1, "worth": None,
+             "settings": {"epsilon": 3.0}, "mechanisms": [], "a": 1, "worth": None,
              "at_level": {"status": "bounded", "value": 2.0, "public": None}, "meets": True, "why": []}  # fmt: skip
     assert row.to_dict() == plain and row.loss == 2.0
     more = replace(row, worth=Worth(0.5, 0.1), private_only="list").to_dict()
