@@ -70,7 +70,7 @@ class Plan:
 
     @property
     def lacks(self) -> tuple[str, ...]:
-        """What the choice would need to be trusted, in words; empty without a choice."""
+        """Needs of the choice before it can be trusted, in words; empty without a choice."""
         if self.choice is None:
             return ()
         if self.rehearsal is None:

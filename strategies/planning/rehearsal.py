@@ -113,7 +113,7 @@ class Rehearsal:
 
     @property
     def lacks(self) -> tuple[str, ...]:
-        """What its accuracy would need to be trusted, in words; empty for a rehearsal of all the plan's own people.
+        """Needs of its accuracy before it can be trusted, in words; empty for a rehearsal of all the plan's own people.
 
         >>> Rehearsal(600, 50_000, None).lacks
         ('people like yours (--like FILE.npz of `ldpsim import`, or a data set)', 'all 50,000 people, not 600')
