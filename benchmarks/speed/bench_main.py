@@ -2,17 +2,20 @@
 
     python -m benchmarks.speed.bench_main [--repeats 5] [PART ...]
 
-Parts: ``start``. The two sides of a ratio run in turn; a ratio is the median of the pairs' ratios. Goals and what was
-seen stand in docs/measures.md.
+Parts: ``start``, ``nulls``, ``beside``, ``epoch``, ``pyg`` and ``large``, which is a million people, takes two minutes
+and must be named. ``beside`` has wall seconds and all cores. The two sides of a ratio run in turn; a ratio is the
+median of the pairs' ratios. Goals and what was seen stand in docs/measures.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -61,11 +64,18 @@ def in_turn(name: str, goal: float, ours: Callable[[], float], floor: Callable[[
     return Seen(name, goal, statistics.median(one / other for one, other in pairs), middle[0], middle[1])
 
 
-def cpu_of(*words: str) -> float:
-    """Return the CPU seconds of a Python process of one thread, byte code kept."""
+def output_of(*words: str, **variables: str) -> str:
+    """Return what a Python process of one thread prints; byte code is kept."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run([sys.executable, *words], cwd=ROOT, env=kept | ONE_THREAD | variables, capture_output=True,
+                          text=True, check=True)  # fmt: skip
+    return done.stdout
+
+
+def cpu_of(*words: str) -> float:
+    """Return the CPU seconds of such a process."""
     before = os.times()
-    subprocess.run([sys.executable, *words], cwd=ROOT, env=kept | ONE_THREAD, capture_output=True, check=True)
+    output_of(*words)
     after = os.times()
     return after.children_user + after.children_system - before.children_user - before.children_system
 
@@ -76,7 +86,77 @@ def start(repeats: int) -> list[Seen]:
                     lambda: cpu_of("-c", _IMPORTS), lambda: cpu_of("-c", "import torch"), repeats)]  # fmt: skip
 
 
-PARTS: dict[str, Callable[[int], list[Seen]]] = {"start": start}
+_RUN = """
+import json, sys, time
+from cli.imports import large_imports
+with large_imports():
+    from strategies import RunOptions, simulate
+from benchmarks.speed.phases import Phases
+phases, began = Phases("start"), time.perf_counter()
+simulate(RunOptions(method="hogs", clients=3000, feature_share=0.3, out=None), progress=phases)
+print(json.dumps({"wall": time.perf_counter() - began} | {name: one["cpu"] for name, one in phases.done().items()}))
+"""
+
+
+def nulls(repeats: int) -> list[Seen]:
+    """References and null models of `make run`'s simulation beside the run itself, without its imports."""
+    runs: list[dict[str, float]] = []
+
+    def others() -> float:
+        runs.append(json.loads(output_of("-c", _RUN)))
+        return runs[-1]["reference"] + runs[-1]["nulls"]
+
+    def itself() -> float:
+        return sum(cpu for phase, cpu in runs[-1].items() if phase not in ("reference", "nulls", "wall"))
+
+    return [in_turn("nulls and references beside the run itself", 1.5, others, itself, repeats)]
+
+
+def beside_one_another(repeats: int) -> list[Seen]:
+    """Wall seconds of `make run`'s simulation with its imports: trainings side by side, and one after another."""
+    cores = str(len(os.sched_getaffinity(0)))
+
+    def wall(threads: str) -> float:
+        began = time.perf_counter()
+        output_of("-c", _RUN, **dict.fromkeys(ONE_THREAD, threads))
+        return time.perf_counter() - began
+
+    return [in_turn(f"side by side on {cores} cores (wall) beside one thread", 0.6, lambda: wall(cores),
+                    lambda: wall("1"), repeats)]  # fmt: skip
+
+
+def epoch(repeats: int) -> list[Seen]:
+    """An epoch of a GCN beside its products alone."""
+    return [_epoch(*size, repeats) for size in ((3_000, 600, 150), (30_000, 256, 20))]
+
+
+def large(repeats: int) -> list[Seen]:
+    """The same for a million people."""
+    return [_epoch(1_000_000, 256, 3, repeats)]
+
+
+def pyg(repeats: int) -> list[Seen]:
+    """An epoch of a GCN beside plain PyG's."""
+    return [_epoch(3_000, 600, 100, repeats, "--pyg", name="plain PyG's", goal=1.0)]
+
+
+def _epoch(
+    people: int, features: int, epochs: int, repeats: int, *more: str, name: str = "its products", goal: float = 1.5
+) -> Seen:
+    pairs: list[list[float]] = []
+
+    def ours() -> float:
+        words = ("-m", "benchmarks.speed.epoch_floor", str(people), str(features), str(epochs), *more)
+        pairs.append([float(word) for word in output_of(*words).split()])
+        return pairs[-1][0]
+
+    return in_turn(f"an epoch of {people:,} people beside {name}", goal, ours, lambda: pairs[-1][1], repeats)
+
+
+PARTS: dict[str, Callable[[int], list[Seen]]] = {
+    "start": start, "nulls": nulls, "beside": beside_one_another, "epoch": epoch, "pyg": pyg, "large": large,
+}  # fmt: skip
+_NAMED_ONLY = ("large",)
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -86,7 +166,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--repeats", type=int, default=5)
     given = parser.parse_args(words)
     print(f"the main job beside its floors, CPU seconds, median of {given.repeats} pairs; {beside()}")
-    for part in given.parts or PARTS:
+    for part in given.parts or [part for part in PARTS if part not in _NAMED_ONLY]:
         for seen in PARTS[part](given.repeats):
             print(seen.line(), flush=True)
 

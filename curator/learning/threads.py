@@ -25,6 +25,15 @@ def limit_threads(most: int) -> None:
     torch.set_num_threads(most)
 
 
+def trainings_at_once(entries: int) -> int:
+    """Return how many trainings with a feature matrix of so many entries may run side by side in this process.
+
+    Each then uses one thread, as it does alone. One, where torch itself was limited to one thread.
+    """
+    most = min(_most, os.cpu_count() or 1, torch.get_num_threads())
+    return most if entries // _ENTRIES_A_THREAD <= 1 else 1
+
+
 @contextmanager
 def threads_for(entries: int) -> Iterator[None]:
     """Use one thread for each 16 million entries of the feature matrix, at most two and one a core."""

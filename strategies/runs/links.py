@@ -10,7 +10,7 @@ validation labels in the task of classes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -30,7 +30,7 @@ from strategies.results.outcome import Predictions, Score
 from strategies.results.shown_nulls import CHANCE, COMMON_NEIGHBOURS, FEATURES_ALONE, PAGERANK
 from strategies.runs.asking import known_to_curator
 from strategies.runs.one_report import OneReportRun
-from strategies.runs.run import RepeatContext
+from strategies.runs.run import Predict, RepeatContext
 from strategies.setup.options import LINKS
 from strategies.setup.run_setup import RunSetup
 
@@ -87,9 +87,7 @@ class LinkRun(OneReportRun):
         return {"test": auc(test), "val": auc(val), **{name: average_precision(scores) for name, scores in
                 (("average_precision", test), ("val_average_precision", val))}}  # fmt: skip
 
-    def null_models(
-        self, scene: RepeatContext, known: NullEvidence
-    ) -> Iterator[tuple[str, Callable[[], Predictions | None]]]:
+    def null_models(self, scene: RepeatContext, known: NullEvidence) -> Iterator[tuple[str, Predict]]:
         """Yield chance, common neighbours, PageRank on the known edges, and features alone."""
         held = _pairs_of(scene)
         pairs, val = held.pairs, held.val.shape[1]

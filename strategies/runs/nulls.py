@@ -1,36 +1,46 @@
-"""Null models of a repeat: predictions with less than the run had.
+"""Null models and references of a repeat: predictions with less than the run had, and with more.
 
 ``chance``, ``graph_alone`` and ``features_alone`` read the curator's knowledge
 (:mod:`curator.nulls`). ``shuffled_ATTRIBUTE`` is the run's own work on the private data of other
 people: the same question, noise level, split and training seed. Devices that are enrolled for it
 live in a folder of their own, which is removed afterwards. Nobody of the run is asked.
+Given the reports, all of them can be trained side by side.
 """
 
 from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from curator.learning.threads import trainings_at_once as full_batch_at_once
+from curator.learning.training import TrainingSettings, choose_device
+from curator.methods import BUILT_IN
+from curator.steps import on_progress
 from devices.enrolment.placement import PlacedState
 from devices.facts import IntArray
 from strategies.engines.collect import collect
+from strategies.engines.trainings import Trainings
 from strategies.people.shuffled import shuffled
 from strategies.progress import quiet
-from strategies.results.outcome import Outcome, Predictions
+from strategies.results.outcome import Outcome, Score
 from strategies.results.shown_nulls import CHANCE, SHUFFLED
 from strategies.runs.kept_nulls import kept_predictions
-from strategies.runs.run import RepeatContext
+from strategies.runs.run import Predict, RepeatContext, Run
 from strategies.runs.set_up import run_of, set_scene
+from strategies.setup.options import NODES
+from strategies.setup.run_setup import RunSetup
 
 
-def null_models(scene: RepeatContext, outcome: Outcome, shared: Path | None) -> Iterator[tuple[str, Predictions]]:
-    """Yield name and predictions of each null model that fits the run.
+def null_models(scene: RepeatContext, outcome: Outcome, shared: Path | None) -> Iterator[tuple[str, Predict]]:
+    """Yield the name of each null model that fits the run, and what returns its predictions (None: it does not fit).
+
+    Other people are asked when the next one is drawn. The calls ask nobody and do not depend on one another.
 
     Args:
         scene: The repeat, after its work.
@@ -43,14 +53,74 @@ def null_models(scene: RepeatContext, outcome: Outcome, shared: Path | None) -> 
         if links is not None:
             settings = (*settings, links.digest)
         for name, predict in run.null_models(scene, known):
-            found = predict() if name == CHANCE else kept_predictions(shared, known, (name, *settings), predict)
-            if found is not None:
-                yield name, found
+            kept = partial(kept_predictions, shared, known, (name, *settings), predict)
+            yield name, predict if name == CHANCE else kept
     if scene.state is not None:
         others = partial(_others, scene, run.people_to_shuffle(scene))
         yield from run.halves(scene, others)
-        for attribute, found in run.shuffled(scene, outcome, others):
-            yield SHUFFLED + attribute, found
+        for attribute, predict in run.shuffled(scene, outcome, others):
+            yield SHUFFLED + attribute, predict
+
+
+def references(run: Run, scene: RepeatContext, *, told: bool = True) -> tuple[Score | None, Score | None]:
+    """Train the references of a repeat, and return the scores with the method's settings and with their own.
+
+    None where the run has no reference, or none is asked for.
+
+    Args:
+        run: The kind of run.
+        scene: The repeat.
+        told: Whether the share that is done is told; not from a thread beside the run's own.
+    """
+    if not scene.setup.options.reference:
+        return None, None
+    if told:
+        scene.tell("reference", None)
+    wanted = run.reference_settings(scene.setup)
+    different = list(dict.fromkeys(wanted))
+    found: dict[TrainingSettings, Score | None] = {}
+    for number, settings in enumerate(different):
+        share_of = partial(_tell_share, scene, number, len(different))
+        with on_progress(share_of) if told else nullcontext():
+            made = run.reference(scene, settings)
+        found[settings] = None if made is None else run.score(scene, made)
+    return found[wanted[0]], found[wanted[1]]
+
+
+def _tell_share(scene: RepeatContext, done: int, total: int, share: float) -> None:
+    scene.tell("reference", (done + share) / total)
+
+
+def start_nulls(
+    trainings: Trainings, run: Run, scene: RepeatContext, models: Iterable[tuple[str, Predict]]
+) -> dict[str, Callable[[], Score | None]]:
+    """Start the null models of a repeat, and return what waits for their scores; two names may have one training."""
+
+    def score(predict: Predict) -> Score | None:
+        made = predict()
+        return None if made is None else run.score(scene, made)
+
+    started: dict[Predict, Callable[[], Score | None]] = {}
+    names: dict[str, Predict] = {}
+    for name, predict in models:
+        names[name] = predict
+        if predict not in started:
+            started[predict] = trainings.start(partial(score, predict))
+    return {name: started[predict] for name, predict in names.items()}
+
+
+def trainings_at_once(setup: RunSetup) -> int:
+    """Return how many references and null models of a run train at a time, in threads of this process.
+
+    Each uses one thread and has a random state of its own, so it gives the same bytes as alone. It is one where a
+    training uses more threads or a GPU, where torch was limited to one thread, and where the training of another
+    package may draw from torch's global state.
+    """
+    facts, method = setup.population.facts, setup.method
+    alone = setup.options.task != NODES or method.trained_by != "curator" or method.name not in BUILT_IN
+    if alone or choose_device(setup.options.device).type != "cpu":
+        return 1
+    return full_batch_at_once(facts.n * facts.d)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -30,7 +31,7 @@ from strategies.rounds.collect_once import Collected
 from strategies.rounds.kept_reports import load_reports
 from strategies.rounds.stages import stages_of
 from strategies.runs.asking import gather_reports, known_to_curator
-from strategies.runs.run import ALL, Others, RepeatContext, Run
+from strategies.runs.run import ALL, Others, Predict, RepeatContext, Run
 from strategies.setup.run_setup import RunSetup
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ class OneReportRun(Run):
         defended = _defended(scene, reports)
         return questions, self.graph(scene, defended.reports if defended else reports)
 
-    def shuffled(self, scene: RepeatContext, outcome: Outcome, others: Others) -> Iterator[tuple[str, Predictions]]:
+    def shuffled(self, scene: RepeatContext, outcome: Outcome, others: Others) -> Iterator[tuple[str, Predict]]:
         """Yield the predictions with one private attribute of other people, and with all of them.
 
         One collection of other people is enough if the question has one stage. A device perturbs each attribute
@@ -158,10 +159,10 @@ class OneReportRun(Run):
         for attribute in private if len(private) > 1 else ():
             staged = len(reports.plan) > 1 or bool(reports.parts) or len(reports.asks) < len(private)
             answers = ask(attribute) if staged else reports.with_answers_of(strangers, attribute)
-            yield attribute, self._without(scene, answers)
-        predictions = self._without(scene, strangers)
+            yield attribute, partial(self._without, scene, answers)
+        predict = partial(self._without, scene, strangers)
         for name in (ALL,) if len(private) > 1 else (*private, ALL):
-            yield name, predictions
+            yield name, predict
 
     def people_to_shuffle(self, scene: RepeatContext) -> IntArray | None:
         """Return the people who do not volunteer; None, for everybody, where nobody does."""
@@ -169,7 +170,7 @@ class OneReportRun(Run):
             return None
         return np.setdiff1d(np.arange(len(scene.setup.population)), scene.split.labelled)
 
-    def halves(self, scene: RepeatContext, others: Others) -> Iterator[tuple[str, Predictions]]:
+    def halves(self, scene: RepeatContext, others: Others) -> Iterator[tuple[str, Predict]]:
         """Yield the predictions from answers about one attribute alone: about the graph, and about features."""
         setup = scene.setup
         for attribute, method in setup.method.halves(setup.budget).items():
@@ -178,7 +179,8 @@ class OneReportRun(Run):
                 half = replace(other, setup=altered)
                 found = self._reports(half)[2]
                 assert found is not None
-                yield {"adjacency": GRAPH_ALONE, "features": FEATURES_ALONE}[attribute], self._without(half, found)
+                alone = {"adjacency": GRAPH_ALONE, "features": FEATURES_ALONE}[attribute]
+                yield alone, partial(self._without, half, found)
 
     def _without(self, scene: RepeatContext, answers: Reports) -> Predictions:
         """Return everybody's class by the same defences, reconstruction and training on other answers."""

@@ -197,9 +197,7 @@ class Run:
         """Return the figures of the method's own predictions, ``test`` and ``val`` among them."""
         return evaluation.accuracy(predictions, scene.setup.population, scene.split)
 
-    def null_models(
-        self, scene: RepeatContext, known: NullEvidence
-    ) -> Iterator[tuple[str, Callable[[], Predictions | None]]]:
+    def null_models(self, scene: RepeatContext, known: NullEvidence) -> Iterator[tuple[str, Predict]]:
         """Yield name and predictions of the null models that read the curator's knowledge; chance comes first."""
         seed, device = scene.seeds.training, scene.setup.options.device
         yield CHANCE, lambda: np.full(len(known.labels.labels), chance(known))
@@ -221,11 +219,11 @@ class Run:
         """Return the people whose private data are shuffled among themselves; None: everybody."""
         return None
 
-    def halves(self, scene: RepeatContext, others: Others) -> Iterator[tuple[str, Predictions]]:
+    def halves(self, scene: RepeatContext, others: Others) -> Iterator[tuple[str, Predict]]:
         """Yield names and predictions of null models that ask about a part of the data; none unless overridden."""
         return iter(())
 
-    def shuffled(self, scene: RepeatContext, outcome: Outcome, others: Others) -> Iterator[tuple[str, Predictions]]:
+    def shuffled(self, scene: RepeatContext, outcome: Outcome, others: Others) -> Iterator[tuple[str, Predict]]:
         """Yield names of shuffled attributes, and the predictions of the same work without their information.
 
         A run in rounds, or on raw records, does its whole work once more with ``all`` attributes shuffled.
@@ -237,8 +235,7 @@ class Run:
         """
         with others(ATTRIBUTES, scene.silent) as other:
             predictions = self.work(other).predictions
-        if predictions is not None:
-            yield ALL, predictions
+        yield ALL, lambda: predictions
 
 
 def without_noise(setup: RunSetup, split: Split, seed: int, settings: TrainingSettings) -> IntArray:
@@ -260,5 +257,6 @@ def _inside(split: Split) -> IntArray:
 
 
 ALL = "all"  # all private attributes are shuffled
+Predict = Callable[[], Predictions | None]  # the work of a null model; None: it does not fit
 # attributes to shuffle, devices that never answer -> a scene with these people
 Others = Callable[[Iterable[str], frozenset[int]], AbstractContextManager[RepeatContext]]

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ import numpy as np
 from curator.steps import on_progress
 from devices.enrolment.placement import PlacedState
 from devices.enrolment.state import State, is_enrolled, used_alone
+from strategies.engines.trainings import Trainings, side_by_side
 from strategies.engines.usage import cpu_seconds
 from strategies.group_accuracy.section import groups_section
 from strategies.outputs.graph import ResultGraph
@@ -38,7 +40,7 @@ from strategies.results.paired import SharedScores, write_scores
 from strategies.results.record import assemble
 from strategies.results.shown_nulls import asks_nobody
 from strategies.rounds.checkpoint import remove_checkpoints
-from strategies.runs.nulls import null_models
+from strategies.runs.nulls import null_models, references, start_nulls, trainings_at_once
 from strategies.runs.run import Refused, RepeatContext, RunFailed
 from strategies.runs.same_reports import collection_name, shared_scene
 from strategies.runs.set_up import run_of, set_scene, set_up
@@ -190,7 +192,14 @@ def _one_line_each() -> Iterator[None]:
 
 def _repeat(scene: RepeatContext, shared: Path | None, *, keep_graph: bool) -> Repeat:
     """Do the work of one repeat, take the null models and score all of them."""
+    with side_by_side(trainings_at_once(scene.setup)) as trainings:
+        return _repeat_beside(trainings, scene, shared, keep_graph=keep_graph)
+
+
+def _repeat_beside(trainings: Trainings, scene: RepeatContext, shared: Path | None, *, keep_graph: bool) -> Repeat:
     setup, state, run = scene.setup, scene.state, run_of(scene.setup.method, scene.setup.options.task)
+    # References need no report. While this thread asks and trains, one core is left: they are one piece of work.
+    trained = trainings.start(partial(references, run, scene, told=False)) if trainings.workers > 1 else None
     outcome = run.work(scene)
     getattr(outcome.model, "forget_graph", lambda: None)()  # its matrices are as large as the features
     if not keep_graph:
@@ -206,31 +215,25 @@ def _repeat(scene: RepeatContext, shared: Path | None, *, keep_graph: bool) -> R
     if known is None:
         nobody = setup.options.from_reports is None
         known = nothing_known(complete=nobody) if state is None else _lifetime(state, setup.options)
-    references: list[Score | None] = [None, None]
-    if setup.options.reference:
-        scene.tell("reference", None)
-        wanted = run.reference_settings(setup)
-        different = list(dict.fromkeys(wanted))
-        trained = {}
-        for number, settings in enumerate(different):
-            with on_progress(lambda share, done=number: scene.tell("reference", (done + share) / len(different))):  # type: ignore[misc]
-                trained[settings] = run.reference(scene, settings)
-        references = [None if (made := trained[each]) is None else run.score(scene, made) for each in wanted]
+    if trained is None:
+        trained = trainings.start(partial(references, run, scene))
     started = time.perf_counter()
-    nulls = {}
     if setup.options.nulls:
         scene.tell("nulls", None)
-        nulls = {name: run.score(scene, predictions) for name, predictions in null_models(scene, outcome, shared)}
+    pending = start_nulls(trainings, run, scene, null_models(scene, outcome, shared)) if setup.options.nulls else {}
+    nulls = {name: score for name, found in pending.items() if (score := found()) is not None}
+    null_seconds = time.perf_counter() - started
+    reference, reference_own = trained()
     reported = () if outcome.known is None else outcome.known.reported
     return Repeat(
         outcome=replace(outcome, known=None, reports=None),
         accuracy=accuracy,
         score=own,
-        reference=references[0],
-        reference_own=None if references[1] is None else references[1].test,
+        reference=reference,
+        reference_own=None if reference_own is None else reference_own.test,
         nulls=nulls,
         ask_nobody=tuple(name for name in nulls if asks_nobody(name, reported, links=scene.links is not None)),
-        null_seconds=time.perf_counter() - started,
+        null_seconds=null_seconds,
         lifetime=known,
         seeded=None if state is None else bool(state.head["simulation_seeded"]),
     )

@@ -142,7 +142,8 @@ def _nulls(scene: RepeatContext, outcome: Outcome) -> dict[str, float]:
     """Return the null models that need no further devices: they read the reports of this run."""
     test, labels = scene.split.test, scene.setup.population.labels
     alone = null_models(replace(scene, state=None), outcome, None)
-    return {name: float(np.mean(found[test] == labels[test])) for name, found in alone}
+    made = {name: predict() for name, predict in alone}
+    return {name: float(np.mean(found[test] == labels[test])) for name, found in made.items() if found is not None}
 
 
 def flagged_in(outcome: Outcome) -> list[int] | None:

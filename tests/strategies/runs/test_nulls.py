@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from curator.reports.reports import Reports
 from devices.client_app import open_state
 from devices.enrolment.state import State
 from strategies import RunOptions, simulate
+from strategies.engines.trainings import Trainings
 from strategies.people.shuffled import shuffled
 from strategies.progress import quiet
 from strategies.runs import nulls as module
@@ -354,3 +355,50 @@ def test_runs_of_a_comparison_share_what_is_equal(tmp_path: Path) -> None:
     for settings in ({"epochs": "3"}, {"epochs": "4"}):
         simulate(options(None, settings=settings), shared=shared)
     assert len(list(shared.iterdir())) == 2  # the graph alone and the features alone, once
+
+
+@pytest.mark.parametrize("given", [
+    {"method": "hogs", "feature_share": 0.3}, {"method": "hogs", "eps_adjacency": 6.0, "gnn": "gat"},
+    {"method": "lpgnn", "eps_features": 2.0, "eps_labels": 2.0}, {"method": "vote", "epsilon": 8.0},
+])  # fmt: skip
+def test_models_side_by_side_are_the_models_one_after_another(
+    given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Power: there are three at a time, and they begin together."""
+    usual = {"clients": 150, "settings": {"epochs": "30"}, "reference": True, **given}
+    alone = simulate(options(None, **usual)).record
+    waited: list[int] = []
+
+    class Seen(Trainings):
+        def start(self, work: Callable[[], Any]) -> Callable[[], Any]:
+            waited.append(self.workers)
+            return super().start(work)
+
+    monkeypatch.setattr("strategies.engines.trainings.Trainings", Seen)
+    monkeypatch.setattr("strategies.runs.simulate.trainings_at_once", lambda setup: 3)
+    beside = simulate(options(None, **usual)).record
+    assert set(waited) == {3} and len(waited) > 3
+    for part in ("accuracy", "reference"):
+        assert alone[part] == beside[part]
+    assert {**alone["nulls"], "seconds": 0} == {**beside["nulls"], "seconds": 0}
+
+
+def test_trainings_beside_one_another_are_as_many_as_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One at a time: on one thread, for pairs, for large features, and for methods of other packages."""
+    monkeypatch.setattr("curator.learning.threads.os.cpu_count", lambda: 4)
+    monkeypatch.setattr("curator.learning.threads.torch.get_num_threads", lambda: 4)
+
+    def found(**given: Any) -> int:
+        return module.trainings_at_once(set_up(options(None, **given)))
+
+    assert found(method="hogs") == 2
+    assert found(method="fedavg-mlp", settings={}) == found(method="hogs", task="links") == 1
+    hogs = set_up(options(None, method="hogs"))
+    monkeypatch.setattr(module, "BUILT_IN", {})
+    assert module.trainings_at_once(hogs) == 1
+    monkeypatch.undo()
+    monkeypatch.setattr("curator.learning.threads.torch.get_num_threads", lambda: 1)
+    assert module.trainings_at_once(hogs) == 1
+    monkeypatch.undo()
+    monkeypatch.setattr("curator.learning.threads._ENTRIES_A_THREAD", 100)
+    assert module.trainings_at_once(hogs) == 1

@@ -282,6 +282,46 @@ def test_a_killed_run_is_continued_by_the_same_command(tmp_path: Path, batches: 
     assert result.record["accuracy"] == whole["accuracy"]
 
 
+_KILLED_BESIDE = """
+import os, sys, signal, threading
+from pathlib import Path
+from curator.learning import training
+from strategies.runs import simulate as module
+module.trainings_at_once = lambda setup: 3
+begun, plain = set(), training.share_of_hits
+def hits(classes, labels):
+    begun.add(threading.get_ident())
+    if len(begun) == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return plain(classes, labels)
+training.share_of_hits = hits
+from strategies import RunOptions
+module.simulate(RunOptions(clients=60, settings={"epochs": "3"}, out=Path(sys.argv[1])))
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_run_that_is_killed_while_trainings_run_beside_one_another_starts_with_the_kept_answers(
+    tmp_path: Path, threads: int
+) -> None:
+    """Killed when a first and when a third thread scores an epoch: beside the collection, and among null models."""
+    killed = subprocess.run(
+        [sys.executable, "-c", _KILLED_BESIDE, str(tmp_path / "runs"), str(threads)], cwd=Path(__file__).parents[3]
+    )
+    assert killed.returncode == -signal.SIGKILL
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert not (folder / "result.json").exists()
+    given = {"nulls": True, "reference": True}
+    replayed = len(_reports_in(folder / "state")) // 2
+    result = simulate(options(tmp_path, **given))
+    assert result.record["devices"]["replayed"] == replayed and (threads == 1 or replayed == 60)
+    whole = simulate(options(tmp_path / "undisturbed", **given)).record
+    for part in ("accuracy", "reference"):
+        assert result.record[part] == whole[part]
+    assert {**result.record["nulls"], "seconds": 0} == {**whole["nulls"], "seconds": 0}
+    assert result.record["devices"]["reports_sha256"] == whole["devices"]["reports_sha256"]
+
+
 def _reports_in(state: Path) -> dict[tuple[int, str], bytes]:
     own = [answer for _, answers in State(state).ledger().devices() for answer in answers]
     return {(answer.device, part.attribute): part.report for answer in own for part in answer.parts}
