@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from curator.learning.threads import trainings_at_once as full_batch_at_once
+from curator.learning.threads import trainings_at_once
 from curator.learning.training import TrainingSettings, choose_device
 from curator.methods import BUILT_IN
 from curator.steps import on_progress
@@ -109,7 +109,7 @@ def start_nulls(
     return {name: started[predict] for name, predict in names.items()}
 
 
-def trainings_at_once(setup: RunSetup) -> int:
+def models_at_once(setup: RunSetup) -> int:
     """Return how many references and null models of a run train at a time, in threads of this process.
 
     Each uses one thread and has a random state of its own, so it gives the same bytes as alone. It is one where a
@@ -120,7 +120,7 @@ def trainings_at_once(setup: RunSetup) -> int:
     alone = setup.options.task != NODES or method.trained_by != "curator" or method.name not in BUILT_IN
     if alone or choose_device(setup.options.device).type != "cpu":
         return 1
-    return full_batch_at_once(facts.n * facts.d)
+    return trainings_at_once(facts.n * facts.d)
 
 
 @contextmanager

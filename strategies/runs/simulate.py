@@ -40,7 +40,7 @@ from strategies.results.paired import SharedScores, write_scores
 from strategies.results.record import assemble
 from strategies.results.shown_nulls import asks_nobody
 from strategies.rounds.checkpoint import remove_checkpoints
-from strategies.runs.nulls import null_models, references, start_nulls, trainings_at_once
+from strategies.runs.nulls import models_at_once, null_models, references, start_nulls
 from strategies.runs.run import Refused, RepeatContext, RunFailed
 from strategies.runs.same_reports import collection_name, shared_scene
 from strategies.runs.set_up import run_of, set_scene, set_up
@@ -192,7 +192,7 @@ def _one_line_each() -> Iterator[None]:
 
 def _repeat(scene: RepeatContext, shared: Path | None, *, keep_graph: bool) -> Repeat:
     """Do the work of one repeat, take the null models and score all of them."""
-    with side_by_side(trainings_at_once(scene.setup)) as trainings:
+    with side_by_side(models_at_once(scene.setup)) as trainings:
         return _repeat_beside(trainings, scene, shared, keep_graph=keep_graph)
 
 

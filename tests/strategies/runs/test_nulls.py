@@ -375,7 +375,7 @@ def test_models_side_by_side_are_the_models_one_after_another(
             return super().start(work)
 
     monkeypatch.setattr("strategies.engines.trainings.Trainings", Seen)
-    monkeypatch.setattr("strategies.runs.simulate.trainings_at_once", lambda setup: 3)
+    monkeypatch.setattr("strategies.runs.simulate.models_at_once", lambda setup: 3)
     beside = simulate(options(None, **usual)).record
     assert set(waited) == {3} and len(waited) > 3
     for part in ("accuracy", "reference"):
@@ -389,16 +389,16 @@ def test_trainings_beside_one_another_are_as_many_as_threads(monkeypatch: pytest
     monkeypatch.setattr("curator.learning.threads.torch.get_num_threads", lambda: 4)
 
     def found(**given: Any) -> int:
-        return module.trainings_at_once(set_up(options(None, **given)))
+        return module.models_at_once(set_up(options(None, **given)))
 
     assert found(method="hogs") == 2
     assert found(method="fedavg-mlp", settings={}) == found(method="hogs", task="links") == 1
     hogs = set_up(options(None, method="hogs"))
     monkeypatch.setattr(module, "BUILT_IN", {})
-    assert module.trainings_at_once(hogs) == 1
+    assert module.models_at_once(hogs) == 1
     monkeypatch.undo()
     monkeypatch.setattr("curator.learning.threads.torch.get_num_threads", lambda: 1)
-    assert module.trainings_at_once(hogs) == 1
+    assert module.models_at_once(hogs) == 1
     monkeypatch.undo()
     monkeypatch.setattr("curator.learning.threads._ENTRIES_A_THREAD", 100)
-    assert module.trainings_at_once(hogs) == 1
+    assert module.models_at_once(hogs) == 1

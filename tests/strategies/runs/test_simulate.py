@@ -287,7 +287,7 @@ import os, sys, signal, threading
 from pathlib import Path
 from curator.learning import training
 from strategies.runs import simulate as module
-module.trainings_at_once = lambda setup: 3
+module.models_at_once = lambda setup: 3
 begun, plain = set(), training.share_of_hits
 def hits(classes, labels):
     begun.add(threading.get_ident())
