@@ -302,13 +302,10 @@ module.simulate(RunOptions(clients=60, settings={"epochs": "3"}, out=Path(sys.ar
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_run_that_is_killed_while_trainings_run_beside_one_another_starts_with_the_kept_answers(
-    tmp_path: Path, threads: int
+    tmp_path: Path, threads: int, forked: Forks
 ) -> None:
     """Killed when a first and when a third thread scores an epoch: beside the collection, and among null models."""
-    killed = subprocess.run(
-        [sys.executable, "-c", _KILLED_BESIDE, str(tmp_path / "runs"), str(threads)], cwd=Path(__file__).parents[3]
-    )
-    assert killed.returncode == -signal.SIGKILL
+    assert forked.run(_KILLED_BESIDE, tmp_path / "runs", threads) == -signal.SIGKILL
     (folder,) = (tmp_path / "runs").iterdir()
     assert not (folder / "result.json").exists()
     given = {"nulls": True, "reference": True}
