@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from benchmarks.papers import stress_all
 from benchmarks.papers.stress_all import AFTER, StressCell, cells
@@ -20,7 +23,11 @@ def test_every_adversary_and_fault_is_a_cell_of_both_protections() -> None:
         assert {cell.fault for cell in found if not cell.covered} == {n for n, f in STRIKING.items() if not f.covered}
 
 
-def test_a_cell_becomes_rows_and_stands_on_the_page(data_dir: object, tmp_path: Path) -> None:
+def test_a_cell_becomes_rows_and_stands_on_the_page(
+    data_dir: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # a process of their own is the subject of tests/benchmarks/test_study.py
+    monkeypatch.setattr("benchmarks.study.ProcessPoolExecutor", lambda workers, **_: ThreadPoolExecutor(workers))
     chosen = [
         StressCell("refuse", "greedy-first", "none", True, 12),
         StressCell("refuse", AFTER, "older-backup", False, 12),

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -74,36 +76,34 @@ def test_the_origin_of_a_folder_is_that_of_its_copies(tmp_path: Path) -> None:
 
 
 HOLD = """
-import sys
+import os, sys
 from pathlib import Path
 from strategies.results.folder import hold_folder
 
-with hold_folder(Path(sys.argv[1]), method="hogs", dataset="generated", digest="abc", seed=0) as (folder, _):
-    print(folder.name, flush=True)
-    sys.stdin.read()
+for _ in range(4):  # a fork loads nothing again
+    if not os.fork():
+        with hold_folder(Path(sys.argv[1]), method="hogs", dataset="generated", digest="abc", seed=0) as (folder, _):
+            print(os.getpid(), folder.name, flush=True)
+            sys.stdin.read()
+        os._exit(0)
+for _ in range(4):
+    print(os.wait()[0], "ended", flush=True)
 """
 
 
 def test_processes_at_once_hold_folders_of_their_own_and_death_frees_them(tmp_path: Path) -> None:
     """Several processes start at once; each gets another number. A killed one leaves its folder to the next."""
     command = [sys.executable, "-c", HOLD, str(tmp_path)]
-    with ExitStack() as stack:
-        processes = [
-            stack.enter_context(
-                subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            )
-            for _ in range(4)
-        ]
-        for process in processes:
-            stack.callback(process.kill)
-        held = [process.stdout.readline().strip() for process in processes if process.stdout]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as processes:
+        assert processes.stdout is not None
+        held = dict(reversed(processes.stdout.readline().split()) for _ in range(4))  # name -> process
         names = ["hogs-generated-abc-0", *(f"hogs-generated-abc-0-{number}" for number in (2, 3, 4))]
         assert sorted(held) == names
-        killed = processes[held.index(names[1])]
-        killed.kill()
-        killed.wait()
+        os.kill(int(held[names[1]]), signal.SIGKILL)
+        assert processes.stdout.readline().split() == [held[names[1]], "ended"]
         with hold_folder(tmp_path, **NAME) as (folder, made):
             assert (folder.name, made) == (names[1], ())
+        processes.communicate()
 
 
 def test_a_folder_that_is_finished_or_removed_before_it_is_locked_is_not_taken(
