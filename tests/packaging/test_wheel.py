@@ -117,6 +117,15 @@ def test_the_page_of_compare_is_whole(ldpsim: Any, tmp_path: Path) -> None:
     assert not re.search(r"\{\{|\{%", text.partition("<script")[0])
 
 
+def test_a_plan_leads_to_a_dossier(ldpsim: Any, tmp_path: Path) -> None:
+    """The dossier's template comes out of the package."""
+    ldpsim("plan", "hogs", "vote", "--clients", "300", "--no-worth")
+    (plan,) = (tmp_path / "runs").glob("plan-*")
+    ldpsim("dossier", str(plan), "--out", "dossier")
+    text = (tmp_path / "dossier" / "dossier.html").read_text()
+    assert "<style>" in text and "to be filled by the controller" in text and not re.search(r"\{\{|\{%", text)
+
+
 def test_tuned_settings_are_read_out_of_the_package(python: Path, tmp_path: Path) -> None:
     names = sorted(path.stem for path in (ROOT / "curator" / "tuned").glob("*.toml"))
     code = "from importlib.resources import files; print(*sorted(p.name for p in files('curator.tuned').iterdir()))"
