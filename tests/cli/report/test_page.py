@@ -308,3 +308,19 @@ def test_words_and_lines_stand_out_from_every_paper(scheme: int) -> None:
         for line in ("reports", "owner", "open", "noisy", "found", *(f"line-{number}" for number in range(8))):
             assert contrast(line, paper) >= 3, (line, paper)
     assert contrast("warn", "paper") >= 4.5 and contrast("good", "paper") >= 4.5 and contrast("ink", "raised") >= 4.5
+
+
+def test_groups_that_are_served_worse_are_marked(tmp_path: Path, write_result: Callable[..., Path]) -> None:
+    share = {"value": 0.4, "low": 0.3, "high": 0.5}
+    row = {"by": "class", "group": "<b>gold</b>", "people": 40, "method": share, "best_null": None,
+           "without_noise": {"value": 0.8, "low": 0.7, "high": 0.9}, "more_lost": {"value": 0.2}}  # fmt: skip
+    rows = [{**row, "by": "everybody", "more_lost": None, "worse": None}, {**row, "worse": True}]
+    write_result(tmp_path, "hogs-0", {"groups": {"rows": rows}})
+    page = render(gather([tmp_path]))
+    assert 'class &lt;b&gt;gold&lt;/b&gt; <span class="badge">worse off</span>' in page and "<b>gold" not in page
+    assert "worse off: class &lt;b&gt;gold&lt;/b&gt; -40.0 points by noise" in page
+    assert "40.0 <small>30 to 50</small>" in page and "80.0 <small>70 to 90</small>" in page
+    write_result(tmp_path, "hogs-1", {"groups": {"rows": rows}, "config/seed": 1, "accuracy/test": 0.5})
+    assert page.count("worse off</span>") == render(gather([tmp_path])).count("worse off</span>") == 1
+    write_result(tmp_path / "none", "hogs-0")
+    assert "There is no accuracy by groups" in render(gather([tmp_path / "none"]))

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -18,8 +18,10 @@ from typing import Any
 
 import pytest
 
+from curator.methods import BUILT_IN
 from curator.privacy.level import Level
 from curator.privacy.levels import LEVELS
+from devices.datasets.generated import generate
 from strategies import RunOptions, simulate
 from strategies.dossier.content import BEST_GUESS, Blank, Dossier, SourcedFigure
 from strategies.dossier.making import make_dossier
@@ -29,13 +31,16 @@ from strategies.dossier.subject import Subject, read_subject
 from strategies.dossier.threats import CLEAR, OWNED, REPORTS, THREATS, UPDATES, threats_of
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.experiments.compare import compare
+from strategies.experiments.match_budgets import guarantee_before
 from strategies.planning.rehearsal import Rehearsal
 from strategies.planning.wishes import Wishes
 from strategies.results.folder import text_of
 from strategies.results.in_words import PROTECTIONS
+from strategies.runs.set_up import set_up
 from tests.strategies.planning.on_paper import plan_on_paper
 
 ROOT = Path(__file__).resolve().parents[3]
+PEOPLE = generate(3600, seed=0)
 PROTECTED = [each.word for each in PROTECTIONS if each.tone != "bad"]
 RUNS: dict[str, dict[str, Any]] = {
     "hogs": {"settings": {"epochs": "5"}},
@@ -299,3 +304,23 @@ def test_other_mistakes_are_errors_of_one_line(tmp_path: Path) -> None:
     empty = written(tmp_path / "empty", {"folders": []}, "compare.json")
     with pytest.raises(ValueError, match="no result"):
         read_subject(empty)
+
+
+@pytest.mark.parametrize("given", [{}, {"public_features": True}, {"private_labels": True, "eps_labels": 1.0}], ids=str)
+@pytest.mark.parametrize("name", sorted(BUILT_IN))
+def test_no_method_and_no_option_makes_an_unprotected_level_look_protected(
+    name: str, given: dict[str, Any], tmp_path: Path
+) -> None:
+    try:
+        setup = set_up(RunOptions(method=name, clients=len(PEOPLE), **given), population=PEOPLE)
+        guarantee = guarantee_before(setup)
+    except ValueError:
+        assert given, name  # the method does not read the option
+        return
+    record = json.loads(record_of("hogs"))
+    record["method"], record["groups"] = name, None
+    record["privacy"] = {**record["privacy"], **json.loads(text_of(guarantee.to_dict()))}
+    made_of = {"parameters": setup.settings.parameters(), "budget": asdict(setup.budget)}
+    record["config"] = {**record["config"], **json.loads(text_of(made_of))}
+    subject = Subject("run", tmp_path, "result.json", "", {"result.json": record})
+    check_protection(subject, make_dossier(subject), record["privacy"]["holds"])
