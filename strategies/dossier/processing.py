@@ -49,7 +49,8 @@ def sheet(subject: Subject) -> Section:
     kind = subject.method
     described = {PLAN: "a plan: nobody was asked", COMPARED: "one method of a comparison, on simulated devices"}
     said = described.get(subject.kind, "a run on simulated devices")
-    asks = listed_as(kind.name, volunteers=_volunteers(subject)).asks
+    labels = subject.get("settings.private_labels" if subject.kind == PLAN else "config.budget.private_labels")
+    asks = listed_as(kind.name, volunteers=_volunteers(subject), labels=bool(labels)).asks
     lines: list[Line | Blank] = [
         line("what is described", f"{said}; ldpsim made these figures, and no real device answered"),
         line("method", subject.figure("method", WORDS), f": asks {asks}. Published in: {kind.paper or 'no paper'}"),

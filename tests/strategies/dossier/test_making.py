@@ -53,6 +53,7 @@ RUNS: dict[str, dict[str, Any]] = {
         "settings": {"epochs": "5"},
     },
     "vote": {"settings": {"epochs": "5"}, "volunteers": 0.2},
+    "vote-labels": {"method": "vote", "settings": {"epochs": "5"}, "volunteers": 0.2, "private_labels": True},
     "lpgnn": {"settings": {"epochs": "3"}, "reference": False, "groups": False},
     "links": {"method": "lpgnn", "task": "links", "settings": {"epochs": "3"}},
     "privgnn": {"settings": {"K": "8", "queries": "5", "epochs": "3"}, "clients": 200},
@@ -119,6 +120,12 @@ def check_shown(figure: SourcedFigure) -> None:
         assert figure.value - 1e-9 <= shown <= figure.value + 1.01e-4
     else:
         assert shown == pytest.approx(figure.value, abs=0.5)
+
+
+@pytest.mark.parametrize(("name", "also"), [("vote", ""), ("vote-labels", ", or the label")])
+def test_the_sheet_says_what_is_asked_beside_volunteers(name: str, also: str, tmp_path: Path) -> None:
+    made = make_dossier(read_subject(written(tmp_path, record_of(name))))
+    assert f": asks one vote on list and features{also}. Published in" in to_markdown(made)
 
 
 @pytest.mark.parametrize("name", sorted(RUNS))
