@@ -30,7 +30,7 @@ RUN_HERE = (
     "ldpsim poison hogs --attack help",
     "ldpsim import edges.csv people.csv --out mine.npz",
     "ldpsim run --dataset mine.npz --noise-seed os",
-    "ldpsim run --method vote --clients 3000 --epsilon 4 --volunteers .1",
+    "ldpsim run --method vote --clients 3000 --epsilon 4 --volunteers .1 --private-labels",
     "ldpsim run --clients 3000 --method hogs --feature-share 0.3",
     "ldpsim plan hogs vote --clients 1e8 --no-worth",
 )
