@@ -23,8 +23,9 @@ from strategies.palette import MARKS, SERIES
 SHARES, EPSILONS = ("0.01", "0.05", "0.1", "0.25"), ("1", "2", "4", "8")
 NULLS_AT = "4"
 DRAWN = ("8", NULLS_AT, "2")
-PEOPLE = {"cora": 10, "citeseer": 10, "generated": 10, "pubmed": 5, "facebook": 5}  # seeds of each data set
-LARGE, FEW_SEEDS = ("pubmed", "facebook"), 3  # without null models; few seeds at other budgets than 4
+PEOPLE = ("cora", "citeseer", "generated", "pubmed", "facebook")
+SEEDS, FEW_SEEDS = 10, 5
+LARGE = ("pubmed", "facebook")  # without null models; where labels are not asked, few cells and seeds
 LABELS = ASKED, NOT_ASKED = "asked", "not asked"  # of people who do not volunteer
 NULLS = {"chance": "chance", "features_alone": "own features alone", "graph_alone": "list alone"}
 PICTURE = "figures/volunteers.png"
@@ -52,11 +53,11 @@ class VolunteerCell:
 
 
 def _cells() -> Iterator[VolunteerCell]:
-    for labels, (dataset, seeds), share, epsilon in product(LABELS, PEOPLE.items(), SHARES, EPSILONS):
-        large = dataset in LARGE
-        if large and labels == NOT_ASKED and (epsilon != NULLS_AT or share == "0.25"):
+    for labels, dataset, share, epsilon in product(LABELS, PEOPLE, SHARES, EPSILONS):
+        few = dataset in LARGE and labels == NOT_ASKED
+        if few and (epsilon != NULLS_AT or share == "0.25"):
             continue
-        for number in range(FEW_SEEDS if large and epsilon != NULLS_AT else seeds):
+        for number in range(FEW_SEEDS if few else SEEDS):
             yield VolunteerCell(dataset, share, epsilon, 2000 + number, labels)
 
 
