@@ -63,7 +63,7 @@ class OwnQuestions:
         voters = np.setdiff1d(np.arange(facts.n), self._without_vote(split))
         model = model_for_accounts(facts.d, facts.classes)
         first = self._first(facts, split)
-        votes = self._votes(rows, facts, voters, model, witnesses=self._witnesses(split))
+        votes = self._votes(rows, facts, voters, model, witnesses=self._witnesses(facts, split))
         return (*first, *(replace(each, part=len(first) + each.part) for each in votes))
 
     def next(self, public: PublicKnowledge, earlier: Reports | None) -> tuple[Question, ...]:
@@ -78,12 +78,14 @@ class OwnQuestions:
         known = volunteered(earlier, public, agreement_of(self.evidence, self.homophily))
         assert known.own is not None
         model = known.own.model.silent() if self.evidence == "list" else known.own.model
-        witnesses = np.setdiff1d(self._witnesses(split), np.flatnonzero(asked))  # they are asked with the first batch
+        witnesses = np.setdiff1d(
+            self._witnesses(facts, split), np.flatnonzero(asked)
+        )  # they are asked with the first batch
         return self._votes(known.table, facts, people, model, levels=known.own.levels, witnesses=witnesses)
 
-    def _witnesses(self, split: Split) -> IntArray:
-        """int64, sorted: dealt without a look at anything private; nobody where labels are not asked."""
-        if not self.labels:
+    def _witnesses(self, facts: PublicFacts, split: Split) -> IntArray:
+        """int64, sorted: dealt without a look at anything private; nobody without labels that are asked, or voters."""
+        if not self.labels or len(self._without_vote(split)) == facts.n:
             return split.ordinary[:0]
         number = min(MOST_WITNESSES, int(WITNESSES * len(split.ordinary)))
         return np.sort(np.random.Generator(np.random.PCG64(0)).permutation(split.ordinary)[:number])
@@ -96,7 +98,7 @@ class OwnQuestions:
         features = ClearFeatures(facts.d, facts.feature_low, facts.feature_high)
         asks = (Ask("features", (features,)), Ask("label", (ClearLabel(facts.classes),)))
         in_clear = Question(Query(self.collection, (asks,)), split.labelled)
-        telling = np.setdiff1d(split.ordinary, self._witnesses(split))
+        telling = np.setdiff1d(split.ordinary, self._witnesses(facts, split))
         if not self.labels or not len(telling):
             return (in_clear,)
         truth = GRR.from_epsilon(self.epsilon, categories=facts.classes)

@@ -180,6 +180,18 @@ def test_people_who_know_their_label_answer_it_in_place_of_a_vote() -> None:
     assert [p.query.total() for p in planned[1:]] == [4.0] * 3 and [p.part for p in planned] == [0, 1, 2, 3]
 
 
+def test_where_everybody_knows_the_own_label_nobody_votes_and_nobody_is_a_witness() -> None:
+    everybody = Split(SPLIT.train, SPLIT.val, SPLIT.test[:0], ordinary=np.setdiff1d(np.arange(N), SPLIT.labelled))
+    by = replace(ASKED, labels=True)
+    known = PublicKnowledge(PEOPLE.facts, everybody, np.full(N, -1))
+    made = by.next(known, None)
+    assert [question.query.attributes for question in made] == [("features", "label"), ("label",)]
+    assert made[1].devices is not None and np.array_equal(made[1].devices, everybody.ordinary)
+    assert by.next(known, Reports.from_bytes(PEOPLE.facts, made, answers(made))) == ()
+    planned = by.for_accounts(PEOPLE.facts, everybody)
+    assert [question.query.attributes for question in planned] == [question.query.attributes for question in made]
+
+
 def test_a_label_under_noise_has_the_law_of_the_response_and_stands_in_the_table_of_votes() -> None:
     by = replace(ASKED, labels=True)
     questions, reports = asked(1, by)
