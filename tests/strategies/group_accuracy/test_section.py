@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from functools import partial
 from math import comb, sqrt
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,13 +36,13 @@ class Saved:
 
         original = module.null_models
 
-        def kept(scene: RepeatContext, outcome: Any, shared: Path | None) -> Iterator[tuple[str, np.ndarray]]:
+        def kept(scene: RepeatContext, outcome: Any, shared: Path | None) -> Iterator[tuple[str, Any]]:
             self.scenes.append(scene)
             self.own.append(outcome.predictions)
             self.nulls.append({})
-            for name, predictions in original(scene, outcome, shared):
-                self.nulls[-1][name] = predictions
-                yield name, predictions
+            for name, wait in original(scene, outcome, shared):
+                self.nulls[-1][name] = wait()
+                yield name, partial(self.nulls[-1].__getitem__, name)
 
         monkeypatch.setattr(module, "null_models", kept)
 

@@ -83,7 +83,7 @@ from strategies.results.folder import hold_folder
 for _ in range(4):  # a fork loads nothing again
     if not os.fork():
         with hold_folder(Path(sys.argv[1]), method="hogs", dataset="generated", digest="abc", seed=0) as (folder, _):
-            print(os.getpid(), folder.name, flush=True)
+            os.write(1, f"{os.getpid()} {folder.name}\\n".encode())  # at once, so that lines stay whole
             sys.stdin.read()
         os._exit(0)
 for _ in range(4):
