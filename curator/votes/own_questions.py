@@ -115,10 +115,11 @@ class OwnQuestions:
         homophily = 0.0 if self.evidence == "features" else self.homophily
         found: list[Question] = []
         for asked, agreement in ((people, False), (witnesses, True)):
+            if not len(asked):
+                continue
             vote = OwnFeaturesVote.from_probabilities(
                 rows, self.epsilon, model, homophily=homophily, agreement=agreement, **scale
             )
-            if len(asked):
-                query = Query(self.collection, ((Ask("adjacency", (vote,)),),))
-                found.append(Question(query, asked, part=len(found)))
+            query = Query(self.collection, ((Ask("adjacency", (vote,)),),))
+            found.append(Question(query, asked, part=len(found)))
         return tuple(found)
