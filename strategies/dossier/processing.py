@@ -114,12 +114,11 @@ _STORAGE = (
 def _phases(subject: Subject, kind: type[Method], model: DeploymentModel | None) -> Iterator[Line | Blank]:
     plan = subject.kind == PLAN
     if plan:
-        yield line("collection", subject.figure("bytes.rounds", COUNT), " round(s); ",
-                   subject.figure("bytes_per_device", BYTES), " a device")  # fmt: skip
+        yield line("collection", *rounds(subject), "; ", subject.figure("bytes_per_device", BYTES), " a device")
     else:
         yield line("collection", subject.figure("devices.asked", COUNT), " devices were asked, ",
                    subject.figure("devices.reported", COUNT), " answered; ",
-                   subject.figure("communication.rounds", COUNT), " round(s)")  # fmt: skip
+                   *rounds(subject))  # fmt: skip
     if model is not None:
         yield line("who does what", model.actors)
         yield line("use", model.post_processing)
@@ -132,6 +131,14 @@ def _phases(subject: Subject, kind: type[Method], model: DeploymentModel | None)
     yield Blank("recipients of the model and of the reports, transfers", CONTROLLER)
     yield line("deletion", "a report that was sent cannot be taken back from who has it", sources=("docs/threats.md",))
     yield Blank("how long reports, model and logs are kept", CONTROLLER)
+
+
+def rounds(subject: Subject) -> tuple[LinePart | None, ...]:
+    """Return the number of rounds; of a plan whose earlier answers make the later questions, nobody knows it."""
+    if subject.kind == PLAN and subject.method.in_batches:
+        return ("several rounds",)
+    root = "bytes" if subject.kind == PLAN else "communication"
+    return (subject.figure(f"{root}.rounds", COUNT), " round(s)")
 
 
 def necessity(subject: Subject) -> Section:

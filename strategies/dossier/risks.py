@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from curator.privacy.level import NOT_COUNTED
 from curator.privacy.levels import LEVELS
 from strategies.dossier.content import Blank, DossierTable, Line, LinePart, Section
-from strategies.dossier.processing import CONTROLLER, OFFICER, given_away, line, model_or_none
+from strategies.dossier.processing import CONTROLLER, OFFICER, given_away, line, model_or_none, rounds
 from strategies.dossier.subject import BYTES, COUNT, LOSS, PLAN, SHARE, WORDS, Subject
 from strategies.dossier.threats import threats_of
 from strategies.group_accuracy.shown import NO_GROUPS, group_rows, words_of_groups
@@ -99,7 +99,7 @@ def _exposure(subject: Subject) -> Iterator[Line]:
     down, up = ("down", "up") if subject.kind == PLAN else ("downlink_bytes_per_device", "uplink_bytes_per_device")
     yield line("exposure at collection", "names of the devices, times and sizes of messages are not hidden: ",
                subject.figure(f"{root}.{down}", BYTES), " to and ", subject.figure(f"{root}.{up}", BYTES),
-               " from a device in ", subject.figure(f"{root}.rounds", COUNT), " round(s)",
+               " from a device in ", *rounds(subject),
                sources=("docs/threats.md",))  # fmt: skip
 
 
