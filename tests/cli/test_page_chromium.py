@@ -503,11 +503,7 @@ def test_axe_finds_no_barrier_on_the_page_of_a_plan(
     path = tmp_path / "plan.html"
     rehearsal = Rehearsal(600, 40_000, None)
     write_plan_page(path, replace(plan, rows=rows, rehearsal=rehearsal, failures={"lpgnn": "it cannot"}))
-    emulate(browser, width, scheme)
-    browser.get(path.as_uri())
-    assert_no_barrier(browser, axe)
-    wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert browser.execute_script(wide) == 0
+    assert_page(browser, axe, path, width, scheme)
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light"), (390, "light"), (1280, "dark")])
@@ -517,11 +513,7 @@ def test_axe_finds_no_barrier_on_a_dossier(width: int, scheme: str, axe: str, br
     assert folder is not None
     path = tmp_path / "dossier.html"
     path.write_text(render_dossier(make_dossier(read_subject(folder))))
-    emulate(browser, width, scheme)
-    browser.get(path.as_uri())
-    assert_no_barrier(browser, axe)
-    wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert browser.execute_script(wide) == 0
+    assert_page(browser, axe, path, width, scheme)
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
@@ -532,11 +524,7 @@ def test_axe_finds_no_barrier_on_the_page_of_an_audit(
             for level, passed in (("bit", True), ("vector", False), ("law", True))]  # fmt: skip
     path = tmp_path / "audit.html"
     write_audit_page(path, loss_table(rows, trials=100, confidence=0.99), f"ldpsim audit {'multi_bit ' * 30}")
-    emulate(browser, width, scheme)
-    browser.get(path.as_uri())
-    assert_no_barrier(browser, axe)
-    wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert browser.execute_script(wide) == 0
+    assert_page(browser, axe, path, width, scheme)
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
@@ -549,11 +537,7 @@ def test_axe_finds_no_barrier_on_the_page_of_lying_devices(
     ]  # fmt: skip
     path = tmp_path / "poison.html"
     write_poison_page(CampaignResult(rows, {"dataset": "cora"}, [], 1.0), path)
-    emulate(browser, width, scheme)
-    browser.get(path.as_uri())
-    assert_no_barrier(browser, axe)
-    wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert browser.execute_script(wide) == 0
+    assert_page(browser, axe, path, width, scheme)
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
@@ -564,6 +548,11 @@ def test_axe_finds_no_barrier_on_a_consent_sheet(
     policy, questions = agreed()
     path = tmp_path / "sheet.html"
     write_sheet(path, sheet_of(replace(policy, collector="0a" * 32), questions, language=language))
+    assert_page(browser, axe, path, width, scheme)
+
+
+def assert_page(browser: Any, axe: str, path: Path, width: int, scheme: str) -> None:
+    """Check that a page has no barrier, and that nothing is wider than the window."""
     emulate(browser, width, scheme)
     browser.get(path.as_uri())
     assert_no_barrier(browser, axe)

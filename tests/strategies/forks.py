@@ -10,9 +10,10 @@ import os
 import subprocess
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -44,11 +45,8 @@ def forks() -> Iterator[Forks]:
         process.stdin.close()
 
 
-def main() -> None:
-    """Serve until the input ends."""
-    from strategies.runs import set_up, simulate
-
-    assert set_up and simulate  # loaded for all forks
+def serve(work: Callable[[Any], int]) -> None:
+    """Do the work of each line in a fork of its own, until the input ends; its exit code is the work's."""
     for line in sys.stdin:
         wanted = json.loads(line)
         child = os.fork()
@@ -56,17 +54,29 @@ def main() -> None:
             log = os.open(os.devnull, os.O_RDWR)
             os.dup2(log, 0)
             os.dup2(log, 1)
-            sys.argv = ["-c", *wanted["args"]]
             code = 1
             try:
-                exec(compile(wanted["code"], "<fork>", "exec"), {"__name__": "__main__"})
-                code = 0
+                code = work(wanted)
             except BaseException:
                 traceback.print_exc()
             finally:
                 os._exit(code)
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+def main() -> None:
+    """Serve until the input ends."""
+    from strategies.runs import set_up, simulate
+
+    assert set_up and simulate  # loaded for all forks
+    serve(_program)
+
+
+def _program(wanted: Any) -> int:
+    sys.argv = ["-c", *wanted["args"]]
+    exec(compile(wanted["code"], "<fork>", "exec"), {"__name__": "__main__"})
+    return 0
 
 
 if __name__ == "__main__":

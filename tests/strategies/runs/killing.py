@@ -18,10 +18,8 @@ result         everything is done, and result.json is not there yet
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -39,6 +37,7 @@ from strategies.rounds.checkpoint import CheckpointFile
 from strategies.rounds.stages import Stages
 from strategies.runs import simulate as simulation
 from strategies.runs import teachers as teaching
+from tests.strategies.forks import serve
 
 COMMAND = get_command(app)
 BATCH = 8  # devices that share a commit: a kill then falls within a round, too
@@ -98,24 +97,15 @@ def run(args: list[str], moment: str | None, count: int) -> None:
 
 def main() -> None:
     """Serve until the input ends."""
-    for line in sys.stdin:
-        wanted = json.loads(line)
-        child = os.fork()
-        if not child:
-            log = os.open(os.devnull, os.O_RDWR)
-            os.dup2(log, 0)
-            os.dup2(log, 1)
-            code = 1
-            try:
-                run(wanted["args"], wanted["moment"], wanted["count"])
-            except SystemExit as end:
-                code = int(end.code or 0)
-            except BaseException as error:
-                print(f"{type(error).__name__}: {error}", file=sys.stderr)
-            finally:
-                os._exit(code)
-        _, status = os.waitpid(child, 0)
-        print(os.waitstatus_to_exitcode(status), flush=True)
+    serve(_command)
+
+
+def _command(wanted: Any) -> int:
+    try:
+        run(wanted["args"], wanted["moment"], wanted["count"])
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 1
 
 
 if __name__ == "__main__":
