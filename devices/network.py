@@ -75,6 +75,18 @@ def are_usable(numbers: FloatArray) -> bool:
     return not numbers.size or bool(numbers.min() >= -LARGEST and numbers.max() <= LARGEST)  # False for a nan
 
 
+def usable(numbers: FloatArray) -> FloatArray:
+    """Return the nearest numbers that :func:`are_usable` allows, of the same shape and type; 0 for a nan.
+
+    Everything that is sent in a training passes through here. So one party whose numbers are as large as may be cannot
+    drive the others, or the server, to numbers that are refused.
+
+    >>> usable(np.array([1.0, math.nan, -math.inf])).tolist() == [1.0, 0.0, -LARGEST]
+    True
+    """
+    return numbers if are_usable(numbers) else np.clip(np.nan_to_num(numbers, nan=0.0), -LARGEST, LARGEST)
+
+
 def diverging() -> np.errstate:
     """Return a context in which numpy gives no warning where local steps diverge, as any steps can that are too long.
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from devices.array_types import FloatArray
-from devices.network import are_usable, diverging
+from devices.network import are_usable, diverging, usable
 from devices.query import InvalidQuery
 from devices.training_task import Task
 
@@ -59,4 +59,4 @@ def next_variate(own: FloatArray, control: FloatArray, before: FloatArray, after
     """
     part = slice(len(before) - len(own), None)
     moved: FloatArray = (before[part] - after[part]) / (task.steps * task.lr)
-    return (own - control[part] + moved).astype(before.dtype, copy=False)
+    return usable((own - control[part] + moved).astype(before.dtype, copy=False))

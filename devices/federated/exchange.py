@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from devices.array_types import FloatArray
 from devices.data.population import Record
 from devices.federated.local_steps import scaled_record
-from devices.network import are_usable
+from devices.network import are_usable, usable
 from devices.query import InvalidQuery
 from devices.training_task import Task
 
@@ -31,7 +31,7 @@ def pack_representation(first: FloatArray, second: FloatArray, neighbours: NDArr
     """Return the bytes of a representation; ``neighbours`` None: they were told before."""
     listed = b"" if neighbours is None else np.ascontiguousarray(neighbours, "<i4").tobytes()
     count = _COUNT.pack(_NONE if neighbours is None else len(neighbours))
-    return count + listed + first.tobytes() + second.tobytes()
+    return count + listed + usable(first).tobytes() + usable(second).tobytes()
 
 
 def read_representation(data: bytes, hidden: int, dtype: np.dtype) -> tuple[NDArray[np.int64] | None, FloatArray]:
@@ -63,7 +63,7 @@ def pack_contribution(record: Record, task: Task) -> bytes:
     """Return the bytes of a device's neighbours and scaled features."""
     columns, values = scaled_record(record, task, np.dtype(np.float32))
     listed = np.ascontiguousarray(record.neighbours, "<i4").tobytes()
-    features = columns.astype("<i4").tobytes() + values.astype("<f4").tobytes()
+    features = columns.astype("<i4").tobytes() + usable(values).astype("<f4").tobytes()
     return _COUNT.pack(len(record.neighbours)) + listed + _COUNT.pack(len(columns)) + features
 
 

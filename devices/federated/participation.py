@@ -29,6 +29,7 @@ from devices.federated.exchange import QUOTA, Sums, pack_contribution, pack_repr
 from devices.federated.local_steps import Inputs
 from devices.federated.wire import FlatArray, Round, evaluation_reply, exchange_reply, read_own, read_round
 from devices.ledger.ledger import LedgerDamaged
+from devices.network import usable
 from devices.query import InvalidQuery
 from devices.training_task import AnswerKind
 from devices.wire import reply
@@ -187,11 +188,12 @@ class _Parts:
             return
         trained = stack.trained(asked.weights, mu=asked.mu, control=asked.control)
         for (device, permit, message, inputs), part, weights in zip(joined, sent, trained, strict=True):
-            if asked.control is not None and inputs.variate is not None:
-                part = next_variate(inputs.variate, asked.control, asked.weights, weights, stepping).tobytes()
             if task.noise is not None:
                 noisy = task.noise.perturb(weights - asked.weights, permit.noise_key)
                 weights = (asked.weights + noisy).astype(asked.weights.dtype)
+            weights = usable(weights)
+            if asked.control is not None and inputs.variate is not None:
+                part = next_variate(inputs.variate, asked.control, asked.weights, weights, stepping).tobytes()
             device.enter(task, "update", permit, weights.nbytes + len(part or b""))
             yield wire.update_reply(weights, message, device=device.index, sent=part, kind=array)
 

@@ -24,7 +24,7 @@ from devices.array_types import FloatArray
 from devices.atomic_files import write_atomically
 from devices.device import Refusal
 from devices.federated.wire import evaluation_reply, exchange_reply, read_mu, read_own, read_weights, update_reply
-from devices.network import LARGEST, Shape, diverging, softmax
+from devices.network import LARGEST, Shape, diverging, softmax, usable
 from devices.query import InvalidQuery, canonical, malformed
 from devices.training_task import AnswerKind
 from devices.wire import reply
@@ -210,7 +210,7 @@ class Bound:
             ):  # fmt: skip
                 part += step
             own -= task.lr * steps
-        return own.astype(flat.dtype, copy=False)
+        return usable(own.astype(flat.dtype, copy=False))
 
 
 def has_sums(folder: Path) -> bool:
@@ -268,7 +268,7 @@ def pack_silo_rows(ids: NDArray[np.int64], rows: Any, *, degrees: NDArray[np.int
     """Return sparse rows by global id, and degrees (of the ids, or of a silo's members), as bytes."""
     head = np.array([len(ids), rows.nnz, len(degrees)], "<u4").tobytes()
     numbers = (ids, rows.indptr[1:], degrees, rows.indices)
-    return head + b"".join(part.astype("<u4").tobytes() for part in numbers) + rows.data.astype("<f4").tobytes()
+    return head + b"".join(part.astype("<u4").tobytes() for part in numbers) + usable(rows.data).astype("<f4").tobytes()
 
 
 def read_rows(data: bytes, d: int) -> tuple[NDArray[np.int64], Any, NDArray[np.int64]]:

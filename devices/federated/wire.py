@@ -233,6 +233,6 @@ def read_sender(message: Message) -> tuple[int, bytes | None] | None:
     if not isinstance(record, ConfigRecord):
         return None
     device, sent = record.get("device"), record.get("sent")
-    if type(device) is not int or not (sent is None or isinstance(sent, bytes)):
+    if set(record) - {"device", "sent"} or type(device) is not int or not (sent is None or isinstance(sent, bytes)):
         return None
     return device, sent

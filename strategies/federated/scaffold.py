@@ -22,7 +22,7 @@ from flwr.serverapp.strategy import FedAvg
 
 from curator.methods.federated.fedavg import Federated
 from devices.federated.wire import WEIGHTS, read_sender, round_content, weights_record
-from devices.network import FloatArray
+from devices.network import FloatArray, usable
 from strategies.federated.fedavg import EVERYBODY
 from strategies.federated.making import TrainingPlan
 from strategies.rounds.server_state import ServerState
@@ -69,7 +69,8 @@ class Scaffold(FedAvg):
         arrays, metrics = super().aggregate_train(server_round, heard)
         if arrays is not None and self.control is not None:
             mean = (self.sent - arrays[WEIGHTS].numpy()) / self.reach
-            self.control = (self.control + len(heard) / self.people * (mean - self.control)).astype(self.sent.dtype)
+            moved = self.control + len(heard) / self.people * (mean - self.control)
+            self.control = usable(moved.astype(self.sent.dtype))
             for reply in heard:
                 sender = read_sender(reply)
                 if sender is not None and sender[1] is not None:

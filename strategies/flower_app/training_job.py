@@ -36,7 +36,7 @@ class TrainingJob:
         weights: The initial weights.
         nodes: Number of nodes to wait for.
         rounds: Number of rounds.
-        timeout: Seconds to wait for the nodes in a round.
+        timeout: Seconds to wait for the nodes, and for their answers in a round; a node that takes longer is silent.
     """
 
     task: Task
@@ -79,7 +79,7 @@ def run_training(grid: Grid, folder: Path) -> None:
     ends: list[float] = []
     with stopping_for_good(folder / "stopped"):
         weights = run_rounds(
-            FedAvg(**EVERYBODY), training, job.weights, job.task.to_bytes(), rounds=job.rounds,
+            FedAvg(**EVERYBODY), training, job.weights, job.task.to_bytes(), rounds=job.rounds, timeout=job.timeout,
             after=lambda number, weights: ends.append(time.perf_counter()),
         )  # fmt: skip
     np.save(folder / "trained.npy", weights, allow_pickle=False)

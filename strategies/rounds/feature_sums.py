@@ -16,6 +16,7 @@ from devices.facts import IntArray
 from devices.federated.exchange import Sums, read_contribution
 from devices.federated.silo import SiloTask, pack_silo_rows, read_rows
 from devices.federated.wire import EXCHANGE_TYPE, RECEIVE_TYPE, read_sender, round_content
+from devices.network import usable
 from devices.training_task import Task
 from strategies.rounds.training_grid import TrainingGrid
 
@@ -54,7 +55,7 @@ def exchange_sums(grid: TrainingGrid, task: Task, nodes: Sequence[int], trained:
     for node in trained.tolist():
         a, b = spread.indptr[node - 1], spread.indptr[node]
         rows = sums[spread.indices[a:b]]
-        own = Sums(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data.astype(np.float32),
+        own = Sums(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), usable(rows.data.astype(np.float32)),
                    spread.data[a:b].astype(np.float32))  # fmt: skip
         sent[node] = own.to_bytes()
     _send(grid, task, sent)

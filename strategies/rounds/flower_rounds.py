@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from flwr.app import ArrayRecord, ConfigRecord
+from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp.strategy import Strategy
 
 from curator import observer
 from devices.federated.wire import ATTEMPT, WEIGHTS, weights_record
-from devices.network import FloatArray
+from devices.network import FloatArray, are_usable, usable
 from strategies.rounds.training_grid import TrainingGrid
 
 
@@ -26,6 +26,21 @@ def _continued(strategy: Strategy, done: int) -> Strategy:
     return strategy
 
 
+def _usable(strategy: Strategy) -> Strategy:
+    """Make a strategy send out weights that no device refuses: updates that are as large as may be can add up."""
+    inner = strategy.aggregate_train
+
+    def aggregate(server_round: int, replies: Iterable[Message]) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        arrays, metrics = inner(server_round, replies)
+        weights = None if arrays is None else arrays[WEIGHTS].numpy()
+        if weights is not None and not are_usable(weights):
+            arrays = weights_record(usable(weights))
+        return arrays, metrics
+
+    strategy.aggregate_train = aggregate  # type: ignore[method-assign]
+    return strategy
+
+
 @dataclass
 class Best:
     """Weights that evaluated best so far; None if nobody evaluated."""
@@ -37,7 +52,7 @@ class Best:
 def run_rounds(
     strategy: Strategy, grid: TrainingGrid, weights: FloatArray, task: bytes, *, rounds: int,
     after: Callable[[int, FloatArray], None] = lambda number, weights: None, done: int = 0, best: Best | None = None,
-    attempt: int = 0,
+    attempt: int = 0, timeout: float = 3600.0,
 ) -> FloatArray:  # fmt: skip
     """Run the rounds under Flower's ``Strategy.start``.
 
@@ -52,6 +67,7 @@ def run_rounds(
         best: The best weights so far; updated here.
         attempt: If not 0, a number that no earlier attempt at these rounds had. A device refuses a
             question that it answered under noise; with another number it is another question.
+        timeout: Seconds to wait for the answers of a round, on a grid whose nodes may stay silent.
 
     Returns:
         The weights of the round that evaluated best, or the last ones if nobody evaluates.
@@ -69,9 +85,10 @@ def run_rounds(
         grid.accuracy = None
         after(number + done, last)
 
+    strategy = _usable(strategy)
     told: dict[str, Any] = {"task": task, ATTEMPT: attempt} if attempt else {"task": task}
     (_continued(strategy, done) if done else strategy).start(
-        grid, weights_record(weights), num_rounds=rounds - done, train_config=ConfigRecord(told),
+        grid, weights_record(weights), num_rounds=rounds - done, timeout=timeout, train_config=ConfigRecord(told),
         evaluate_config=ConfigRecord(told), evaluate_fn=note,
     )  # fmt: skip
     return last if best.weights is None else best.weights

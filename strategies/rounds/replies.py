@@ -105,8 +105,9 @@ class Replies:
 
     def _check(self, asked: Message, reply: Message) -> None:
         kind = asked.metadata.message_type
-        content, records = dict(reply.content), _RECORDS.get(kind, set())
-        if content.keys() - {"who"} != records or not (records or read_sender(reply)):
+        content, records, read = dict(reply.content), _RECORDS.get(kind, set()), self._reader(asked)
+        others = {"who"} if read is not None or not records or self._task is None else set[str]()
+        if not records <= content.keys() <= records | others or not (records or read_sender(reply)):
             raise ValueError("the reply is no answer to the question")
         if "metrics" in records:
             self._check_numbers(content["metrics"], accuracy=kind == MessageType.EVALUATE)
@@ -114,7 +115,6 @@ class Replies:
             sent: Any = asked.content["arrays"]
             if read_weights(content["arrays"], sent[WEIGHTS].shape[0]).dtype != sent[WEIGHTS].dtype:
                 raise ValueError("the weights have another shape or type")
-        read = self._reader(asked)
         if read is not None:
             sender = read_sender(reply)
             if sender is None or sender[1] is None:
@@ -147,12 +147,19 @@ class Replies:
             return None
         dtype = np.dtype(asked.content.array_records["arrays"][WEIGHTS].dtype)
         if task.sees == "ego":
-            return lambda data: _check_usable(read_representation(data, task.hidden, dtype)[1])
+            return lambda data: self._check_representation(task, dtype, data)
         return lambda data: _check_usable(read_variate(data, task, dtype))
+
+    def _check_representation(self, task: Task, dtype: np.dtype, data: bytes) -> None:
+        neighbours, values = read_representation(data, task.hidden, dtype)
+        if neighbours is not None:
+            _check_people(neighbours, self._people)
+        _check_usable(values)
 
     def _check_contribution(self, task: Task, data: bytes) -> None:
         neighbours, columns, values = read_contribution(data)
-        _check_below((neighbours, self._people), (columns, task.d))
+        _check_people(neighbours, self._people)
+        _check_below((columns, task.d))
         _check_usable(values)
 
     def _check_rows(self, task: SiloTask, data: bytes) -> None:
@@ -168,6 +175,12 @@ def _check_below(*numbers: tuple[np.ndarray, int]) -> None:
     for some, bound in numbers:
         if not np.all((some >= 0) & (some < bound)):
             raise ValueError("the values for others name people or features that are not there")
+
+
+def _check_people(neighbours: np.ndarray, people: int) -> None:
+    _check_below((neighbours, people))
+    if len(np.unique(neighbours)) < len(neighbours):  # each name brings a row: a list of a few bytes would bring a lot
+        raise ValueError("the values for others name a neighbour twice")
 
 
 def _check_usable(values: np.ndarray) -> None:

@@ -23,7 +23,7 @@ from flwr.supercore.run import Run
 from devices.array_types import FloatArray
 from devices.device import Refusal
 from devices.federated.wire import RECEIVE_TYPE, WEIGHTS
-from devices.wire import read_reply
+from devices.wire import payload_bytes, read_reply
 from strategies.progress import warn
 from strategies.rounds.collect_once import Collected
 from strategies.rounds.replies import Replies
@@ -156,7 +156,8 @@ class TrainingGrid(Grid):
         else:
             self._next, self._round = MessageType.TRAIN, at + 1
         asked = list(messages)
-        replies = self.exchange(asked, "training" if kind == MessageType.TRAIN else "evaluation", at)
+        phase = "training" if kind == MessageType.TRAIN else "evaluation"
+        replies = self.exchange(asked, phase, at, timeout=timeout)
         if kind == MessageType.EVALUATE:
             self.accuracy = _accuracy(replies)
         elif replies:
@@ -165,10 +166,12 @@ class TrainingGrid(Grid):
                 replies = defend(asked[0].content.array_records["arrays"][WEIGHTS].numpy(), replies)
         return replies
 
-    def exchange(self, messages: Sequence[Message], phase: str, number: int = 0) -> list[Message]:
+    def exchange(
+        self, messages: Sequence[Message], phase: str, number: int = 0, *, timeout: float | None = None
+    ) -> list[Message]:
         """Deliver messages of any kind, count them under ``phase``, and return the valid replies by node.
 
-        The bytes of other replies are not counted.
+        The bytes of other replies are not counted. A node that does not answer within ``timeout`` seconds is silent.
 
         Raises:
             TooManyFailed: where more of them failed than may.
@@ -186,7 +189,7 @@ class TrainingGrid(Grid):
         heard.sort(key=lambda message: message.metadata.dst_node_id)
         waiting = {message.metadata.dst_node_id: message for message in heard}
         valid, failed = [], dict[int, str]()
-        for reply in self.inner.send_and_receive(heard):
+        for reply in self.inner.send_and_receive(heard, timeout=timeout):
             cost.messages += 1
             node = reply.metadata.src_node_id
             asked = waiting.pop(node, None)
@@ -198,7 +201,7 @@ class TrainingGrid(Grid):
             elif problem := "it sent an error" if reply.has_error() else self._replies.problem(asked, reply):
                 failed[node] = problem
             else:
-                cost.uplink_bytes += _size(reply.content, {})
+                cost.uplink_bytes += payload_bytes(reply.content)
                 tally.answered[node] += 1
                 tally.heard += reply.metadata.message_type != RECEIVE_TYPE
                 valid.append(reply)

@@ -21,9 +21,9 @@ from devices.federated import participation
 from devices.federated.control_variate import variate_size
 from devices.federated.exchange import Sums
 from devices.federated.silo import SiloTask
-from devices.federated.wire import EXCHANGE_TYPE, RECEIVE_TYPE, round_content, weights_record
+from devices.federated.wire import EXCHANGE_TYPE, RECEIVE_TYPE, WEIGHTS, round_content, weights_record
 from devices.fleet import Fleet
-from devices.network import LARGEST, FloatArray
+from devices.network import LARGEST, FloatArray, are_usable
 from devices.policy.policy import policy_for_training
 from devices.query import InvalidQuery, canonical
 from devices.training_task import GaussianUpdate, Task
@@ -58,12 +58,16 @@ def answer(
     state: State, task: Task, weights: FloatArray | None, own: bytes | None = None, *, mu: float = 0.0,
     control: FloatArray | None = None, kind: str = MessageType.TRAIN, times: int = 1,
 ) -> set[int]:  # fmt: skip
-    """Ask several devices at once, or one alone; return the refusals' codes, 0 for an answer."""
+    """Ask several devices at once, or one alone; return the refusals' codes, 0 for an answer of usable numbers."""
     config = ConfigRecord({"task": task.to_bytes(), "proximal-mu": mu})
     arrays = None if weights is None else weights_record(weights)
     content = round_content(arrays, config, own, None if control is None else weights_record(control))
     replies = list(Fleet(state.folder).answer([Message(content, node, kind) for node in range(1, times + 1)]))
     assert len(replies) == times
+    for content in (reply.content for reply in replies if reply.has_content()):
+        assert all(are_usable(record[WEIGHTS].numpy()) for record in content.array_records.values())
+        for told in content.config_records.values():  # the last row for the neighbours, or the end of a control variate
+            assert are_usable(np.frombuffer(told.get("sent", b""), "<f4")[-3:])  # type: ignore[arg-type]
     return {reply.error.code if reply.has_error() else 0 for reply in replies}
 
 

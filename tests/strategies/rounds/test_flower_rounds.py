@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import ConfigRecord, Error, Message, RecordDict
+from flwr.app import ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
 from flwr.serverapp.strategy import FedAvg
 
 from devices.device import Refusal
 from devices.federated.wire import ATTEMPT, WEIGHTS, evaluation_reply, round_content, update_reply, weights_record
-from devices.network import FloatArray
+from devices.network import LARGEST, FloatArray
 from devices.wire import reply
 from strategies.engines.grids import DirectGrid
 from strategies.federated.fedavg import EVERYBODY
@@ -124,6 +124,34 @@ def test_a_continued_training_counts_from_where_it_stopped(monkeypatch: pytest.M
                after=lambda number, weights: told.append((number, float(weights[0]))))  # fmt: skip
     assert asked == list(range(done + 1, 6))
     assert told == [(number, float(number - done)) for number in range(done, 6)]
+
+
+def test_weights_that_add_up_to_more_than_a_device_accepts_are_sent_as_the_largest() -> None:
+    sent: list[FloatArray] = []
+
+    class Doubling(FedAvg):
+        def configure_train(self, server_round: int, arrays: ArrayRecord, *rest: Any) -> Iterable[Message]:
+            sent.append(arrays[WEIGHTS].numpy())
+            return super().configure_train(server_round, arrays, *rest)
+
+        def aggregate_train(self, *given: Any) -> tuple[ArrayRecord | None, MetricRecord | None]:
+            super().aggregate_train(*given)
+            return weights_record(np.float32([4 * LARGEST, -np.inf])), None
+
+    run_rounds(Doubling(**EVERYBODY), TrainingGrid(Counting(), train=lambda r: [1]), START, TASK, rounds=2)
+    assert sent[1].tolist() == [LARGEST, -LARGEST] and sent[1].dtype == np.float32
+
+
+def test_nobody_is_waited_for_longer_than_the_caller_says() -> None:
+    waited: list[float | None] = []
+
+    class Listening(Counting):
+        def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
+            waited.append(timeout)
+            return super().send_and_receive(messages, timeout=timeout)
+
+    run_rounds(FedAvg(**EVERYBODY), TrainingGrid(Listening(), train=lambda r: [1]), START, TASK, rounds=2, timeout=7.5)
+    assert waited == [7.5, 7.5]
 
 
 class Mixed(DirectGrid):

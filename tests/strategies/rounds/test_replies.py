@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import struct
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -89,6 +91,7 @@ LIES: list[tuple[Change, str]] = [
     (lambda content: content.pop("metrics"), "the reply is no answer to the question"),
     (lambda content: content.pop("arrays"), "the reply is no answer to the question"),
     (lambda content: content.update({"more": ConfigRecord({"x": []})}), "the reply is no answer to the question"),
+    (lambda content: content.update({"who": ConfigRecord({"device": 0})}), "the reply is no answer to the question"),
 ]  # fmt: skip
 
 
@@ -134,8 +137,9 @@ def silo_rows(ids: list[int], columns: list[int], members: list[int], degrees: l
     from scipy.sparse import csr_array
 
     size = (len(ids), 1 + max(columns, default=0))
-    rows = csr_array((np.full(len(columns), value, np.float32), columns, np.arange(len(ids) + 1)), shape=size)
-    return pack_silo_rows(np.array(ids), rows, degrees=np.array([*members, *degrees]))
+    rows: Any = csr_array((np.ones(len(columns), np.float32), columns, np.arange(len(ids) + 1)), shape=size)
+    rows = pack_silo_rows(np.array(ids), rows, degrees=np.array([*members, *degrees]))
+    return rows[: len(rows) - 4 * len(columns)] + np.full(len(columns), value, "<f4").tobytes()
 
 
 @pytest.mark.parametrize(("data", "problem"), [
@@ -167,6 +171,25 @@ def test_values_for_others_belong_to_the_answers_that_have_them() -> None:
     sums = question(RECEIVE_TYPE, arrays=False)
     assert plain.problem(sums, exchange_reply(b"", sums, device=0)) == ""
     assert plain.problem(sums, Message(RecordDict(), reply_to=sums)) == "the reply is no answer to the question"
+
+
+@pytest.mark.parametrize("sees", ["ego", "sums"])
+def test_a_party_names_a_neighbour_once(sees: str) -> None:
+    """The server forwards a row for each name: 4 bytes would bring as many as a row has."""
+    asked, judge = question(EXCHANGE_TYPE, arrays=sees == "ego"), Replies(replace(OWN, sees=sees), PEOPLE)
+    strange = "the values for others name people or features that are not there"
+    twice = "the values for others name a neighbour twice"
+    for neighbours, problem in (([4, 2], ""), ([4, 2, 4], twice), ([12], strange)):
+        told = struct.pack(f"<I{len(neighbours)}i", len(neighbours), *neighbours)
+        told += bytes(4 * 2 * OWN.hidden) if sees == "ego" else bytes(4)
+        assert judge.problem(asked, exchange_reply(told, asked, device=0)) == problem
+
+
+def test_nothing_stands_beside_the_values_for_others() -> None:
+    asked = question(RECEIVE_TYPE, arrays=False)
+    reply = exchange_reply(b"", asked, device=0)
+    reply.content["who"] = ConfigRecord({"device": 0, "more": ""})
+    assert Replies(OWN, PEOPLE).problem(asked, reply) == "the reply is no answer to the question"
 
 
 @pytest.fixture(scope="module")

@@ -12,15 +12,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import Array, ArrayRecord, Message, MessageType, MetricRecord
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord
 
 from curator.methods import table
 from devices.client_app import release_states
 from devices.enrolment.state import State
 from devices.federated.wire import EXCHANGE_TYPE, WEIGHTS, weights_record
 from devices.ledger.rows import TrainingAnswer
+from devices.network import LARGEST
 from strategies import RunFailed, RunOptions, simulate
+from strategies.engines import ray_grid
 from strategies.engines.grids import DirectGrid, LocalGrid, SiloGrid
+from strategies.engines.ray_grid import RayGrid
+from tests.strategies.engines.one_process_ray import OneProcessRay, Session
 
 PEOPLE, ROUNDS = 60, 3
 METHODS = {name: method for name, method in table().items() if method.trained_by in ("devices", "silos")}
@@ -72,7 +76,7 @@ def lying(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let some nodes change their answers to messages of a type."""
 
     def begin(nodes: Iterable[int], lie: Lie, kind: str = MessageType.TRAIN) -> None:
-        for grid in (LocalGrid, SiloGrid):
+        for grid in (LocalGrid, SiloGrid, RayGrid):
             monkeypatch.setattr(grid, "deliver", _delivering(grid.deliver, set(nodes), lie, kind))
 
     return begin
@@ -91,9 +95,10 @@ def _delivering(inner: Callable[..., Iterator[Message]], nodes: set[int], lie: L
     return deliver
 
 
-def run(out: Path, method: str, **settings: str) -> dict[str, Any]:
+def run(out: Path, method: str, engine: str = "local", **settings: str) -> dict[str, Any]:
     settings = {"rounds": str(ROUNDS), **settings}
-    options = RunOptions(method=method, out=out, settings=settings, clients=PEOPLE, reference=False, nulls=False)
+    options = RunOptions(method=method, out=out, settings=settings, clients=PEOPLE, reference=False, nulls=False,
+                         engine=engine)  # fmt: skip
     return simulate(options).record
 
 
@@ -133,6 +138,44 @@ def test_one_liar_is_named_and_the_others_train_on(
         most = METHODS[method]().answers if METHODS[method].sees == "own" else 2 * ROUNDS + 1
         assert given and max(given.values()) <= most
     assert np.isfinite(record["accuracy"]["test"])
+
+
+def test_so_it_is_on_ray(tmp_path: Path, lying: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = OneProcessRay({}, {"one": tmp_path})
+    monkeypatch.setattr(ray_grid, "RaySession", lambda *_: Session(ray))
+    lying({3, 13}, LIES["shape"][1])
+    found = [run(tmp_path / engine, "ldp-fedavg", engine, fraction="1") for engine in ("ray", "local")]
+    assert (
+        ray.actors and found[0]["federated"] == found[1]["federated"] and found[0]["accuracy"] == found[1]["accuracy"]
+    )
+    assert found[0]["federated"]["failed"] and found[0]["federated"]["rounds_answered"] == ROUNDS
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_empty_text_beside_an_update_ends_nothing(method: str, tmp_path: Path, lying: Callable[..., None]) -> None:
+    """Flower cannot count its bytes, and says so with an error."""
+
+    def change(message: Message) -> None:
+        message.content["who"] = ConfigRecord({"device": 0, "sent": b""})
+
+    lying({1} if METHODS[method].trained_by == "silos" else range(3, PEOPLE, 10), change)
+    found = run(tmp_path, method)["federated"]
+    assert found["rounds_answered"] == ROUNDS
+    assert "failed" in found or method == "scaffold"  # there it is the first control variate
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("method", METHODS)
+def test_the_largest_numbers_make_no_honest_party_fail(
+    method: str, sign: int, tmp_path: Path, lying: Callable[..., None]
+) -> None:
+    """Honest steps from such weights diverge. What they end with is an answer all the same."""
+    signs = np.float32([sign, 1])
+    lying({1} if METHODS[method].trained_by == "silos" else range(3, PEOPLE, 10),
+          _of(lambda weights: np.resize(signs, len(weights)) * np.float32(LARGEST)))  # fmt: skip
+    record = run(tmp_path, method, rounds="8")
+    assert record["federated"]["rounds_answered"] == 8 and "failed" not in record["federated"]
+    assert record["devices"]["refused"] == record["devices"]["failed"] == 0
 
 
 @pytest.mark.parametrize(("method", "kind", "lie", "why"), [
