@@ -26,7 +26,11 @@ _ATTACK = o.in_panel(LYING, "--attack", "Attack; repeatable, `help` lists them."
 _LIE = o.in_panel(LYING, "--lie", "False data, or any bytes; repeatable.", "input|response", show_default="both")
 _GOAL = o.in_panel(LYING, "--goal", "What the liars want.", "NAME", show_default="the attack's own",
                    autocompletion=completion.goals)  # fmt: skip
-_SHARES = o.in_panel(LYING, "--shares", "Shares of all people who lie; 0 is always run.", "P,P,...")
+SHARES = "0,0.01,0.02,0.05,0.1,0.2"
+_SHARES = o.in_panel(LYING, "--shares", "Shares of all people who lie; 0 is always run.", "P,P,...",
+                     show_default=SHARES)  # fmt: skip
+_INJECT = o.in_panel(LYING, "--inject", "Fake accounts that join instead: numbers, or shares below 1.", "K,K,...",
+                     show_default=False)  # fmt: skip
 _DEFENCE = o.in_panel(LYING, "--defence", "Defence to run beside none; repeatable, or all.", "NAME",
                       show_default="none", autocompletion=completion.defences)  # fmt: skip
 _EPSILON = o.in_panel(None, "--epsilon", "Total budgets, in each method's own sense.", "X,X,...",
@@ -52,7 +56,8 @@ def poison(
     targets: Annotated[int, o.in_panel(LYING, "--targets", "Number of chosen people.", "N")] = 20,
     target_class: Annotated[int, o.in_panel(LYING, "--target-class", "The chosen class.", "C")] = 0,
     fakes: Annotated[int, o.in_panel(LYING, "--fakes", "People that `fakes` adds to a row.", "K")] = 50,
-    shares: Annotated[str, _SHARES] = "0,0.01,0.02,0.05,0.1,0.2",
+    shares: Annotated[str | None, _SHARES] = None,
+    inject: Annotated[str | None, _INJECT] = None,
     defence: Annotated[list[str] | None, _DEFENCE] = None,
     *,
     epsilon: Annotated[str | None, _EPSILON] = None,
@@ -77,14 +82,17 @@ def poison(
     from strategies.attacks.liars.plan import LIES
     from strategies.attacks.poison.options import PoisonOptions
 
+    if inject is not None and shares is not None:
+        raise ValueError("--shares and --inject: people who lie and accounts that join are measured one at a time")
     asked = PoisonOptions(
         methods=tuple(methods),
         run=replace(options, reference=False, engine=engine),
         epsilons=o.numbers("--epsilon", epsilon) if epsilon is not None else (),
         attacks=tuple(dict.fromkeys(attack or ())), lies=tuple(dict.fromkeys(lie or LIES)), goal=goal,
         knowledge=knowledge, targets=targets, target_class=target_class, fakes=fakes,
-        shares=o.numbers("--shares", shares), defences=tuple(defence or ()), false_alarm=options.false_alarm,
-        workers=options.workers,
+        shares=o.numbers("--shares", SHARES if shares is None else shares),
+        inject=() if inject is None else o.numbers("--inject", inject), defences=tuple(defence or ()),
+        false_alarm=options.false_alarm, workers=options.workers,
     )  # fmt: skip
     if options.out is None:
         raise ValueError("poison needs a folder to write to")
@@ -109,7 +117,7 @@ def poison(
     if not result.passed:
         wrong = next(row for row in result.rows if row["passed"] is False)
         raise Failure(
-            f"{wrong['method']} under {wrong['attack']} at {wrong['share']:g}: {', '.join(wrong['failed_laws'])} "
+            f"{wrong['method']} under {wrong['attack']} at {wrong['share']:.3g}: {', '.join(wrong['failed_laws'])} "
             "is not what theory says", FAILED,
         )  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from pathlib import Path
 
-from cli.poison_words import COLUMNS, breakdown_lines, by_method, named_lie, null_model_words
+from cli.poison_words import COLUMNS, breakdown_lines, by_method, join_in, named_lie, null_model_words
 from devices.atomic_files import write_atomically
 from strategies.attacks.campaign import CampaignResult
 
@@ -16,8 +16,8 @@ def write_page(result: CampaignResult, path: Path) -> None:
     from strategies.attacks.poison.figure import panel_pictures
 
     text = environment().get_template("poison.html").render(
-        dataset=str(result.settings["dataset"]), lines=breakdown_lines(result.rows), passed=result.passed,
-        headings=["lie", *(column.heading for column in COLUMNS)],
+        dataset=str(result.settings["dataset"]), joined=join_in(result.rows), lines=breakdown_lines(result.rows),
+        passed=result.passed, headings=["lie", *(column.heading for column in COLUMNS)],
         pictures=[(title, base64.b64encode(png).decode("ascii")) for title, png in panel_pictures(result.rows)],
         methods=[
             (title, null_model_words(rows),

@@ -108,7 +108,7 @@ class Column:
 
 
 COLUMNS = (  # after the name of the row; a narrow terminal has the first two short ones
-    Column("share", lambda row: f"{100 * row['share']:g} %", "share"),
+    Column("share", lambda row: f"{100 * row['share']:.3g} %", "share"),
     Column("repeats", lambda row: str(row["repeats"])),
     Column("accuracy %", accuracy, "acc %"),
     Column("vs silent", difference, "vs silent"),
@@ -119,6 +119,9 @@ COLUMNS = (  # after the name of the row; a narrow terminal has the first two sh
     Column("measured", lambda row: figure(row["measured"])),
     Column("theory", lambda row: figure(row["theory"])),
     Column("bound", lambda row: figure(row["bound"])),
+    Column("accounts", lambda row: figure(row.get("accounts"))),
+    Column("accounts a point", lambda row: figure(row.get("per_point"))),
+    Column("of a one-hop vote", lambda row: figure(row.get("one_hop_per_point"))),
     Column("law", theory, "theory"),
 )
 
@@ -127,8 +130,17 @@ def breakdown_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a line for each kind of lie that cost 5 points more than silence, with the smallest such share."""
     from strategies.attacks.poison.rows import breakdown
 
+    if not join_in(rows):
+        told = "{:g} % of the people lie"
+    else:
+        told = "accounts join that are {:.3g} % of the honest people"
     return [
-        f"{name}: costs at least 5 points more than silence if {100 * share:g} % of the people lie."
+        f"{name}: costs at least 5 points more than silence if {told.format(100 * share)}."
         for name, share in breakdown(rows).items()
         if share is not None
     ]
+
+
+def join_in(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether accounts joined, in place of people who lie."""
+    return any(row.get("accounts") for row in rows)

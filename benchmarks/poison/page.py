@@ -52,8 +52,8 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     """Read :func:`write_rows` back."""
     rows = []
     for given in study.read_rows(path):
-        row: dict[str, Any] = {name: given[name] for name in COLUMNS}
-        row |= {name: float(given[name]) if given[name] else None for name in _NUMBERS}
+        row: dict[str, Any] = {name: given.get(name, "") for name in COLUMNS}  # a table of before lacks later columns
+        row |= {name: float(row[name]) if row[name] else None for name in _NUMBERS}
         row["passed"] = {"True": True, "False": False}.get(given["passed"])
         row["nulls"] = {name: float(given[name]) for name in _NULLS if given[name]}
         rows.append(row)

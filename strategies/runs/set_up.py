@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from devices.data.link_split import split_links
 from devices.data.population import Population
 from devices.enrolment.placement import enrol_elsewhere, state_at
 from devices.enrolment.state import State, enrol, is_enrolled
+from devices.facts import Split
 from devices.policy.policy import Policy
 from strategies.engines.collect import choose
 from strategies.engines.collect import collect as collect_on_engine
@@ -34,7 +35,7 @@ from strategies.runs.run import RepeatContext, Run
 from strategies.runs.silos import SiloRun
 from strategies.setup.feature_share import divided
 from strategies.setup.fingerprint import config_hash, hashed_parameters
-from strategies.setup.options import LINKS, NODES, RunOptions
+from strategies.setup.options import LINKS, NODES, RunOptions, Seeds
 from strategies.setup.read_options import check_read
 from strategies.setup.run_setup import (
     Collect,
@@ -63,13 +64,17 @@ def run_of(method: Method, task: str = NODES) -> Run:
     return _LINK_RUN if task == LINKS else _KINDS[method.trained_by]
 
 
-def set_up(options: RunOptions, collect: Collect | None = None, *, population: Population | None = None) -> RunSetup:
+def set_up(
+    options: RunOptions, collect: Collect | None = None, *, population: Population | None = None,
+    divide: Callable[[Run, Seeds], Split] | None = None,
+) -> RunSetup:  # fmt: skip
     """Check a run and load its population unless it is given; nothing is written.
 
     Args:
         options: The run.
         collect: Sends the questions to the devices; None for the engine of the options.
         population: Its people, if they are loaded already.
+        divide: Divides them in a repeat; None for the division of the options.
 
     Raises:
         ValueError: one line, for options that do not fit, or folders and data that cannot be used.
@@ -91,7 +96,8 @@ def set_up(options: RunOptions, collect: Collect | None = None, *, population: P
     run = run_of(settings.method, options.task)
     repeats = tuple(
         RepeatSetup(
-            seeds, run.divide(options, population, seeds), silent_devices(options, seeds, len(population)),
+            seeds, divide(run, seeds) if divide else run.divide(options, population, seeds),
+            silent_devices(options, seeds, len(population)),
             split_links(population, seeds.split) if options.task == LINKS else None,
         )
         for seeds in (options.seeds_of(number) for number in range(options.repeats))

@@ -85,12 +85,43 @@ def test_a_row_against_theory_is_exit_1(monkeypatch: pytest.MonkeyPatch, tmp_pat
         (["--shares", "1.5"], "--shares 1.5: a share of all people"),
         (["--attack", "one-label"], "fits no report of hogs"),
         (["--epsilon", "a"], "--epsilon a: numbers joined by commas"),
+        (["--inject", "x"], "--inject x: numbers joined by commas are needed"),
+        (["--inject", "-1"], "--inject -1: a share of the honest people"),
+        (["--inject", "1e30"], "--inject 1e+30: a share of the honest people"),
+        (["--inject", "100000"], "--inject 100000: at most as many accounts as honest people, of whom there are 60"),
+        (["--inject", "5", "--shares", "0.1"], "--shares and --inject: people who lie and accounts that join"),
     ],
 )
 def test_mistakes(wrong: list[str], line: str, tmp_path: Path) -> None:
     found = CliRunner().invoke(app, ["poison", "hogs", "--clients", "60", *wrong, "--out", str(tmp_path / "runs")])
     assert found.exit_code == 2 and line in " ".join(found.stderr.split())
     assert not list(tmp_path.glob("runs/*/result.json"))
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_the_table_of_accounts(width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from rich.console import Console
+
+    monkeypatch.setattr(command, "console", lambda: Console(width=width, highlight=False))
+    rows = [row("none", share=0.0), row("silent", accounts=135, share=135 / 2708),
+            row("join-random", lie="response", goal="misclassify", goal_value=0.4, goal_clean=0.2, vs_silent=-0.07,
+                fakes_accepted=112.25, passed=True, accounts=135, share=135 / 2708)]  # fmt: skip
+    show(result(*rows), Path("runs/x"))
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines()[:-1])) <= width and "4.99 %" in out  # the last line is a path
+    assert "costs at least 5 points more than silence if accounts join" in " ".join(out.split())
+
+
+def test_fake_accounts_join(tmp_path: Path) -> None:
+    given = ["poison", "hogs", "--clients", "60", "--inject", "6", "--workers", "1", "--no-nulls", "--set", "epochs=3",
+             "--attack", "join-flood", "--lie", "response", "--out", str(tmp_path)]  # fmt: skip
+    found = CliRunner().invoke(app, [*given, "--json"])
+    assert found.exit_code == 0, found.output
+    document = json.loads(found.stdout)
+    assert [(row["attack"], row["accounts"]) for row in document["rows"]] == [("none", 0), ("silent", 6),
+                                                                             ("join-flood", 6)]  # fmt: skip
+    assert document["rows"][2]["one_hop_per_point"] > 0 and document["settings"]["inject"] == [6.0]
+    assert (Path(document["folder"]) / "poison.html").is_file()
 
 
 def test_help_lists_the_attacks() -> None:

@@ -26,6 +26,14 @@ def test_the_page(tmp_path: Path) -> None:
     assert text.count("<tr>") == 3 and "<td>0.250</td>" in text and "<td>-20.0</td>" in text
 
 
+def test_the_page_of_accounts(tmp_path: Path) -> None:
+    rows = [row("none", share=0.0), row("join-class", lie="response", vs_silent=-0.2, accounts=135, per_point=6.75)]
+    write_page(CampaignResult(rows, {"dataset": "cora"}, [], 1.0), tmp_path / "a.html")
+    text = (tmp_path / "a.html").read_text()
+    assert "what fake accounts cost the honest" in text and "lying devices" not in text
+    assert "<td>135</td>" in text and "<td>6.750</td>" in text
+
+
 def test_a_row_against_theory_is_marked(tmp_path: Path) -> None:
     write_page(CampaignResult([row("fakes", passed=False)], {"dataset": "cora"}, [], 1.0), tmp_path / "a.html")
     text = (tmp_path / "a.html").read_text()

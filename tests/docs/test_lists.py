@@ -9,7 +9,8 @@ import pytest
 from curator.defences import DEFENCES
 from devices.device import Refusal
 from docs.rooms import ROOT
-from strategies.attacks.liars.attacks import DESCRIPTIONS
+from strategies.attacks.liars.accounts import JOINING
+from strategies.attacks.liars.attacks import ATTACKS, SILENT
 from strategies.attacks.liars.plan import GOALS
 
 
@@ -22,7 +23,8 @@ def listed(text: str, heading: str) -> set[str]:
 @pytest.mark.parametrize(
     ("page", "heading", "names"),
     [
-        ("poison.md", "attack", set(DESCRIPTIONS)),
+        ("poison.md", "attack", {*ATTACKS, SILENT}),
+        ("poison.md", "attack of accounts", set(JOINING)),
         ("poison.md", "goal", set(GOALS)),
         ("run.md", "name", set(DEFENCES)),
         ("errors.md", "code", {code.name for code in Refusal}),

@@ -73,7 +73,7 @@ class LyingApp(ClientApp):
             key = derive_key(secret, b"input lie", query.question(ask.attribute))
             told.append(pack_parts(
                 self._part(mechanism, parts[ask.attribute][place], device, query, NoiseStream(key, place))
-                if self.plan.attack.fits(mechanism) else parts[ask.attribute][place]
+                if self.plan.attack.lies_about(mechanism) else parts[ask.attribute][place]
                 for place, mechanism in enumerate(ask.mechanisms)
             ))  # fmt: skip
         return pack_report(tuple(told))
@@ -83,7 +83,7 @@ class LyingApp(ClientApp):
         false = plan.record(device, mechanism, grouping)
         if plan.lie == "input" or mechanism.name == "handed_over":  # a raw record has no noise to leave out
             return mechanism.respond(false, noise, device=device, grouping=grouping)
-        true = plan.population.record(device)
+        true = None if plan.attack.joins else plan.population.record(device)
         adds = plan.attack.adds and plan.goal != "hide"
         return response(mechanism, Said(device, false, true, grouping, honest, adds))
 

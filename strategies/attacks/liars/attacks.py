@@ -15,6 +15,7 @@ import numpy as np
 from devices.array_types import IntArray
 from devices.data.population import Record
 from devices.mechanisms.base import Grouping, Mechanism
+from strategies.attacks.liars.accounts import JOINING
 from strategies.attacks.liars.plan import Attack, LyingPlan
 
 SILENT = "silent"  # the control: the liars do not answer
@@ -134,8 +135,9 @@ _ALL = (
     Attack("same-direction", "an update as long as the server takes it, the same way from all liars", "inflate",
            frozenset(), _own, lies=("response",), trains=True),
 )  # fmt: skip
-ATTACKS: Mapping[str, Attack] = {attack.name: attack for attack in _ALL}
+ATTACKS: Mapping[str, Attack] = {attack.name: attack for attack in _ALL}  # of people who are there
+EVERY: Mapping[str, Attack] = {**ATTACKS, **JOINING}
 DESCRIPTIONS: Mapping[str, str] = {
-    **{name: attack.description for name, attack in ATTACKS.items()},
+    **{name: attack.description for name, attack in EVERY.items()},
     SILENT: "the liars do not answer (the control, always run)",
 }

@@ -44,6 +44,7 @@ class Attack:
         about: Whether it is about a mechanism, of those with these fields; all of them by default.
         trains: Whether it is about the updates of a training, too.
         handed_over: Attribute of a record that is handed over raw, and that it changes; empty for none.
+        joins: Whether it is one of fake accounts (:mod:`strategies.attacks.liars.accounts`), whose whole record lies.
     """
 
     name: str
@@ -56,12 +57,17 @@ class Attack:
     about: Callable[[Mechanism], bool] = field(default=lambda mechanism: True, repr=False)
     trains: bool = False
     handed_over: str = ""
+    joins: bool = False
 
     def fits(self, mechanism: Mechanism) -> bool:
         """Return whether the attack is about the reports of a mechanism."""
         if mechanism.name == "handed_over":
             return self.handed_over in mechanism.attributes
         return mechanism.field in self.fields and self.about(mechanism)
+
+    def lies_about(self, mechanism: Mechanism) -> bool:
+        """Return whether a liar's report by a mechanism is a lie."""
+        return self.joins or self.fits(mechanism)
 
 
 @dataclass(frozen=True, eq=False)

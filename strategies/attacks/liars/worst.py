@@ -50,7 +50,7 @@ class Said:
     Args:
         device: Its number.
         false: The record that it claims.
-        true: Its own record.
+        true: Its own record; None for a fake account, which has no other record than the one that it claims.
         grouping: Public group of every node, where the question has one.
         honest: Bytes of its honest report.
         adds: Whether ones are added to the honest row; otherwise the claim takes its place.
@@ -58,7 +58,7 @@ class Said:
 
     device: int
     false: Record = field(repr=False)
-    true: Record = field(repr=False)
+    true: Record | None = field(repr=False)
     grouping: Grouping = field(repr=False)
     honest: bytes = field(repr=False)
     adds: bool = False
@@ -66,6 +66,10 @@ class Said:
     def value(self, mechanism: Mechanism, record: Record | None = None) -> Any:
         """Return the part of the false record (or of another one) that the mechanism reads."""
         return mechanism.value_of(record or self.false, device=self.device, grouping=self.grouping)
+
+    def true_value(self, mechanism: Mechanism) -> Any:
+        """Return the part of the liar's own record that the mechanism reads; None for a fake account."""
+        return None if self.true is None else self.value(mechanism, self.true)
 
 
 def _row(mechanism: Any, said: Said) -> BoolArray:
@@ -95,17 +99,18 @@ def _one_group(mechanism: GroupDegrees, said: Said) -> IntArray:
 
 def _candidate(mechanism: NeighbourhoodVote, said: Said) -> int:
     """Return the candidate that the claim speaks for; where the truth does as well, the next one."""
-    false, true = (said.value(mechanism, record) for record in (said.false, said.true))
-    return int(false.answer if false.answer != true.answer else (true.answer + 1) % true.values)
+    false, true = said.value(mechanism), said.true_value(mechanism)
+    return int(false.answer if true is None or false.answer != true.answer else (true.answer + 1) % true.values)
 
 
 def _second(mechanism: GradedVote, said: Said) -> int:
-    """Return the candidate that the true list speaks against."""
-    return int(said.value(mechanism, said.true) > 0)
+    """Return the candidate that the true list speaks against; of a fake account, the one that its claim speaks for."""
+    true = said.true_value(mechanism)
+    return int(said.value(mechanism) <= 0) if true is None else int(true > 0)
 
 
 def _class(mechanism: OwnFeaturesVote, said: Said) -> int:
-    false, true = (said.value(mechanism, record) for record in (said.false, said.true))
+    false, true = said.value(mechanism), said.true_value(mechanism)
     return int(false if false != true else (true + 1) % mechanism.values)
 
 
@@ -138,7 +143,8 @@ def _far_steps(mechanism: Any, said: Said) -> IntArray:
 
 def _subset(mechanism: SubsetSelection, said: Said) -> BoolArray:
     """bool (categories,): the claimed category and those after it; the true one only where there are too few others."""
-    claimed, own = (mechanism.category(said.value(mechanism, record)) for record in (said.false, said.true))
+    claimed = mechanism.category(said.value(mechanism))
+    own = claimed if said.true is None else mechanism.category(said.true_value(mechanism))
     after = [(claimed + step) % mechanism.categories for step in range(mechanism.categories)]
     report = np.zeros(mechanism.categories, np.bool_)
     report[sorted(after, key=lambda category: category == own != claimed)[: mechanism.size]] = True
@@ -150,11 +156,16 @@ def _exact(mechanism: Mechanism, said: Said) -> Any:
 
 
 def _most_telling(mechanism: Mechanism, said: Said) -> Any:
-    """Return the report, of ``DRAWS`` about the claim, with the largest likelihood ratio of the claim and the truth."""
-    claim, truth = said.value(mechanism), said.value(mechanism, said.true)
+    """Return the report, of ``DRAWS`` about the claim, with the largest likelihood ratio of the claim and the truth.
+
+    Of a fake account it is the one with the largest likelihood of the claim.
+    """
+    claim, truth = said.value(mechanism), said.true_value(mechanism)
     noise = NoiseStream(derive_key(bytes(32), b"worst response", said.device.to_bytes(8, "little")))
     drawn = [mechanism.perturb(claim, noise) for _ in range(DRAWS)]
-    return max(drawn, key=lambda r: mechanism.log_probability(r, claim) - mechanism.log_probability(r, truth))
+    against = 0.0 if said.true is None else 1.0
+    return max(drawn, key=lambda r: mechanism.log_probability(r, claim)
+               - (against and mechanism.log_probability(r, truth)))  # fmt: skip
 
 
 RESPONSES: Mapping[type[Mechanism], Callable[[Any, Said], Any]] = {

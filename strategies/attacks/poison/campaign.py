@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from strategies.attacks.campaign import AttackRow, Campaign, CampaignResult
+from strategies.attacks.liars.accounts import number_of
 from strategies.attacks.poison.cell import run_poison_cell, set_up_cell
 from strategies.attacks.poison.figure import draw
 from strategies.attacks.poison.options import PoisonCell, PoisonOptions, budgets, cells_for, fitting
@@ -37,7 +38,7 @@ class PoisonCampaign(Campaign[PoisonCell]):
         "method", "epsilon", "attack", "lie", "goal", "knowledge", "share", "defence", "repeats", "liars",
         "honest_test", "accuracy", "std", "vs_clean", "vs_silent", "vs_silent_std", "vs_undefended", "goal_value",
         "goal_clean", "fakes_accepted", "true_lost", "found", "false_alarms", "law", "measured", "theory", "bound",
-        "passed",
+        "passed", "accounts", "per_point", "one_hop_lost", "one_hop_per_point",
     )  # fmt: skip
     exact = frozenset({"epsilon", "share"})
     measure = run_poison_cell
@@ -76,9 +77,11 @@ def all_cells(asked: PoisonOptions) -> list[PoisonCell]:
             probe = PoisonCell(options, 0, "none", "", "untargeted", 0.0, "none", asked)
             setup = set_up_cell(probe)
             classes = setup.population.facts.classes
+            for amount in asked.inject:
+                number_of(amount, len(setup.population))
             if asked.target_class >= max(classes, 1):
                 raise ValueError(f"--target-class {asked.target_class}: the classes are 0 to {classes - 1}")
-            found += cells_for(asked, options, fitting(setup, setup.repeats[0].split))
+            found += cells_for(asked, options, fitting(setup, setup.repeats[0].split, joins=bool(asked.inject)))
     # the first repeat of everything comes first, so that a table of all methods is there early
     return sorted(found, key=lambda cell: cell.number)
 
@@ -86,6 +89,8 @@ def all_cells(asked: PoisonOptions) -> list[PoisonCell]:
 def settings_in_force(asked: PoisonOptions) -> dict[str, Any]:
     """Return the settings in force, as JSON values."""
     given = {name: value for name, value in asdict(asked).items() if name not in ("run", "runs", "workers")}
+    if not asked.inject:
+        del given["inject"]  # folders of before keep their names
     run = {name: value for name, value in configuration(asked.run).items()
            if name not in ("method", "out", "data_dir", "engine", "workers", "ray_address", "state")}  # fmt: skip
     return dict(run_folder.plain(json.loads(json.dumps({**run, **given}, default=str))))

@@ -17,10 +17,11 @@ from curator.reports.question import Question
 from curator.reports.reports import Reports
 from devices.array_types import IntArray
 from devices.data.population import Population
-from strategies.attacks.liars.attacks import ATTACKS
+from strategies.attacks.liars.attacks import EVERY
 from strategies.attacks.liars.grid import Memory, among
 from strategies.attacks.liars.plan import LyingPlan, agreed_columns, choose_targets, draw_liars
 from strategies.attacks.poison.edges import edge_measures, rank_of
+from strategies.attacks.poison.joined import Joined
 from strategies.attacks.poison.laws import report_measures
 from strategies.attacks.poison.options import NONE, PoisonCell
 from strategies.engines.collect import collect
@@ -43,8 +44,7 @@ def load_people(dataset: str, data_dir: Path | None, clients: int | None, seed: 
 
 def set_up_cell(cell: PoisonCell, heard: list[tuple[Sequence[Question], Collected]] | None = None) -> RunSetup:
     """Return the set-up of a cell's run; ``heard`` keeps the answers of each collection."""
-    options = cell.options
-    people = load_people(options.dataset, options.data_dir, options.clients, options.seeds_of(0).population)
+    options, people = cell.options, honest_of(cell)
 
     def listen(folder: Path, questions: Sequence[Question], **given: Any) -> Collected:
         given.pop("facts", None)  # the measures need the bytes of the answers
@@ -53,28 +53,39 @@ def set_up_cell(cell: PoisonCell, heard: list[tuple[Sequence[Question], Collecte
             heard.append((questions, replace(found, answers=dict(found.answers))))
         return found
 
+    if cell.joins and cell.share:
+        found = Joined(cell, people)
+        return set_up(options, listen, population=found.population, divide=found.divide)
     return set_up(options, listen, population=people)
 
 
+def honest_of(cell: PoisonCell) -> Population:
+    """Return the people of a cell without the accounts that joined."""
+    options = cell.options
+    return load_people(options.dataset, options.data_dir, options.clients, options.seeds_of(0).population)
+
+
 def liars_of(cell: PoisonCell, people: int, *, share: float | None = None) -> IntArray:
-    """int64, sorted: the people who lie in a repeat, at the cell's share or another."""
+    """int64, sorted: the people who lie in a repeat, at the cell's share or another; or the accounts that joined."""
+    if cell.joins:
+        return np.arange(len(honest_of(cell)), people)
     return draw_liars(people, cell.share if share is None else share, cell.options.seeds_of(cell.number).split)
 
 
 def targets_of(cell: PoisonCell, setup: RunSetup) -> IntArray:
     """int64, sorted: the chosen people of a repeat, who are honest at every share."""
-    most = liars_of(cell, len(setup.population), share=max(cell.asked.shares))
+    most = liars_of(cell, len(setup.population), share=None if cell.joins else max(cell.asked.shares))
     test = setup.repeats[cell.number].split.test
     return choose_targets(test, most, cell.asked.targets, setup.repeats[cell.number].seeds.population)
 
 
 def plan_of(cell: PoisonCell, setup: RunSetup, liars: IntArray) -> LyingPlan | None:
     """Return the lies of a cell; None where nobody lies."""
-    if cell.attack not in ATTACKS:
+    if cell.attack not in EVERY:
         return None
     method = setup.method
     return LyingPlan(
-        ATTACKS[cell.attack], cell.lie, cell.goal, cell.asked.knowledge, setup.population, liars,
+        EVERY[cell.attack], cell.lie, cell.goal, cell.asked.knowledge, setup.population, liars,
         targets_of(cell, setup), cell.asked.target_class, cell.asked.fakes,
         setup.repeats[cell.number].seeds.split, method.server_clip(),
     )  # fmt: skip
@@ -107,8 +118,9 @@ def run_poison_cell(cell: PoisonCell) -> dict[str, Any]:
         parts = list(setup.repeats)
         parts[cell.number] = replace(parts[cell.number], silent=frozenset(liars.tolist()))
         setup = replace(setup, repeats=tuple(parts))
+    memory = memory_of(setup, cell.number, accounts=liars if cell.joins and len(liars) else None)
     with temporary_scene(setup, cell.number) as scene:
-        outcome = run.work(replace(scene, around=among(lying, silos, memory_of(setup, cell.number))))
+        outcome = run.work(replace(scene, around=among(lying, silos, memory)))
         nulls = _nulls(scene, outcome) if setup.options.nulls else {}
     if outcome.predictions is None:
         raise ValueError(f"{setup.method.name} publishes no class of each person, so that nobody's accuracy is known")
@@ -130,12 +142,16 @@ def _memory(people: str, noise: int) -> Memory:
     return {}
 
 
-def memory_of(setup: RunSetup, number: int) -> Memory | None:
-    """Return the honest reports of these devices in this process; None where their secrets are no seed's."""
+def memory_of(setup: RunSetup, number: int, *, accounts: IntArray | None = None) -> Memory | None:
+    """Return the honest reports of these devices in this process; None where their secrets are no seed's.
+
+    ``accounts`` that joined say something else in every cell: the honest devices alone tell which memory it is.
+    """
     noise = setup.repeats[number].seeds.noise
     if noise is None:
         return None
-    return _memory(setup.population.digest, noise)
+    people = setup.population if accounts is None else setup.population.only(np.arange(accounts[0]))
+    return _memory(people.digest, noise)
 
 
 def _nulls(scene: RepeatContext, outcome: Outcome) -> dict[str, float]:
@@ -157,10 +173,13 @@ def _edges(cell: PoisonCell, setup: RunSetup, outcome: Outcome, liars: IntArray)
     if outcome.graph is None or setup.method.knows_graph() or setup.method.in_rounds:
         return {}
     people, targets, edges = setup.population, targets_of(cell, setup), outcome.graph.edge_index
+    ranks = rank_of(edges, len(people), targets, among=len(honest_of(cell)))
+    if cell.joins:
+        return {"edges": {cell.amount: edge_measures(edges, people, liars, targets)}, "rank": ranks}
     shares = cell.asked.shares if cell.attack == NONE else (cell.share,)
     found = {f"{share:g}": edge_measures(edges, people, liars_of(cell, len(people), share=share), targets)
              for share in shares}  # fmt: skip
-    return {"edges": found, "rank": rank_of(edges, len(people), targets)}
+    return {"edges": found, "rank": ranks}
 
 
 def _reports(
@@ -176,7 +195,11 @@ def _reports(
     reports = Reports.from_bytes(setup.population.facts, questions, collected.answers)
     d = setup.population.facts.d
     columns = agreed_columns(d, d // 2, setup.repeats[cell.number].seeds.split)
-    return {"reports": report_measures(reports, setup.population, plan, liars, columns)}
+    found: dict[str, Any] = {"reports": report_measures(reports, setup.population, plan, liars, columns)}
+    if cell.joins and cell.share:
+        asked = None if reports.adjacency is None else reports.source("adjacency")
+        found["one_hop"] = Joined(cell, honest_of(cell)).one_hop(asked)
+    return found
 
 
 def packed_classes(predictions: IntArray) -> str:

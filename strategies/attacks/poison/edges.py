@@ -46,11 +46,15 @@ def edge_measures(edges: IntArray, people: Population, liars: IntArray, targets:
     }
 
 
-def rank_of(edges: IntArray, n: int, targets: IntArray) -> dict[str, float | None]:
-    """Return the mean degree of chosen people and their mean rank among all, 0 lowest and 1 highest."""
+def rank_of(edges: IntArray, n: int, targets: IntArray, *, among: int | None = None) -> dict[str, float | None]:
+    """Return the mean degree of chosen people and their mean rank, 0 lowest and 1 highest.
+
+    ``among``: the first so many people are ranked, without the accounts that joined; None: all are.
+    """
     if not len(targets):
         return {"degree": None, "rank": None}
     degrees = np.bincount(_codes(edges, n) // n, minlength=n) + np.bincount(_codes(edges, n) % n, minlength=n)
-    below = np.searchsorted(np.sort(degrees), degrees[targets], side="left")
-    same = np.searchsorted(np.sort(degrees), degrees[targets], side="right") - below
-    return {"degree": float(degrees[targets].mean()), "rank": float(((below + same / 2) / n).mean())}
+    ranked = np.sort(degrees[: n if among is None else among])
+    below = np.searchsorted(ranked, degrees[targets], side="left")
+    same = np.searchsorted(ranked, degrees[targets], side="right") - below
+    return {"degree": float(degrees[targets].mean()), "rank": float(((below + same / 2) / len(ranked)).mean())}

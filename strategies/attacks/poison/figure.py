@@ -13,17 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from strategies.attacks.campaign import AttackRow
-from strategies.attacks.liars.attacks import ATTACKS, SILENT
+from strategies.attacks.liars.accounts import JOINING
+from strategies.attacks.liars.attacks import ATTACKS, EVERY, SILENT
 from strategies.attacks.picture import small_picture
 from strategies.attacks.poison.options import NONE
 from strategies.attacks.poison.rows import budget_in_words
 from strategies.palette import MARKS, SERIES
 
-# Eleven attacks have eight colours: no method meets both attacks of a pair.
-_SAME_COLOUR = {"extreme-bit": "extreme-feature", "group-mass": "degree-cap", "same-direction": "all-ones"}
+# All attacks have eight colours: no picture has two attacks of one colour.
+_SAME_COLOUR = {
+    "extreme-bit": "extreme-feature", "group-mass": "degree-cap", "same-direction": "all-ones",
+    **dict(zip(JOINING, ("flip-label", "degree-cap", "one-label", "mimic", "fakes"), strict=True)),
+}  # fmt: skip
 _OWN_COLOUR = [name for name in ATTACKS if name not in _SAME_COLOUR]
 _STYLE = {name: (SERIES[_OWN_COLOUR.index(_SAME_COLOUR.get(name, name)) % len(SERIES)], MARKS[at % len(MARKS)])
-          for at, name in enumerate(ATTACKS)}  # fmt: skip
+          for at, name in enumerate(EVERY)}  # fmt: skip
 _ACROSS, _DPI = 2, 120
 _WIDE, _HIGH, _LEGEND_LINE = 4.1, 2.5, 0.16  # inches, of one panel
 _TITLES = {"misclassify": "chosen people in the class", "connect": "chosen pairs kept", "influence": "degree rank",
@@ -42,7 +46,7 @@ def draw(rows: Sequence[AttackRow], path: Path, *, about: str) -> None:
             _panel(axis, *panel)
         for axis in axes[len(panels) :]:
             axis.set_axis_off()
-        figure.suptitle(f"{about}: honest people by the share of people who lie", fontsize=11)
+        figure.suptitle(f"{about}: honest people by the {_axis(rows)[0]}", fontsize=11)
 
 
 def panel_pictures(rows: Sequence[AttackRow]) -> list[tuple[str, bytes]]:
@@ -108,8 +112,8 @@ def _panel(axis: Any, title: str, goal: str, rows: Sequence[AttackRow]) -> dict[
                                 linewidth=1.2)  # fmt: skip
             lines["bound of the estimated share"] = line
     axis.set_title(title, fontsize=9)
-    axis.set_xticks(list(at.values()), [f"{100 * share:g}" for share in shares], fontsize=8)
-    axis.set_xlabel("people who lie (%)", fontsize=8)
+    axis.set_xticks(list(at.values()), [f"{100 * share:.3g}" for share in shares], fontsize=8)
+    axis.set_xlabel(_axis(rows)[1], fontsize=8)
     axis.set_ylabel("accuracy of the honest (%)" if goal == "accuracy" else f"{_TITLES[goal]} (%)", fontsize=8)
     _frame(axis, [value for line in axis.get_lines() for value in line.get_ydata()])
     axis.grid(alpha=0.25)
@@ -117,6 +121,13 @@ def _panel(axis: Any, title: str, goal: str, rows: Sequence[AttackRow]) -> dict[
         axis.legend(list(lines.values()), list(lines), loc="upper center", bbox_to_anchor=(0.45, -0.19), ncols=2,
                     frameon=False, fontsize=7, columnspacing=0.8, handlelength=2.2)  # fmt: skip
     return lines
+
+
+def _axis(rows: Sequence[AttackRow]) -> tuple[str, str]:
+    """Return the horizontal axis in words, for the title and for the axis."""
+    if any(row.get("accounts") for row in rows):
+        return "number of accounts that join", "accounts that join (% of the honest)"
+    return "share of people who lie", "people who lie (%)"
 
 
 def _frame(axis: Any, values: Sequence[float]) -> None:

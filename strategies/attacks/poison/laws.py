@@ -1,8 +1,10 @@
 """Laws that a poisoned collection obeys, whoever lies: what was found, what theory says, and its deviation.
 
-shift of a class's share by GRR      sum over liars of (estimate of the lie - truth) / reports
+shift of a class's share by GRR      sum over liars of (estimate of the lie - truth) / reports; of accounts that
+                                     join, the share among all others stands in the place of a truth
 shift of a bit's mean (1-bit)        the same, over the bits that the liars agreed on
 false pairs that both ends report    Binomial(claims against an honest 0, q)
+pairs among accounts that join       Binomial(pairs that both claim, p^2) by input, all of them by response
 disagreements among honest rows      Binomial(pairs, 2 p q), whatever the graph
 """
 
@@ -59,16 +61,20 @@ def _expected_labels(mechanism: Mechanism, people: Population, plan: LyingPlan |
     """Return the sums over the liars of the expected shift and of its variance, by class."""
     classes = people.facts.classes
     shift, spread = np.zeros(classes), np.zeros(classes)
-    lying = plan if plan is not None and plan.attack.fits(mechanism) else None
+    lying = plan if plan is not None and plan.attack.lies_about(mechanism) else None
+    joined = lying is not None and lying.attack.joins
     for device in np.flatnonzero(lies).tolist() if lying is not None else ():
         assert lying is not None
         truth, told = int(people.labels[device]), lying.record(device, mechanism).label
         expected = mechanism.estimate(told) if lying.lie == "response" else _one_hot(told, classes)
-        shift += expected - _one_hot(truth if 0 <= truth < classes else 0, classes)
-        spread += mechanism.variance(truth)
+        shift += expected
+        if not joined:
+            shift -= _one_hot(truth if 0 <= truth < classes else 0, classes)
+            spread += mechanism.variance(truth)
         if lying.lie == "input":
             spread += mechanism.variance(told)
-    return {"liars": 0 if lying is None else int(lies.sum()), "shift": shift.tolist(), "variance": spread.tolist()}
+    return {"liars": 0 if lying is None else int(lies.sum()), "joined": joined, "shift": shift.tolist(),
+            "variance": spread.tolist()}  # fmt: skip
 
 
 def _one_hot(label: int, classes: int) -> FloatArray:
@@ -115,7 +121,7 @@ def _rows(reports: Reports, people: Population, plan: LyingPlan | None, lies: An
     found: dict[str, Any] = {
         "disagreements": {"pairs": pairs, "found": int(abs(among - among.T).nnz) // 2, "chance": 2 * flip * (1 - flip)}
     }
-    if lies.any() and plan is not None and plan.attack.fits(mechanism):
+    if lies.any() and plan is not None and plan.attack.lies_about(mechanism):
         liars = np.flatnonzero(lies)
         claims = rows[liars][:, honest].tocoo()
         ends = liars[claims.row], honest[claims.col]
@@ -123,6 +129,11 @@ def _rows(reports: Reports, people: Population, plan: LyingPlan | None, lies: An
         false = ends[0][~true], ends[1][~true]
         back = int(rows[false[1], false[0]].sum()) if len(false[0]) else 0
         found["both_ends"] = {"claims": len(false[0]), "found": back, "chance": flip, "liars": len(liars)}
+        named = people.edges[:, np.isin(people.edges, liars).all(axis=0)]
+        if plan.attack.joins and named.size:
+            kept = int((rows[named[0], named[1]] & rows[named[1], named[0]]).sum())
+            chance = 1.0 if plan.lie == "response" else (1 - flip) ** 2
+            found["among"] = {"pairs": named.shape[1], "found": kept, "chance": chance}
     return found
 
 
@@ -137,20 +148,23 @@ def laws_of(now: Mapping[str, Any], clean: Mapping[str, Any], target_class: int)
 
     Args:
         now: :func:`report_measures` of the cell.
-        clean: That of share 0 with the same people and noise.
+        clean: That of share 0 with the same people and noise; beside accounts that join, that of silent accounts.
         target_class: The class whose share is looked at.
     """
     laws = []
-    if now.get("labels", {}).get("liars"):
+    if now.get("labels", {}).get("liars") and "labels" in clean:
         labels, at = now["labels"], target_class % len(now["labels"]["estimates"])
         found = labels["estimates"][at] - clean["labels"]["estimates"][at]
-        laws.append(_shift("grr shift", labels, found, labels["shift"][at], labels["variance"][at]))
+        others = labels["liars"] * clean["labels"]["estimates"][at] if labels.get("joined") else 0.0
+        laws.append(_shift("grr shift", labels, found, labels["shift"][at] - others, labels["variance"][at]))
     if now.get("bits", {}).get("liars"):
         bits = now["bits"]
         laws.append(_shift("bit-mean shift", bits, bits["mean"] - clean["bits"]["mean"], bits["shift"],
                            bits["variance"]))  # fmt: skip
     if "both_ends" in now:
         laws.append(_binomial("false pairs by both ends", now["both_ends"], "claims"))
+    if "among" in now:
+        laws.append(_binomial("pairs among accounts", now["among"], "pairs"))
     if now.get("disagreements", {}).get("pairs"):
         laws.append(_binomial("honest disagreements", now["disagreements"], "pairs"))
     return laws

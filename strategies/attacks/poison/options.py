@@ -11,6 +11,7 @@ from curator.methods import find
 from curator.names import check_known
 from curator.reports.question import Question
 from devices.facts import Split
+from strategies.attacks.liars.accounts import JOINING, check_amount
 from strategies.attacks.liars.attacks import ATTACKS, DESCRIPTIONS, SILENT
 from strategies.attacks.liars.plan import GOALS, KNOWLEDGE, LIES, Attack
 from strategies.experiments.compare import cells_of
@@ -22,6 +23,7 @@ from strategies.setup.run_setup import RunSetup
 
 NONE = "none"
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
+_OF_UPDATES = ("same-direction",)  # attacks of people that accounts have as well
 OF_EDGES = ("connect", "influence", "hide")  # goals that only a reconstructed graph shows
 
 
@@ -41,6 +43,8 @@ class PoisonOptions:
         target_class: The chosen class.
         fakes: Number of people that ``fakes`` adds to a row.
         shares: Shares of all people who lie, 0 first.
+        inject: Fake accounts that join, in place of people who lie: numbers, or below 1 shares of the honest people.
+            Then they are the shares.
         defences: Names; ``none`` is always among them.
         false_alarm: Share of honest people that a defence may flag.
 
@@ -59,6 +63,7 @@ class PoisonOptions:
     target_class: int = 0
     fakes: int = 50
     shares: tuple[float, ...] = SHARES
+    inject: tuple[float, ...] = ()
     defences: tuple[str, ...] = (NONE,)
     false_alarm: float = 1e-3
     workers: int | None = None
@@ -72,11 +77,17 @@ class PoisonOptions:
         ):  # fmt: skip
             for name in given:
                 check_known(option, name, known)
-        for share in self.shares:
+        if self.inject:
+            self._check_accounts()
+            object.__setattr__(self, "shares", self.inject)
+        elif joining := [name for name in self.attacks if name in JOINING]:
+            raise ValueError(f"--attack {joining[0]}: is an attack of accounts that join, so it needs --inject")
+        for share in self.shares if not self.inject else ():
             if not 0 <= share < 1:
                 raise ValueError(f"--shares {share:g}: a share of all people, 0 or more and below 1")
         if not any(self.shares):
-            raise ValueError("--shares 0: at least one share above 0 is needed; share 0 is always run")
+            option = "--inject 0: at least one number" if self.inject else "--shares 0: at least one share"
+            raise ValueError(f"{option} above 0 is needed; share 0 is always run")
         for epsilon in self.epsilons:
             declared(RunOptions)["epsilon"].check(epsilon)
         for option, number, least in (("targets", self.targets, 1), ("fakes", self.fakes, 0),
@@ -95,6 +106,24 @@ class PoisonOptions:
         own = cells_of(self.methods, self.run, {})  # checks the names and --set
         object.__setattr__(self, "runs", {cell.label: replace(cell.options, engine=self.run.engine) for cell in own})
 
+    def _check_accounts(self) -> None:
+        for amount in self.inject:
+            check_amount(amount)
+        people = [name for name in self.attacks if name not in (*JOINING, *_OF_UPDATES, SILENT)]
+        if people:
+            raise ValueError(f"--attack {people[0]}: is a lie of people who are there; accounts that join have "
+                             f"{', '.join((*JOINING, *_OF_UPDATES))}")  # fmt: skip
+        if self.goal == "hide":
+            raise ValueError("--goal hide: accounts that join have no edges of their own to hide")
+        if self.knowledge != "all":
+            raise ValueError(f"--knowledge {self.knowledge}: accounts that join copy people whom they know (all)")
+        if self.run.volunteers is not None:
+            raise ValueError("--volunteers: accounts that join are measured without volunteers")
+        for method in self.methods:
+            if find(method).trained_by not in ("curator", "devices"):
+                raise ValueError(f"{method}: its records are in the hands of an owner, of silos or of nobody; "
+                                 "--inject is for devices that report or train in rounds")  # fmt: skip
+
 
 @dataclass(frozen=True)
 class PoisonCell:
@@ -106,7 +135,7 @@ class PoisonCell:
         attack: Name of the attack; ``none`` at share 0.
         lie: ``input`` or ``response``; empty for ``none`` and ``silent``.
         goal: The goal.
-        share: Share of the people who lie.
+        share: Share of the people who lie, or the accounts that join: their number, or below 1 a share.
         defence: Name of the defence.
         asked: The whole measurement.
     """
@@ -124,18 +153,29 @@ class PoisonCell:
     def name(self) -> str:
         """Name of the cell in its folder."""
         epsilon = NONE if self.options.epsilon is None else f"{self.options.epsilon:g}"
-        parts = (self.options.method, epsilon, self.attack, self.lie or NONE, self.goal, f"{self.share:g}",
-                 self.defence, str(self.number))  # fmt: skip
+        parts = (self.options.method, epsilon, self.attack, self.lie or NONE, self.goal, self.amount,
+                 self.defence, str(self.number), *(("joined",) if self.joins and self.share else ()))  # fmt: skip
         return "_".join(parts)
 
+    @property
+    def joins(self) -> bool:
+        """Whether accounts join, in place of people who lie."""
+        return bool(self.asked.inject)
 
-def fitting(setup: RunSetup, split: Split) -> list[Attack]:
-    """Return the attacks that are about a method's reports or updates."""
+    @property
+    def amount(self) -> str:
+        """The share, or the number of accounts, in a name."""
+        return f"{self.share:.12g}" if self.joins else f"{self.share:g}"
+
+
+def fitting(setup: RunSetup, split: Split, *, joins: bool = False) -> list[Attack]:
+    """Return the attacks that are about a method's reports or updates; ``joins``: those of accounts that join."""
     run, method = run_of(setup.method), setup.method
     questions: Sequence[Question] = run.questions(setup, split, "fit")
     asked = [mechanism for question in questions for stage in question.query.plan for ask in stage
              for mechanism in ask.mechanisms]  # fmt: skip
-    return [attack for attack in ATTACKS.values()
+    possible = ATTACKS.values() if not joins else [*JOINING.values(), *(ATTACKS[name] for name in _OF_UPDATES)]
+    return [attack for attack in possible
             if any(map(attack.fits, asked)) or (attack.trains and method.in_rounds)]  # fmt: skip
 
 

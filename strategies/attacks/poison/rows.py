@@ -11,7 +11,7 @@ import numpy as np
 from devices.array_types import IntArray
 from strategies.attacks.campaign import AttackRow
 from strategies.attacks.liars.attacks import SILENT
-from strategies.attacks.poison.cell import liars_of, set_up_cell, targets_of, unpacked_classes
+from strategies.attacks.poison.cell import honest_of, liars_of, set_up_cell, targets_of, unpacked_classes
 from strategies.attacks.poison.laws import laws_of, rare_events
 from strategies.attacks.poison.options import NONE, PoisonCell
 
@@ -38,8 +38,17 @@ class _Repeat:
         """Return the accuracy of honest test people."""
         return float(np.mean(unpacked_classes(result["predictions"])[self.honest] == self.labels[self.honest]))
 
+    @property
+    def honest_reports(self) -> Mapping[str, Any]:
+        """The result with the same people and noise, in which nobody lies."""
+        return self.silent if self.cell.joins and self.silent is not None else self.clean
+
+    def one_hop(self, name: str) -> float | None:
+        found = self.now.get("one_hop", {}).get(name)
+        return None if found is None else float(found)
+
     def edges(self, result: Mapping[str, Any], name: str) -> float | None:
-        found = result.get("edges", {}).get(f"{self.cell.share:g}", {}).get(name)
+        found = result.get("edges", {}).get(self.cell.amount, {}).get(name)
         return None if found is None else float(found)
 
     def goal(self, result: Mapping[str, Any]) -> float | None:
@@ -106,8 +115,8 @@ def _row(cells: Sequence[PoisonCell], results: CellResults) -> dict[str, Any]:
     repeats = [found for cell in cells if (found := _repeat(cell, results)) is not None]
     first = cells[0]
     accuracies = [part.accuracy(part.now) for part in repeats]
-    laws = [laws_of(part.now["reports"], part.clean["reports"], first.asked.target_class)
-            for part in repeats if "reports" in part.now and "reports" in part.clean]  # fmt: skip
+    laws = [laws_of(part.now["reports"], part.honest_reports["reports"], first.asked.target_class)
+            for part in repeats if "reports" in part.now and "reports" in part.honest_reports]  # fmt: skip
     main = [found[0] for found in laws if found]
     laws += [[law] for part in repeats if (law := _alarms(part)) is not None]
     alarms = [part.flagged() for part in repeats]
@@ -118,11 +127,15 @@ def _row(cells: Sequence[PoisonCell], results: CellResults) -> dict[str, Any]:
     false_alarms = _mean(honest for _, honest in alarms)
     all_laws = [law for found in laws for law in found]
     return {
-        "method": first.options.method, "attack": first.attack, "goal": first.goal, "share": first.share,
+        "method": first.options.method, "attack": first.attack, "goal": first.goal, "share": _share(first),
         "defence": first.defence, "accuracy": _mean(accuracies), "target_success": goal,
         "bound": _mean(law["bound"] for law in main), "honest_rejected": false_alarms,
         "epsilon": first.options.epsilon, "lie": first.lie, "knowledge": first.asked.knowledge,
         "liars": len(repeats[0].liars) if repeats else None,
+        "accounts": len(repeats[0].liars) if repeats and first.joins else None,
+        "per_point": _per_point(len(repeats[0].liars), _mean(silent)) if repeats and first.joins else None,
+        "one_hop_lost": _mean(part.one_hop("lost") for part in repeats),
+        "one_hop_per_point": _mean(part.one_hop("per_point") for part in repeats),
         "honest_test": len(repeats[0].honest) if repeats else None, "repeats": len(repeats),
         "std": _std(accuracies), "vs_clean": _mean(a - b for a, b in zip(accuracies, clean, strict=True)),
         "vs_silent": _mean(silent), "vs_silent_std": _std(silent),
@@ -137,6 +150,16 @@ def _row(cells: Sequence[PoisonCell], results: CellResults) -> dict[str, Any]:
         "failed_laws": sorted({law["law"] for law in all_laws if not law["passed"]}),
         "nulls": repeats[0].now["nulls"] if repeats else {},
     }  # fmt: skip
+
+
+def _share(cell: PoisonCell) -> float:
+    """Return the share of liars; of accounts that were given as a number, the share of the honest people."""
+    return cell.share if cell.share < 1 else cell.share / len(honest_of(cell))
+
+
+def _per_point(accounts: int, gained: float | None) -> float | None:
+    """Return the number of accounts for each point of accuracy that honest people lose; None where they lose none."""
+    return None if gained is None or gained >= 0 else accounts / (-100 * gained)
 
 
 def _alarms(part: _Repeat) -> dict[str, Any] | None:

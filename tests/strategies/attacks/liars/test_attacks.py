@@ -10,7 +10,8 @@ import pytest
 from devices.data.population import Population
 from devices.mechanisms import GRR, Degree, GroupDegrees, MultiBit, OneBit, RandomizedResponse
 from devices.raw_record import HandedOver
-from strategies.attacks.liars.attacks import ATTACKS, DESCRIPTIONS, honest_ones
+from strategies.attacks.liars.accounts import JOINING
+from strategies.attacks.liars.attacks import ATTACKS, DESCRIPTIONS, EVERY, honest_ones
 from strategies.attacks.liars.plan import GOALS, LyingPlan
 
 ROW = RandomizedResponse.from_epsilon(1.0, n=40)
@@ -41,7 +42,7 @@ def test_attacks_and_what_they_are_about() -> None:
 
 
 def test_silence_is_described_too() -> None:
-    assert set(DESCRIPTIONS) == {*ATTACKS, "silent"}
+    assert set(DESCRIPTIONS) == {*ATTACKS, *JOINING, "silent"} == {*EVERY, "silent"}
 
 
 def test_a_mimic_has_as_many_ones_as_an_honest_row(plan: LyingPlan) -> None:

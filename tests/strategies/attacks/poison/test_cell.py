@@ -1,4 +1,4 @@
-"""A cell: share 0 is a plain run, silence is a dropout, and lies leave the honest alone."""
+"""A cell: share 0 is a plain run, silence is a dropout, and lies leave the honest alone. It covers ``joined`` too."""
 
 from __future__ import annotations
 
@@ -96,3 +96,69 @@ def test_honest_reports_are_kept_for_the_latest_devices_alone(cells: Cells) -> N
     assert cells_module.memory_of(setup, 0) is not first
     secret = replace(setup, repeats=(replace(setup.repeats[0], seeds=replace(seeds, noise=None)),))
     assert cells_module.memory_of(secret, 0) is None
+
+
+@pytest.mark.parametrize("method", ["hogs", "lpgnn", "fedavg-mlp"])
+def test_no_account_is_the_run(cells: Cells, method: str) -> None:
+    """With --inject, share 0 is byte for byte what `ldpsim run` collects, and predicts the same."""
+    settings = {"rounds": "2"} if method == "fedavg-mlp" else {"epochs": "3"}
+    found = cells(method, run={"settings": settings}, inject=(0.1,), shares=(0.0,))
+    cell = found["none", "", 0.0]
+    run = simulate(replace(cell.options, out=None, nulls=False), keep_graph=False)
+    result = run_poison_cell(cell)
+    assert result["reports_sha256"] == run.record["devices"]["reports_sha256"]
+    predicted, test = unpacked_classes(result["predictions"]), set_up_cell(cell).repeats[0].split.test
+    labels = set_up_cell(cell).population.labels
+    assert np.mean(predicted[test] == labels[test]) == pytest.approx(run.record["accuracy"]["test"])
+
+
+def _answers(cell: PoisonCell) -> tuple[Any, dict[int, Any]]:
+    heard: list[Any] = []
+    setup = set_up_cell(cell, heard)
+    plan = cells_module.plan_of(cell, setup, liars_of(cell, len(setup.population)))
+    with cells_module.temporary_scene(setup, cell.number) as scene:
+        cells_module.run_of(setup.method).work(replace(scene, around=cells_module.among(plan)))
+    ((_, collected),) = heard
+    return setup, collected.answers
+
+
+def test_honest_reports_are_the_same_bytes_whatever_accounts_say(cells: Cells) -> None:
+    found = cells("hogs", inject=(0.2,), shares=(0.0,))
+    kinds = ("join-random", "input", 0.2), ("join-flood", "response", 0.2), ("join-pairs", "input", 0.2)
+    heard = {kind: _answers(found[kind])[1] for kind in kinds}
+    first, *others = heard.values()
+    assert set(first) == set(range(72))
+    for other in others:
+        assert all(other[device] == first[device] for device in range(60))
+        assert any(other[device] != first[device] for device in range(60, 72))
+
+
+def test_accounts_are_in_no_accuracy(cells: Cells) -> None:
+    found = cells("hogs", inject=(12.0,), shares=(0.0,), attacks=("join-class",))
+    clean, cell = set_up_cell(found["none", "", 0.0]), found["join-class", "response", 12.0]
+    setup = set_up_cell(cell)
+    assert setup.repeats[0].split.test.tolist() == clean.repeats[0].split.test.tolist()
+    assert setup.repeats[0].split.train[:-8].tolist() == clean.repeats[0].split.train.tolist()
+    assert liars_of(cell, 72).tolist() == list(range(60, 72))
+    assert targets_of(cell, setup).tolist() == targets_of(found["none", "", 0.0], clean).tolist()
+    assert (
+        set_up_cell(found["silent", "", 12.0]).repeats[0].split.train.tolist() == clean.repeats[0].split.train.tolist()
+    )
+
+
+def test_honest_reports_of_a_joined_population_are_kept(cells: Cells) -> None:
+    """An account's report of one attack never stands in for its report of another."""
+    found = cells("hogs", inject=(0.2,), shares=(0.0,))
+    one, other = found["join-flood", "response", 0.2], found["join-class", "response", 0.2]
+    alone = run_poison_cell(other)["reports_sha256"]
+    run_poison_cell(one)
+    assert run_poison_cell(other)["reports_sha256"] == alone
+
+
+def test_the_yardstick_of_accounts(cells: Cells) -> None:
+    found = cells("hogs", inject=(0.3,), shares=(0.0,), run={"epsilon": 2.0})
+    flood = run_poison_cell(found["join-flood", "response", 0.3])["one_hop"]
+    assert flood["lost"] > 0 and flood["per_point"] >= 1
+    assert run_poison_cell(found["join-random", "input", 0.3])["one_hop"] == {}
+    public = cells("lpgnn", inject=(0.3,), shares=(0.0,))
+    assert run_poison_cell(public["join-class", "input", 0.3])["one_hop"]["lost"] > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from devices.data.population import build_population
 from strategies.attacks.poison.edges import edge_measures, rank_of
@@ -31,3 +32,10 @@ def test_rank_of_chosen_people() -> None:
     assert rank_of(PEOPLE.edges, 5, np.array([0, 4])) == {"degree": 1.0, "rank": 0.2}
     assert rank_of(PEOPLE.edges, 5, np.array([2])) == {"degree": 2.0, "rank": 0.7}
     assert rank_of(PEOPLE.edges, 5, np.zeros(0, np.int64)) == {"degree": None, "rank": None}
+
+
+def test_accounts_have_no_rank() -> None:
+    edges = np.array([[0, 0, 3, 3, 4], [1, 2, 1, 2, 3]])
+    everybody, honest = rank_of(edges, 5, np.array([0])), rank_of(edges, 5, np.array([0]), among=3)
+    assert everybody["degree"] == honest["degree"] == 2
+    assert everybody["rank"] == pytest.approx((1 + 1.5) / 5) and honest["rank"] == pytest.approx(0.5)

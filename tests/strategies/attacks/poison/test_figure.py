@@ -7,8 +7,9 @@ from typing import Any
 
 from PIL import Image
 
-from strategies.attacks.liars.attacks import ATTACKS
-from strategies.attacks.poison.figure import _STYLE, _panel, _panels, draw, panel_pictures
+from strategies.attacks.liars.accounts import JOINING
+from strategies.attacks.liars.attacks import ATTACKS, EVERY
+from strategies.attacks.poison.figure import _STYLE, _axis, _panel, _panels, draw, panel_pictures
 
 
 def row(attack: str, lie: str, share: float, accuracy: float, **more: Any) -> dict[str, Any]:
@@ -83,7 +84,12 @@ def test_eight_panels_stand_two_by_two(tmp_path: Path) -> None:
 
 
 def test_attacks_that_one_method_meets_differ_in_colour_and_mark() -> None:
-    assert len(set(_STYLE.values())) == len(ATTACKS) and len({mark for _, mark in _STYLE.values()}) == len(ATTACKS)
+    assert len(set(_STYLE.values())) == len(EVERY) and len({_STYLE[name][1] for name in ATTACKS}) == len(ATTACKS)
     for kinds in (("all-ones", "mimic", "fakes", "flip-label", "one-label", "extreme-bit", "copy", "degree-cap"),
-                  ("extreme-feature", "flip-label", "one-label", "copy")):  # fmt: skip
-        assert len({_STYLE[name][0] for name in kinds}) == len(kinds)
+                  ("extreme-feature", "flip-label", "one-label", "copy"), (*JOINING, "same-direction")):  # fmt: skip
+        assert len({_STYLE[name][0] for name in kinds}) == len({_STYLE[name][1] for name in kinds}) == len(kinds)
+
+
+def test_the_axis_says_who_lies() -> None:
+    assert _axis(ROWS) == ("share of people who lie", "people who lie (%)")
+    assert _axis([{**ROWS[0], "accounts": 0}, {**ROWS[2], "accounts": 3}])[1] == "accounts that join (% of the honest)"

@@ -88,3 +88,44 @@ def test_raw_records_have_one_kind_of_lie(asked: Asked) -> None:
         ("fakes", "input"), ("flip-label", "input"), ("one-label", "input"), ("copy", "input"),
         ("same-direction", "response"),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"inject": (-1.0,)}, "--inject -1: a share of the honest people, 0 or more and below 1, or a number"),
+        ({"inject": (1.5,)}, "--inject 1.5: a share"),
+        ({"inject": (1e15,)}, "--inject 1e\\+15: a share"),
+        ({"inject": (0.0,)}, "--inject 0: at least one number above 0 is needed"),
+        ({"inject": (0.1,), "attacks": ("fakes",)}, "--attack fakes: is a lie of people who are there"),
+        ({"inject": (0.1,), "goal": "hide"}, "--goal hide: accounts that join have no edges"),
+        ({"inject": (0.1,), "knowledge": "own"}, "--knowledge own: accounts that join copy people"),
+        ({"inject": (0.1,), "run": {"volunteers": 0.1}}, "--volunteers: accounts that join are measured without"),
+        ({"attacks": ("join-class",)}, "--attack join-class: is an attack of accounts that join, so it needs --inject"),
+    ],
+)
+def test_mistakes_about_accounts_are_one_line(asked: Asked, given: dict[str, Any], line: str) -> None:
+    with pytest.raises(ValueError, match=line) as error:
+        asked(**given)
+    assert "\n" not in str(error.value)
+
+
+def test_accounts_that_cannot_join(asked: Asked) -> None:
+    with pytest.raises(ValueError, match="privgnn: its records are in the hands of an owner"):
+        asked("privgnn", inject=(0.1,))
+    with pytest.raises(
+        ValueError, match="--inject 61: at most as many accounts as honest people, of whom there are 60"
+    ):
+        all_cells(asked(inject=(61.0,)))
+    with pytest.raises(ValueError, match="--attack join-flood: fits no report of fedavg-mlp .*join-random, join-class"):
+        all_cells(asked("fedavg-mlp", inject=(0.1,), attacks=("join-flood",)))
+
+
+def test_cells_of_accounts(asked: Asked) -> None:
+    cells = all_cells(asked(inject=(6.0, 0.1), attacks=("join-class",)))
+    kinds = [(cell.attack, cell.lie, cell.share) for cell in cells]
+    assert kinds[0] == ("none", "", 0.0) and ("silent", "", 6.0) in kinds and ("join-class", "input", 0.1) in kinds
+    assert len({cell.name for cell in cells}) == len(cells) == 1 + 2 * (1 + 2)
+    plain = all_cells(asked(attacks=("fakes",), shares=(0.1,)))
+    assert not {cell.name for cell in cells[1:]} & {cell.name for cell in plain}
+    assert cells[0].name == plain[0].name  # nobody lies and nobody joins

@@ -80,3 +80,22 @@ def test_a_defence_is_compared_with_the_same_lies(asked: Callable[..., PoisonOpt
     assert rows["fakes", "none"]["vs_undefended"] is None and rows["none", "weight"]["vs_undefended"] == 0
     gained = rows["fakes", "weight"]["vs_undefended"]
     assert gained == pytest.approx(1 - rows["fakes", "none"]["accuracy"]) and gained > 0
+
+
+def test_rows_of_accounts(asked: Callable[..., PoisonOptions]) -> None:
+    cells = all_cells(asked(inject=(6.0,), attacks=("join-class",), lies=("response",)))
+    labels = set_up_cell(cells[0]).population.labels
+    wrong = np.where(np.arange(60) % 2, labels, (labels + 1) % 5)
+    results = {}
+    for cell in cells:
+        people = len(set_up_cell(cell).population)
+        predictions = np.concatenate([wrong if cell.attack == "join-class" else labels, np.zeros(people - 60, int)])
+        results[cell.name] = result(cell, predictions, one_hop={"lost": 0.25, "per_point": 4})
+    rows = {row["attack"]: row for row in poison_rows(cells, results)}
+    joined, test = rows["join-class"], set_up_cell(cells[0]).repeats[0].split.test
+    assert rows["none"]["accounts"] == 0 and joined["accounts"] == 6 and joined["share"] == 0.1
+    assert joined["honest_test"] == len(test) and joined["accuracy"] == pytest.approx(np.mean(test % 2))
+    assert joined["vs_silent"] == joined["vs_clean"] == pytest.approx(np.mean(test % 2) - 1)
+    assert joined["per_point"] == pytest.approx(6 / (100 * (1 - np.mean(test % 2))))
+    assert (joined["one_hop_lost"], joined["one_hop_per_point"]) == (0.25, 4.0)
+    assert rows["silent"]["per_point"] is None
