@@ -78,6 +78,12 @@ class Network(nn.Module):
         """float32 (n, classes): the second layer's scores."""
         raise NotImplementedError
 
+    def rebind(self, graph: Graph) -> None:
+        """Bind the network to another graph of as many nodes and features; the weights stay."""
+        weights = {name: part.clone() for name, part in self.state_dict().items()}
+        self._bind(graph, self._device)
+        self.load_state_dict(weights)
+
     def forget_graph(self) -> None:
         """Free the matrices of the graph; the weights stay, and nothing can be scored any more."""
         for name in ("inputs", "neighbours", "spread", "pairs", "alone", "source", "target", "weight"):

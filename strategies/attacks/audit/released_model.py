@@ -22,35 +22,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-import torch
 from scipy.sparse import csr_array
 
 from curator.attacks.audit_row import CONFIDENCE, TRIALS, Effort, check_effort
 from curator.attacks.released_model import InferenceRow, inference_row, true_positives
-from curator.learning.networks import Network
 from curator.methods import find
-from curator.methods.federated.fedavg import Federated
 from curator.pairs.ranking import auc_between
 from curator.privacy.guarantee import Guarantee
 from devices.data.population import Population
 from devices.facts import IntArray, Split
+from strategies.attacks.audit.published import published_probabilities, run_once
 from strategies.experiments.compare import cells_of
 from strategies.people.owned_graph import sparse_features
 from strategies.progress import Progress, quiet
 from strategies.results.outcome import Outcome
-from strategies.runs.federated_network import TwoLayers, log_probabilities
-from strategies.runs.set_up import run_of, set_up, temporary_scene
+from strategies.runs.set_up import run_of, set_up
 from strategies.setup.options import RunOptions
-from strategies.setup.run_setup import RunSetup, load_population
+from strategies.setup.run_setup import load_population
 
 LEVELS = ("label", "vector", "relationship", "node")
 GENERATED = "generated"  # the names of data that shadow runs can draw anew
 PARTS = ("label", "vector")  # of a whole person, besides the edges
 _MOST_TARGETS = 24  # of one level
-_SURE = 0.9  # probability of a predicted class, of a model that says no probabilities
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,8 +207,8 @@ def _with_shadows(
         setup = set_up(
             replace(options, seeds={**options.seeds, **seeds}), population=altered(people, targets, drawn, node)
         )
-        outcome = _run(setup, split)
-        found = signals_of(people, targets, _published(outcome, setup, people))
+        outcome = run_once(setup, split).outcome
+        found = signals_of(people, targets, published_probabilities(outcome, setup, people))
         for level in LEVELS:
             coins[level].append(drawn[level])
             signals[level].append(found[level])
@@ -243,7 +239,7 @@ def _threshold(options: RunOptions, people: Population, effort: Effort) -> Infer
     """Attack one run: is a person with a large probability of the true class a training person?"""
     setup = set_up(options, population=people)
     split = setup.repeats[0].split
-    published = _published(_run(setup, split), setup, people)
+    published = published_probabilities(run_once(setup, split).outcome, setup, people)
     inside, outside = (published[who, people.labels[who]] for who in (split.train, split.test))
     return InferenceRow(
         options.method, "label", None, None, None, effort.confidence, len(inside) + len(outside), None,
@@ -258,32 +254,3 @@ def _options(asked: ReleasedOptions) -> RunOptions:
     return RunOptions(dataset=asked.dataset, clients=clients, epsilon=asked.epsilon, seed=asked.seed,
                       settings=asked.settings, reference=False, nulls=False, device="cpu", engine="local",
                       out=None)  # fmt: skip
-
-
-def _run(setup: RunSetup, split: Split) -> Outcome:
-    """Run on freshly enrolled devices, with the split of the people as they are."""
-    repeat = replace(setup.repeats[0], split=split)
-    with temporary_scene(replace(setup, repeats=(repeat,)), 0) as scene:
-        return run_of(setup.method).work(scene)
-
-
-def _published(outcome: Outcome, setup: RunSetup, people: Population) -> np.ndarray:
-    """float64 (n, classes): logarithms of everybody's probabilities.
-
-    A network of a local method says them on the curator's graph. A federated one is applied to people as they are: the
-    attacker knows what a target's value would be.
-    """
-    model, classes = outcome.model, people.facts.classes
-    if isinstance(model, Network):
-        with torch.no_grad():
-            scores = model.output(model.activate(model.pre_activation(), training=False))
-            return np.asarray(torch.log_softmax(scores.double(), dim=1).numpy())
-    if isinstance(model, TwoLayers):
-        return log_probabilities(model, cast(Federated, setup.method), people)
-    predictions = outcome.predictions
-    if predictions is None:
-        raise ValueError(f"{setup.method.name} publishes no single model")
-    found = np.full((len(people), classes), np.log((1 - _SURE) / max(1, classes - 1)))
-    known = np.flatnonzero(predictions >= 0)
-    found[known, predictions[known]] = np.log(_SURE)
-    return found

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from devices import datasets
+from strategies.attacks.audit.published import published_probabilities, run_once
 from strategies.attacks.audit.released_model import (
     LEVELS,
     ReleasedOptions,
     _options,
-    _published,
-    _run,
     altered,
     audit_released,
     draw_targets,
@@ -41,10 +40,12 @@ def test_a_network_that_never_saw_a_value_publishes_the_same() -> None:
     labels = people.labels.copy()
     labels[split.test] = (labels[split.test] + 1) % people.facts.classes
     others = set_up(RAW, population=replace(people, labels=labels))
-    seen = [_published(_run(each, split), each, people) for each in (setup, others)]
+    seen = [published_probabilities(run_once(each, split).outcome, each, people) for each in (setup, others)]
     assert np.array_equal(*seen)
     labels[split.train] = (labels[split.train] + 1) % people.facts.classes
-    assert not np.array_equal(seen[0], _published(_run(others, split), others, people))  # it does see these
+    assert not np.array_equal(
+        seen[0], published_probabilities(run_once(others, split).outcome, others, people)
+    )  # it does see these
 
 
 def test_a_coin_changes_its_own_target_alone() -> None:
