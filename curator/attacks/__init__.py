@@ -4,7 +4,8 @@ Attackers, on plain arrays:
 
 - :mod:`averaging`: majority vote and likelihood averaging over repeated reports of bits and labels;
 - :mod:`recovery`: how often these are right, exactly (binomial and multinomial laws);
-- :mod:`edges`: edge membership from both ends' reports and a prior.
+- :mod:`edges`: edge membership from both ends' reports and a prior;
+- :mod:`released_model`, :mod:`rebuild`: a person's data, and the edges, from what a run publishes.
 
 Audit:
 

@@ -98,9 +98,8 @@ def inference_row(
     others = [np.arange(half) != run for run in range(half)]  # a run would recognise its own part of the means
     known = np.concatenate([ratios(made[rest], coins[rest], made[~rest]) for rest in others])
     found, truth = ratios(made, coins, signals[half:]), inside[half:]
-    share = max(_SHARES, key=lambda share: _bound(*_guesses(known, coins, share), effort.error))
-    right, guesses = _guesses(found, truth, share)
-    bound = _bound(right, guesses, effort.error)
+    right, guesses = guesses_of(found, truth, best_share(known, coins, effort.error))
+    bound = epsilon_of_guesses(right, guesses, effort.error)
     judged = claimed is not None and math.isfinite(claimed) and not delta
     return InferenceRow(
         name, level, claimed, None, bound, effort.confidence, found.size,
@@ -126,7 +125,18 @@ def _mean(signals: DoubleArray, where: BoolArray) -> NDArray[np.float64]:
     return np.where(count > 0, (signals * where).sum(axis=0) / np.maximum(count, 1), signals.mean(axis=0))
 
 
-def _guesses(found: DoubleArray, truth: BoolArray, share: float) -> tuple[int, int]:
+def best_share(known: DoubleArray, truth: BoolArray, error: float) -> float:
+    """Return the share of the targets to guess that shows most on targets whose truth the attacker knows.
+
+    Args:
+        known: float64 (runs, targets), a positive score is a guess at in.
+        truth: bool, same shape: whether the value was in.
+        error: Error of a bound.
+    """
+    return max(_SHARES, key=lambda share: epsilon_of_guesses(*guesses_of(known, truth, share), error))
+
+
+def guesses_of(found: DoubleArray, truth: BoolArray, share: float) -> tuple[int, int]:
     """Return the numbers of right guesses and of all, about the targets of each run that are most certain."""
     right = count = 0
     for ratio, coins in zip(found, truth, strict=True):
@@ -137,7 +147,7 @@ def _guesses(found: DoubleArray, truth: BoolArray, share: float) -> tuple[int, i
     return right, count
 
 
-def _bound(right: int, guesses: int, error: float) -> float:
+def epsilon_of_guesses(right: int, guesses: int, error: float) -> float:
     """Return a lower bound on epsilon from right guesses; wrong with probability at most ``error``."""
     lower = clopper_pearson(right, guesses, error)[0] if guesses else 0.0
     return max(0.0, math.log(lower / (1 - lower))) if lower > 0 else 0.0
