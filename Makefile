@@ -16,6 +16,8 @@
 #                 hostile messages (minutes)
 #   make slow     tests that take minutes: the same plans, votes and cells on Ray and Flower once more (minutes)
 #   make cluster  two Ray nodes on loopback, one of them killed in the middle of a collection (minutes)
+#   make faults SEEDS=N  N schedules of faults (docs/testing.md): crashes, copies, old disks, lost messages; a failing
+#                 one is told in twenty lines
 #   make mutants  200 small changes of the code, each of which its test file must notice (docs/testing.md; minutes)
 #   make tables   the papers' accuracy tables in docs/results (hours; goes on where it was stopped)
 #   make value    the papers' own models beside null models: docs/results/value.md (hours, likewise)
@@ -34,7 +36,7 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := run
 .PHONY: run test slow cluster gpu wheel wheel-test deployment test-newest lint-docker lint docs bench bench-compare torture mutants tables tables-quick
-.PHONY: value figures clean
+.PHONY: value figures clean faults
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -138,6 +140,11 @@ slow: $(READY)
 cluster: export OMP_NUM_THREADS ?= 1
 cluster: $(READY)
 	$(BIN)/python -m pytest -q -s -m cluster tests/strategies/engines tests/cli $(TEST_ARGS)
+
+SEEDS ?= 10000
+faults: export OMP_NUM_THREADS ?= 1
+faults: $(READY)
+	$(BIN)/python -m tests.faults.run --seeds $(SEEDS)
 
 mutants: $(READY)
 	$(BIN)/python -m benchmarks.mutants.run $(MUTANT_ARGS)

@@ -68,7 +68,13 @@ class FolderCounter:
         """Return what is held of these devices; OSError where the file cannot be read."""
         with _opened(self.path) as db:
             found = {device: db.execute(_SELECT, (device,)).fetchone() for device in devices}
-        return {device: Entry(Head(row[0], row[1]), row[2]) for device, row in found.items() if row is not None}
+        return {device: self._entry(*row) for device, row in found.items() if row is not None}
+
+    def _entry(self, answers: object, seal: object, nonce: object) -> Entry:
+        """Return what a row says; OSError for one that a rotten file gives, whose values SQLite does not check."""
+        if not (isinstance(answers, int) and isinstance(seal, bytes) and isinstance(nonce, bytes)):
+            raise OSError(f"{self.path.name} is damaged")
+        return Entry(Head(answers, seal), nonce)
 
     def any_answer(self) -> bool:
         """Return whether any device ever answered; OSError where the file cannot be read."""
@@ -87,8 +93,9 @@ class FolderCounter:
                 row = db.execute(_SELECT, (device,)).fetchone()
                 if row is None:
                     raise OSError(f"{self.path.name} does not know device {device}")
-                if Head(row[0], row[1]) != new:
-                    left[device] = Head(row[0], row[1])
+                head = self._entry(*row).head
+                if head != new:
+                    left[device] = head
             db.execute("COMMIT")
         return left
 

@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from devices.atomic_files import make_durable
 from devices.ledger.columns import LedgerDamaged
 from devices.ledger.page_order import PAGE
 from devices.ledger.rows import HEADER, QUERY_ANSWERS, TABLES, TRAINING_ANSWERS, Header
@@ -91,16 +92,23 @@ def _expected_objects() -> frozenset[tuple[Any, ...]]:
 def connect(path: Path, synchronous: str) -> tuple[sqlite3.Connection, Header]:
     """Open a ledger that is there, check it whole, and return it with its header.
 
+    All that it holds is on the disk when this returns. A process may have been killed after it wrote a row to the log
+    and before it waited for the disk. SQLite takes that row for committed, and a retry gets its stored bytes.
+
     Raises:
         LedgerDamaged: as :func:`check`.
         sqlite3.Error: where SQLite cannot read the file.
+        OSError: where the disk fails.
     """
     # mode=rw: a file that vanishes in between is not made anew, blank.
     address = f"{path.absolute().as_uri()}?mode=rw"
     db = sqlite3.connect(address, uri=True, isolation_level=None, timeout=60, check_same_thread=False)
     try:
         db.execute(f"PRAGMA synchronous={synchronous}")
-        return db, check(db, path)
+        header = check(db, path)
+        with suppress(FileNotFoundError):
+            make_durable(Path(f"{path}-wal"))  # SQLite's locks are on the other two files
+        return db, header
     except BaseException:
         db.close()  # else its -wal and -shm files stay beside the ledger
         raise

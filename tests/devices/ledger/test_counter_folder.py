@@ -57,6 +57,24 @@ def test_it_is_advanced_from_the_expected_head_alone(counter: FolderCounter) -> 
     assert counter.entries([5])[5].head == Head()  # a step is whole or not there
 
 
+@pytest.mark.parametrize("column", ["answers", "seal", "nonce"])
+def test_a_rotten_row_is_a_file_that_cannot_be_read(counter: FolderCounter, column: str) -> None:
+    """SQLite compares no types when it reads."""
+    with sqlite3.connect(counter.path) as db:
+        made = db.execute("SELECT sql FROM sqlite_schema").fetchone()[0]
+        db.execute("PRAGMA writable_schema=1")
+        loose = made.replace("STRICT", "").replace(" NOT NULL", "")
+        db.execute("UPDATE sqlite_schema SET sql = ?", (loose,))
+    db.close()
+    with sqlite3.connect(counter.path) as db:
+        db.execute(f"UPDATE counter SET {column} = NULL WHERE device = 1")
+    db.close()
+    for act in (lambda: counter.entries([1]), lambda: counter.advance({1: (OTHER, TWO)})):
+        with pytest.raises(OSError, match=r"c\.count is damaged"):
+            act()
+    assert counter.entries([2]) == {2: ENTRIES[2]}
+
+
 def test_a_step_is_on_the_disk_before_it_returns(counter: FolderCounter) -> None:
     """The settings that make it so; ``test_power_loss.py`` shows what they do."""
     with _opened(counter.path) as db:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -23,6 +24,14 @@ db.execute("SELECT * FROM header").fetchall()
 db.close()
 """
 
+WRITE_AND_DIE = """
+import os, sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("PRAGMA synchronous=OFF")
+db.execute("UPDATE header SET epoch = 7")
+os.kill(os.getpid(), 9)
+"""
+
 
 def test_an_empty_ledger(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
@@ -37,6 +46,27 @@ def test_an_empty_ledger(tmp_path: Path) -> None:
         assert schema.check(db, path) == Header(epoch=9)
         assert db.execute(schema.LAST, (1,)).fetchall() == []
     db.close()
+
+
+def test_rows_that_a_killed_process_left_in_the_log_are_on_the_disk_when_a_ledger_is_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite itself trusts a log that it finds, and waits for nothing; a retry would give bytes that may vanish."""
+    Ledger.create(tmp_path / "ledger").close()
+    synced: list[tuple[str, int]] = []
+    sync = os.fsync
+
+    def recorded(handle: int) -> None:
+        sync(handle)
+        synced.append((Path(os.readlink(f"/proc/self/fd/{handle}")).name, os.fstat(handle).st_size))
+
+    killed = subprocess.run([sys.executable, "-c", WRITE_AND_DIE, tmp_path / "ledger"])
+    assert killed.returncode == -9
+    size = (tmp_path / "ledger-wal").stat().st_size
+    monkeypatch.setattr(os, "fsync", recorded)
+    ledger = Ledger(tmp_path / "ledger")
+    assert ledger.epoch == 7 and synced == [("ledger-wal", size)] and size > 4096
+    ledger.close()
 
 
 def test_a_new_file_is_synced_from_its_first_page_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,298 @@
+"""The judge of the simulation: what each reply may be, and the invariants. It uses no code of the product.
+
+For each person it holds every state of the world that agrees with all replies so far: the answers in each copy of the
+folder, and the end that the counter holds. A reply that no state explains is a violation. Beside that it compares
+all replies of all copies with each other, and looks for their bytes on the medium at the moment they leave.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from tests.faults.questions import Question
+
+Chain = tuple[int, ...]  # numbers of the asks that a copy's ledger holds answers of
+State = tuple[tuple[tuple[str, Chain], ...], Chain]  # chains by copy, and the counter's end
+MOST = 400  # states of a person; beyond it nothing is judged any more but the replies themselves
+SILENT = ("", "LEDGER_DAMAGED")
+
+
+class Violation(AssertionError):
+    """An invariant does not hold."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Reply of one device: the code of a refusal, ``report``, ``replay``, or nothing."""
+
+    code: str
+    data: bytes = b""
+
+    @property
+    def reports(self) -> bool:
+        return self.code in ("report", "replay")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One ask of one device of one copy.
+
+    Args:
+        number: Number of the ask, from 1.
+        copy: Name of the copy.
+        question: The question.
+        refusal: Code that the bytes of the question, or the policy, deserve; empty where the ledger decides.
+        passed: Whether the process has an epoch that passed.
+    """
+
+    number: int
+    copy: str
+    question: Question
+    refusal: str = ""
+    passed: bool = False
+
+
+@dataclass
+class Lineage:
+    """All copies of one enrolled folder.
+
+    Args:
+        counted: Whether a counter knows them.
+        replay: Whether repeats of other collections get the stored bytes.
+        loose: Whether only the replies are judged, because something rotted.
+        free: Whether a second answer is no violation: without a counter, a copied or older folder does not know.
+        changed: Whether the records changed, so that bytes may differ.
+    """
+
+    counted: bool
+    replay: bool
+    loose: bool = False
+    free: bool = False
+    changed: bool = False
+
+
+@dataclass
+class Judge:
+    """Judge of one schedule.
+
+    Args:
+        lineages: By name.
+        asks: All asks, by number.
+        states: The states of each person.
+        first: First reply about an attribute of a person, and its question.
+        same: Bytes of each question to each person.
+        left: Numbers of replies that left.
+    """
+
+    lineages: dict[str, Lineage]
+    asks: dict[int, Question] = field(default_factory=dict)
+    states: dict[int, set[State]] = field(default_factory=dict)
+    first: dict[tuple[int, str, int], tuple[tuple[object, ...], bytes]] = field(default_factory=dict)
+    same: dict[tuple[object, ...], bytes] = field(default_factory=dict)
+    spent: dict[int, dict[str, float]] = field(default_factory=dict)
+    left: int = 0
+
+    # --- the answers that a device may give -------------------------------------------------
+
+    def ask(self, person: int, asked: Asked, outcome: Outcome, *, fault: str = "") -> None:
+        """Judge a reply, or silence.
+
+        Args:
+            person: The person.
+            asked: What was asked.
+            outcome: The reply.
+            fault: Empty; ``died``: the process died at some step; ``failed``: some step failed.
+        """
+        self.asks[asked.number] = asked.question
+        self.replied(person, asked, outcome)
+        lineage = self.lineages[asked.copy[0]]
+        if lineage.loose:
+            return
+        found: set[State] = set()
+        for state in self.states[person]:
+            for code, after in self._may(lineage, state, asked, fault):
+                if code == outcome.code:
+                    found.add(after)
+        self._keep(person, asked, outcome, found, lineage)
+
+    def race(self, person: int, one: Asked, other: Asked, said: tuple[Outcome, Outcome]) -> None:
+        """Judge the replies of two processes that were asked at once."""
+        for asked, outcome in zip((one, other), said, strict=True):
+            self.asks[asked.number] = asked.question
+            self.replied(person, asked, outcome)
+        lineage = self.lineages[one.copy[0]]
+        if lineage.loose:
+            return
+        found: set[State] = set()
+        for state in self.states[person]:
+            for codes, after in self._together(lineage, state, one, other):
+                if all(code == outcome.code or outcome.code == "LEDGER_DAMAGED"
+                       for code, outcome in zip(codes, said, strict=True)):  # fmt: skip
+                    found.add(after)
+            if "LEDGER_DAMAGED" in (said[0].code, said[1].code):  # one waited for the other for too long
+                found |= self._busy(lineage, state, (one, other), said)
+        self._keep(person, other, said[1], found, lineage)
+
+    def _busy(
+        self, lineage: Lineage, state: State, both: tuple[Asked, Asked], said: tuple[Outcome, Outcome]
+    ) -> set[State]:
+        found = set()
+        for order in ((0, 1), (1, 0)):
+            for code, middle in self._may(lineage, state, both[order[0]], "failed"):
+                if code == said[order[0]].code:
+                    found |= {after for again, after in self._may(lineage, middle, both[order[1]], "failed")
+                              if again == said[order[1]].code}  # fmt: skip
+        return found
+
+    def _keep(self, person: int, asked: Asked, outcome: Outcome, found: set[State], lineage: Lineage) -> None:
+        if not found:
+            may = sorted({code for state in self.states[person] for code, _ in self._may(lineage, state, asked, "")})
+            raise Violation(f"device {person} of {asked.copy} replied {outcome.code or 'nothing'} to {asked.question}; "
+                            f"it may reply {' or '.join(may)}")  # fmt: skip
+        if len(found) > MOST:
+            lineage.loose = True
+        self.states[person] = found
+
+    def _may(self, lineage: Lineage, state: State, asked: Asked, fault: str) -> Iterator[tuple[str, State]]:
+        if asked.passed:
+            yield "LEDGER_DAMAGED", state
+            if fault == "died":
+                yield "", state
+            return
+        if asked.refusal:
+            chains, head = state
+            ours = not lineage.counted or _begins(dict(chains)[asked.copy], head)
+            yield (asked.refusal if ours else "COUNTER_MISMATCH"), state
+            if fault:
+                yield ("" if fault == "died" else "LEDGER_DAMAGED"), state
+            return
+        code, committed, read, end = self._commit(lineage, state, asked)
+        settled, lost = self._settle(lineage, committed, asked.copy, read, end)
+        yield ("COUNTER_MISMATCH" if lost else code), settled
+        if fault:
+            for after in (state, committed, settled):
+                yield ("" if fault == "died" else "LEDGER_DAMAGED"), after
+
+    def _commit(self, lineage: Lineage, state: State, asked: Asked) -> tuple[str, State, Chain, Chain]:
+        """Return code and state after the ledger's transaction, the counter's end that it read, and its own end."""
+        chains, head = state
+        own = dict(chains)
+        chain = own[asked.copy]
+        if lineage.counted and not _begins(chain, head):
+            return "COUNTER_MISMATCH", state, head, head
+        decided = decide([self.asks[number] for number in chain], asked.question, replay=lineage.replay)
+        if decided == "report":
+            chain = own[asked.copy] = (*chain, asked.number)
+            return decided, (tuple(sorted(own.items())), head), head, chain
+        return decided, state, head, chain
+
+    @staticmethod
+    def _settle(lineage: Lineage, state: State, copy: str, read: Chain, end: Chain) -> tuple[State, bool]:
+        chains, head = state
+        if not lineage.counted or read == end:
+            return state, False
+        chain = dict(chains)[copy]
+        if head in (read, end):
+            return (chains, end), False
+        if not (_begins(chain, end) and _begins(chain, head)):
+            return state, True
+        return (chains, max(head, end, key=len)), False
+
+    def _together(
+        self, lineage: Lineage, state: State, one: Asked, other: Asked
+    ) -> Iterator[tuple[tuple[str, str], State]]:
+        """Yield codes and states of every order of reading the counter, committing and settling."""
+        for order in ((0, 0, 0, 1, 1, 1), (1, 1, 1, 0, 0, 0), (0, 1, 1, 1, 0, 0), (0, 0, 1, 1, 1, 0),
+                      (1, 0, 0, 0, 1, 1), (1, 1, 0, 0, 0, 1)):  # fmt: skip
+            now, step, codes = state, [0, 0], ["", ""]
+            seen: list[Chain] = [(), ()]
+            ends: list[tuple[Chain, Chain]] = [((), ()), ((), ())]
+            for who in order:
+                asked = (one, other)[who]
+                if asked.refusal or asked.passed:
+                    if step[who] == 0:
+                        ((codes[who], now),) = list(self._may(lineage, now, asked, ""))[:1]
+                elif step[who] == 0:
+                    seen[who] = now[1]
+                elif step[who] == 1:
+                    chains, head = now
+                    codes[who], (chains, _), read, end = self._commit(lineage, (chains, seen[who]), asked)
+                    now, ends[who] = (chains, head), (read, end)
+                elif codes[who] != "COUNTER_MISMATCH":
+                    now, lost = self._settle(lineage, now, asked.copy, *ends[who])
+                    codes[who] = "COUNTER_MISMATCH" if lost else codes[who]
+                step[who] += 1
+            yield (codes[0], codes[1]), now
+
+    # --- copies -----------------------------------------------------------------------------
+
+    def copied(self, persons: Iterable[int], source: str, target: str) -> None:
+        """Note that ``target`` is now what ``source`` is."""
+        for person in persons:
+            found = set()
+            for chains, head in self.states[person]:
+                own = dict(chains)
+                own[target] = own[source]
+                found.add((tuple(sorted(own.items())), head))
+            self.states[person] = found
+
+    # --- the replies ------------------------------------------------------------------------
+
+    def replied(self, person: int, asked: Asked, outcome: Outcome) -> None:
+        """Compare a report with all others."""
+        if not outcome.reports:
+            return
+        question, lineage = asked.question, self.lineages[asked.copy[0]]
+        if asked.refusal or asked.passed:
+            raise Violation(f"device {person} of {asked.copy} answered {question}")
+        self.left += 1
+        parts = split(outcome.data)
+        if len(parts) != len(question.asks):
+            raise Violation(f"device {person} of {asked.copy} answered {len(parts)} attributes to {question}")
+        for (name, budget), data in zip(question.asks, parts, strict=True):
+            what = (budget, question.staged, question.grouping)
+            key = (person, name, question.stage)
+            before = self.first.setdefault(key, (what, data))
+            if before != (what, data) and not lineage.free:
+                raise Violation(f"device {person} gave two different answers about {name} ({asked.copy}, {question})")
+            bytes_before = self.same.setdefault((person, name, question.stage, what), data)
+            if bytes_before != data and not lineage.changed:
+                raise Violation(f"device {person} gave other bytes for one question about {name} ({asked.copy})")
+            if question.stage == 0:  # a plan's whole loss is spent with its first stage
+                self.spent.setdefault(person, {})[name] = budget * (2 if question.staged else 1)
+
+
+def decide(answers: list[Question], question: Question, *, replay: bool) -> str:
+    """Return what ``device.md`` says of a question, after these answers of one ledger."""
+    known = {(name, answer.stage): (answer, budget) for answer in answers for name, budget in answer.asks}
+    begun = [known.get((name, 0)) for name in question.attributes]
+    if question.stage == 0 and not any(begun):
+        return "report"
+    alike = all(
+        entry is not None and entry[1] == budget and entry[0].staged == question.staged
+        for entry, (_, budget) in zip(begun, question.asks, strict=True)
+    )
+    if not alike:
+        return "REPORT_COLLECTED"
+    here = all(entry[0].collection == question.collection for entry in begun if entry is not None)
+    given = [known.get((name, question.stage)) for name in question.attributes]
+    if all(given):
+        same = all(entry[0].grouping == question.grouping for entry in given if entry is not None)
+        return "replay" if same and (here or replay) else "REPORT_COLLECTED"
+    return "report" if here else "REPORT_COLLECTED"  # the next stage of a plan
+
+
+def split(data: bytes) -> list[bytes]:
+    """Return the pieces of a report, each of which has its length before it."""
+    found, at = [], 0
+    while at < len(data):
+        (size,) = struct.unpack_from("<I", data, at)
+        found.append(data[at + 4 : at + 4 + size])
+        at += 4 + size
+    return found
+
+
+def _begins(chain: Chain, head: Chain) -> bool:
+    return chain[: len(head)] == head

@@ -1,0 +1,286 @@
+"""One schedule: hosts that are asked, killed, copied, put back and cut off, step by step, before a judge.
+
+A step is a name and a number. The number seeds all of the step's own choices, so a step means the same when other
+steps before it are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from flwr.app import Context, Message, RecordDict
+
+from devices import client_app, wire
+from devices.answer_many import answer_together
+from devices.device import Refusal, Report
+from devices.enrolment.state import State
+from devices.ledger.ledger import LedgerDamaged
+from devices.vault import protocol
+from devices.vault.protocol import FrameKind
+from devices.vault.server import Vault
+from tests.faults.computers import Plan, Process
+from tests.faults.disk import Disk
+from tests.faults.judge import Asked, Judge, Lineage, Outcome, Violation, split
+from tests.faults.questions import BEYOND, FORGERIES, HONEST, PLANS, Question, bytes_of, query_of, spoilt
+from tests.faults.world import HOSTS, SETTINGS, Setting, World
+
+DOORS = ("device", "app", "vault", "together")
+Step = tuple[str, int]
+
+
+@dataclass(eq=False)
+class Copy:
+    """A copy of an enrolled folder on a machine of its own; the first one is the host that was enrolled.
+
+    Args:
+        name: Name of the machine and its disk; the first letter is the lineage.
+        disk: The disk.
+        processes: Processes that work with the folder.
+        epoch: The ledger's.
+    """
+
+    name: str
+    disk: Disk
+    processes: list[Process] = field(default_factory=list)
+    epoch: int = 0
+
+    @property
+    def folder(self) -> Path:
+        return self.disk.root / "state"
+
+    @property
+    def residents(self) -> tuple[int, ...]:
+        return HOSTS[self.name[0]]
+
+
+@dataclass
+class Mail:
+    """A question on its way to a device."""
+
+    copy: str
+    person: int
+    question: Question
+    data: bytes
+    refusal: str
+
+
+class Life:
+    """A schedule that runs.
+
+    Args:
+        world: The world, which is put back to its beginning.
+        setting: Number of the setting.
+        seed: Seeds what the whole schedule has in common.
+        twin: Whether the people have other records, which nothing but the bytes of reports may depend on.
+    """
+
+    def __init__(self, world: World, setting: int, seed: int, *, twin: bool = False) -> None:
+        self.world, self.computers = world, world.computers
+        self.setting: Setting = SETTINGS[setting]
+        world.begin(self.setting)
+        if twin:
+            world.records.update(dict.fromkeys(HOSTS, 1))
+        rng = Random(seed)
+        self.main = rng.choice((*HONEST, PLANS[0], PLANS[0], PLANS[0]))
+        self.door = rng.choice(DOORS)
+        counted = bool(self.setting.counter)
+        self.judge = Judge({name: Lineage(counted, self.setting.replay) for name in HOSTS})
+        for name, residents in HOSTS.items():
+            for person in residents:
+                self.judge.states[person] = {(((name, ()),), ())}
+        self.copies = {name: Copy(name, world.disks.disk(name)) for name in HOSTS}
+        self.snapshots: dict[str, tuple[dict[str, bytes], int]] = {}
+        self.mail: list[Mail] = []
+        self.faults = self.asks = 0
+        self.story: list[str] = []
+        self.codes: list[str] = []
+        self.hurt: set[Process] = set()
+        self.trouble = False  # whether devices that were asked since the last judgement may have failed
+        self.last_steps = 12
+
+    # --- processes --------------------------------------------------------------------------
+
+    def tell(self, text: str) -> None:
+        self.story.append(text)
+
+    def process(self, copy: Copy, rng: Random) -> Process:
+        """Return a process that serves the copy; one is started if there is none."""
+        return rng.choice(copy.processes) if copy.processes else self.start(copy)
+
+    def start(self, copy: Copy) -> Process:
+        process = Process(copy.name, f"process {len(copy.processes) + 1} of {copy.name}")
+        process.opened["epoch"] = copy.epoch
+        self.computers.run(process, lambda: self._open(process, copy))
+        copy.processes.append(process)
+        return process
+
+    def _open(self, process: Process, copy: Copy) -> None:
+        try:
+            self.world.state_of(process, str(copy.folder)).ledger(copy.residents[0])
+        except (LedgerDamaged, ValueError, OSError):
+            self.hurt.add(process)
+
+    def end(self, process: Process) -> None:
+        """Give up what a dead process, or one that is told to stop, had open."""
+        self.computers.bury(process)
+        for copy in self.copies.values():
+            if process in copy.processes:
+                copy.processes.remove(process)
+        self.hurt.discard(process)
+
+    def stop(self, process: Process) -> None:
+        def close() -> None:
+            for opened in process.opened.values():
+                if isinstance(opened, State):
+                    try:
+                        opened.close()
+                    except Exception:
+                        return
+
+        self.computers.run(process, close)
+        self.end(process)
+
+    def power(self, copy: Copy, rng: Random) -> str:
+        for process in list(copy.processes):
+            self.end(process)
+        return copy.disk.lose_power(rng)
+
+    # --- asking -----------------------------------------------------------------------------
+
+    def troubled(self, copy: Copy, process: Process) -> bool:
+        """Return whether a device may fail now through no fault of its own."""
+        place = self.world.disks.disk("c")
+        server = self.world.server
+        away = {"file": place.full or place.broken, "server": server.down or bool(server.breaks), "": False}
+        return process in self.hurt or copy.disk.full or copy.disk.broken or away[self.setting.counter]
+
+    def ask(self, copy: Copy, process: Process, people: Sequence[int], mail: Mail, door: str,
+            plan: Plan | None = None) -> list[Outcome]:  # fmt: skip
+        """Ask devices, and return the replies that leave; none where the process dies."""
+        self.computers.seconds += 0.25
+        self.asks += len(people)
+        self.trouble |= self.troubled(copy, process)
+        before = self.computers.steps
+        try:
+            said = self.computers.run(process, lambda: self._served(copy, process, people, mail, door), plan)
+        except Exception as error:
+            if isinstance(error, Violation):
+                raise
+            raise Violation(f"{type(error).__name__} escapes from a device of {copy.name}: {error}") from error
+        self.last_steps = max(4, self.computers.steps - before)
+        if process.dead or said is None:
+            return [Outcome("")] * len(people)
+        outcomes = [_outcome(answer) for answer in said]
+        for person, outcome in zip(people, outcomes, strict=True):
+            self.codes.append(f"{outcome.code} {len(outcome.data)} bytes, step {self.computers.steps}")
+            if outcome.reports:
+                self._durable(copy, person, mail.question, outcome)
+        return outcomes
+
+    def _served(self, copy: Copy, process: Process, people: Sequence[int], mail: Mail, door: str) -> Any:
+        if door == "vault":
+            return [self._by_vault(copy, process, person, mail.data) for person in people]
+        if door == "app":
+            return [self._by_app(copy, person, mail.data) for person in people]
+        try:
+            state = self.world.state_of(process, str(copy.folder))
+            if door == "together":
+                return answer_together(state, list(people), mail.data)
+        except (LedgerDamaged, ValueError, OSError):
+            return [Refusal.LEDGER_DAMAGED] * len(people)
+        return [self._by_device(state, person, mail.data) for person in people]
+
+    @staticmethod
+    def _by_device(state: State, person: int, data: bytes) -> Report | Refusal:
+        try:
+            return state.device(person).answer(data)
+        except (LedgerDamaged, ValueError, OSError):
+            return Refusal.LEDGER_DAMAGED
+
+    @staticmethod
+    def _by_app(copy: Copy, person: int, data: bytes) -> Report | Refusal:
+        content = RecordDict({"query": wire.ConfigRecord({"query": data})})
+        config: Any = {"state-dir": str(copy.folder), "partition-id": person}
+        context = Context(1, person + 1, config, RecordDict(), {})
+        found = wire.read_reply(client_app.app(Message(content, person + 1, wire.QUERY_TYPE), context))
+        if found is None:
+            raise Violation(f"device {person} sent no reply that can be read")
+        return found[1] if isinstance(found, tuple) else found
+
+    def _by_vault(self, copy: Copy, process: Process, person: int, data: bytes) -> Report | Refusal:
+        vault = process.opened.get("vault")
+        if vault is None:
+            try:
+                vault = process.opened["vault"] = Vault(self.world.state_of(process, str(copy.folder)))
+            except (LedgerDamaged, ValueError, OSError):
+                return Refusal.LEDGER_DAMAGED
+        return protocol.unpack_answer(vault.respond(protocol.pack_question(FrameKind.REPORT, person, data)))
+
+    def _durable(self, copy: Copy, person: int, question: Question, outcome: Outcome) -> None:
+        """Check that what leaves is on the medium of its machine already."""
+        query = query_of(question)
+        medium = [content.synced for _, content in sorted(copy.disk.safe.items(), reverse=True)]  # the log first
+        for name, data in zip(question.attributes, split(outcome.data), strict=False):
+            needle = name.encode() + query.fingerprint(name) + data
+            if not any(needle in file for file in medium):
+                raise Violation(
+                    f"the reply of device {person} about {name} left before it was on the disk of {copy.name}"
+                )
+
+    def judged(self, copy: Copy, process: Process, people: Sequence[int], mail: Mail, outcomes: Sequence[Outcome],
+               fault: str) -> None:  # fmt: skip
+        fault = fault or ("failed" if self.trouble else "")
+        self.trouble = False
+        passed = process.opened.get("epoch", copy.epoch) != copy.epoch
+        said = ", ".join(
+            f"{person} {outcome.code or 'nothing'}" for person, outcome in zip(people, outcomes, strict=True)
+        )
+        self.tell(f"{process.name} is asked for {mail.question}: {said}")
+        for person, outcome in zip(people, outcomes, strict=True):
+            self.judge.ask(person, self.asked(copy, mail, passed), outcome, fault=fault)
+
+    def asked(self, copy: Copy, mail: Mail, passed: bool) -> Asked:
+        number = len(self.judge.asks) + 1
+        self.judge.asks[number] = mail.question
+        return Asked(number, copy.name, mail.question, mail.refusal, passed)
+
+    # --- choices ----------------------------------------------------------------------------
+
+    def copy(self, rng: Random) -> Copy:
+        return self.copies[rng.choice(sorted(self.copies))]
+
+    def letter(self, rng: Random, copy: Copy, person: int) -> Mail:
+        """Return a question to a device: mostly the schedule's own, at times another or a hostile one."""
+        kind = rng.random()
+        question = self.main
+        if kind > 0.9:
+            return self._hostile(rng, copy, person)
+        if kind > 0.55 or (question.staged and kind > 0.25):
+            question = rng.choice(PLANS if question.staged and kind < 0.75 else HONEST)
+        return Mail(copy.name, person, question, bytes_of(question, 0 if self.setting.signed else -1), "")
+
+    def _hostile(self, rng: Random, copy: Copy, person: int) -> Mail:
+        signer = 0 if self.setting.signed else -1
+        if rng.random() < 0.3:
+            return Mail(copy.name, person, BEYOND, bytes_of(BEYOND, signer), "POLICY_REFUSED")
+        question = rng.choice(HONEST)
+        if self.setting.signed:
+            data, code = spoilt(question, rng.choice(HONEST), rng.choice(FORGERIES)), "COLLECTOR_REFUSED"
+            if data == bytes_of(question, 0):  # the other question's signature was its own
+                code = ""
+        else:
+            data, code = bytes_of(question)[:-3], "UNKNOWN_QUERY"
+        return Mail(copy.name, person, question, data, code)
+
+
+def _outcome(answer: Report | Refusal) -> Outcome:
+    if isinstance(answer, Report):
+        return Outcome("replay" if answer.replayed else "report", answer.data)
+    return Outcome(answer.name)
+
+
+Action = Callable[[Life, Random], str]

@@ -1,0 +1,294 @@
+"""The steps that a schedule is made of. Each takes the schedule and its own random numbers."""
+
+from __future__ import annotations
+
+from random import Random
+
+from tests.faults.audit import audit
+from tests.faults.computers import Plan
+from tests.faults.judge import Outcome
+from tests.faults.life import DOORS, Action, Copy, Life, Mail
+from tests.faults.questions import bytes_of
+
+MOST_COPIES = 2  # of a lineage
+_HARM = ("dies", "loses power", "has a full disk", "has a failing disk")
+
+
+def _ask(life: Life, rng: Random) -> None:
+    """Ask one device, or all of a copy together."""
+    copy = life.copy(rng)
+    process = life.process(copy, rng)
+    door = life.door if rng.random() < 0.7 else rng.choice(DOORS)
+    people = list(copy.residents) if door == "together" or rng.random() < 0.2 else [rng.choice(copy.residents)]
+    mail = life.letter(rng, copy, people[0])
+    life.judged(copy, process, people, mail, life.ask(copy, process, people, mail, door), "")
+
+
+def _harmed(life: Life, rng: Random) -> None:
+    """Ask, and let the process die or a disk fail at a step of the answer."""
+    copy = life.copy(rng)
+    process = life.process(copy, rng)
+    door = rng.choice(("device", "device", "together"))
+    people = list(copy.residents) if door == "together" else [rng.choice(copy.residents)]
+    mail, how = life.letter(rng, copy, people[0]), rng.choice(_HARM)
+    place = life.world.disks.disk("c")
+    victim = place if life.setting.counter == "file" and rng.random() < 0.3 else copy.disk
+
+    def act() -> None:
+        if how in _HARM[:2]:
+            life.computers.kill(process)
+        elif how == _HARM[2]:
+            victim.full = True
+        else:
+            victim.broken = True
+
+    at = rng.randrange(1, 2 + (life.last_steps if rng.random() < 0.7 else 60))
+    plan = Plan(at, act)
+    outcomes = life.ask(copy, process, people, mail, door, plan)
+    life.faults += plan.done
+    if plan.done:
+        life.tell(f"{process.name} {how} at step {at} of this answer:")
+    fault = "" if not plan.done else "died" if how in _HARM[:2] else "failed"
+    life.judged(copy, process, people, mail, outcomes, fault)
+    if plan.done and how == _HARM[1]:
+        life.tell(f"power is gone on {copy.name}; {life.power(copy, rng)}")
+    elif process.dead:
+        life.end(process)
+    elif plan.done:
+        victim.full = victim.broken = False
+        life.hurt.add(process)
+
+
+def _at_once(life: Life, rng: Random) -> None:
+    """Ask two processes of one person at once: the second one answers inside a pause of the first."""
+    copy = life.copy(rng)
+    process = life.process(copy, rng)
+    others = [other for other in life.copies.values() if other.name[0] == copy.name[0]]
+    second = rng.choice(others)
+    if second is copy:
+        helper = next((p for p in copy.processes if p is not process), None) or life.start(copy)
+    else:
+        helper = life.process(second, rng)
+    person = rng.choice(copy.residents)
+    mail, mail2 = life.letter(rng, copy, person), life.letter(rng, second, person)
+    found: list[Outcome] = []
+
+    def act() -> None:
+        found.extend(life.ask(second, helper, [person], mail2, "device"))
+
+    at = rng.randrange(1, 2 + life.last_steps)
+    plan = Plan(at, act)
+    (first,) = life.ask(copy, process, [person], mail, "device", plan)
+    if not plan.done:
+        life.judged(copy, process, [person], mail, [first], "")
+        return
+    life.faults += 1
+    (other,) = found
+    life.tell(f"device {person}: at step {at} of {process.name}'s answer to {mail.question}: {first.code}, "
+              f"{helper.name} answers {mail2.question}: {other.code}")  # fmt: skip
+    one, two = (life.asked(c, m, p.opened.get("epoch", c.epoch) != c.epoch)
+                for c, m, p in ((copy, mail, process), (second, mail2, helper)))  # fmt: skip
+    if life.trouble:
+        life.judge.lineages[copy.name[0]].loose = True
+    life.trouble = False
+    life.judge.race(person, one, two, (first, other))
+    life.hurt |= {p for p, said in ((process, first), (helper, other)) if said.code == "LEDGER_DAMAGED"}
+
+
+def _restart(life: Life, rng: Random) -> None:
+    copy = life.copy(rng)
+    for process in list(copy.processes):
+        if rng.random() < 0.5:
+            life.tell(f"{process.name} stops")
+            life.stop(process)
+        else:
+            life.tell(f"{process.name} is killed")
+            life.faults += 1
+            life.end(process)
+
+
+def _power(life: Life, rng: Random) -> None:
+    copy = life.copy(rng)
+    life.faults += 1
+    life.tell(f"power is gone on {copy.name}; {life.power(copy, rng)}")
+
+
+def _another(life: Life, rng: Random) -> None:
+    """Start a further process on a folder; at times as its new owner, under the next epoch."""
+    copy = life.copy(rng)
+    if len(copy.processes) > 2 or life.judge.lineages[copy.name[0]].loose:
+        return
+    process = life.start(copy)
+    if rng.random() < 0.5 and process not in life.hurt and not copy.disk.full and not copy.disk.broken:
+        ledger = life.world.state_of(process, str(copy.folder)).ledger(copy.residents[0])
+        down, life.world.server.down = life.world.server.down, False
+        life.computers.run(process, lambda: ledger.raise_epoch(copy.epoch + 1))
+        life.world.server.down = down
+        copy.epoch += 1
+        process.opened["epoch"] = copy.epoch
+        life.faults += 1
+        life.tell(f"{process.name} takes {copy.name} over in epoch {copy.epoch}")
+    else:
+        life.tell(f"{process.name} starts beside the others")
+
+
+def _copy(life: Life, rng: Random) -> None:
+    copy = life.copy(rng)
+    lineage = copy.name[0]
+    number = sum(name[0] == lineage for name in life.copies)
+    if number > MOST_COPIES:
+        return
+    made = Copy(f"{lineage}{number}", life.world.disks.disk(f"{lineage}{number}"), epoch=copy.epoch)
+    made.disk.load(copy.disk.files())
+    life.copies[made.name] = made
+    life.world.records[made.name] = life.world.records.get(copy.name, 0)
+    life.judge.copied(copy.residents, copy.name, made.name)
+    life.judge.lineages[lineage].free |= not life.setting.counter
+    life.faults += 1
+    life.tell(f"the folder of {copy.name} is copied to machine {made.name}")
+
+
+def _back_up(life: Life, rng: Random) -> None:
+    copy = life.copy(rng)
+    life.snapshots[copy.name] = copy.disk.files(), copy.epoch
+    life.judge.copied(copy.residents, copy.name, f"{copy.name}@")
+    life.tell(f"a backup is made of {copy.name}")
+
+
+def _restore(life: Life, rng: Random) -> None:
+    """Put an old disk back; its processes end first."""
+    ready = sorted(life.snapshots)
+    if not ready:
+        _back_up(life, rng)
+        return
+    copy = life.copies[rng.choice(ready)]
+    for process in list(copy.processes):
+        life.end(process)
+    files, copy.epoch = life.snapshots[copy.name]
+    copy.disk.load(files)
+    life.judge.copied(copy.residents, f"{copy.name}@", copy.name)
+    life.judge.lineages[copy.name[0]].free |= not life.setting.counter
+    life.faults += 1
+    life.tell(f"{copy.name} comes back with the disk of its backup")
+
+
+def _rot(life: Life, rng: Random) -> None:
+    """Flip a bit of a ledger or a counter; the copies of the folder are judged by their replies alone from here on."""
+    copy = life.copy(rng)
+    counters = sorted(life.world.disks.disk("c").now)
+    lineage = life.judge.lineages[copy.name[0]]
+    if counters and rng.random() < 0.3:
+        path, disk = counters[0 if copy.name[0] == "a" else -1], life.world.disks.disk("c")
+        for one in life.judge.lineages.values():  # each host has a file there, of a random name
+            one.loose = one.changed = True
+    else:
+        for process in list(copy.processes):
+            life.end(process)
+        disk = copy.disk
+        path = rng.choice(sorted(p for p in disk.now if "/ledger" in p and not p.endswith("-shm")) or [""])
+        if not path:
+            return
+    lineage.loose = True
+    lineage.free |= not life.setting.counter
+    life.faults += 1
+    life.tell(f"{copy.name}: {disk.rot(path, rng)} is flipped")
+
+
+def _counter_away(life: Life, rng: Random) -> None:
+    """Cut the counter off, or bring it back, or let its machine lose power."""
+    place, server = life.world.disks.disk("c"), life.world.server
+    kind = rng.randrange(4)
+    if life.setting.counter == "server":
+        if kind == 0:
+            server.down = not server.down
+            life.tell(f"the counter's server is {'cut off' if server.down else 'there again'}")
+        elif kind == 1:
+            server.lose_power()
+            life.tell("the counter's server loses power and starts again")
+        else:
+            server.breaks = ("before", "after")[kind - 2]
+            life.tell(f"the connection to the counter will break {server.breaks} its next commit")
+    elif life.setting.counter == "file":
+        if kind < 2:
+            place.broken = not place.broken
+            life.tell(f"the counter's disk {'fails' if place.broken else 'works again'}")
+        else:
+            life.tell(f"the counter's machine loses power; {place.lose_power(rng)}")
+    life.faults += 1
+
+
+def _room(life: Life, rng: Random) -> None:
+    copy = life.copy(rng)
+    copy.disk.full = not copy.disk.full
+    life.faults += 1
+    life.tell(f"the disk of {copy.name} {'is full' if copy.disk.full else 'has room again'}")
+    life.hurt |= set(copy.processes)
+
+
+def _send(life: Life, rng: Random) -> None:
+    copy = life.copy(rng)
+    for person in copy.residents:
+        life.mail.append(life.letter(rng, copy, person))
+    life.tell(f"questions are sent to {copy.name} and wait on the way")
+
+
+def _deliver(life: Life, rng: Random) -> None:
+    """Deliver some messages in any order; some stay on the way and come once more, some are lost."""
+    for _ in range(min(len(life.mail), rng.randrange(1, 4))):
+        at = rng.randrange(len(life.mail))
+        mail = life.mail[at] if rng.random() < 0.3 else life.mail.pop(at)
+        life.faults += 1
+        if rng.random() < 0.15:
+            life.tell(f"a message to device {mail.person} is lost")
+            continue
+        copy = life.copies[mail.copy]
+        process = life.process(copy, rng)
+        outcomes = life.ask(copy, process, [mail.person], mail, life.door)
+        life.judged(copy, process, [mail.person], mail, outcomes, "")
+
+
+def _clock(life: Life, rng: Random) -> None:
+    copy = life.copy(rng)
+    life.world.clocks[copy.name] = rng.choice((-3e8, -3600.0, 0.0, 3600.0, 1e9))
+    life.faults += 1
+    life.tell(f"the clock of {copy.name} jumps")
+
+
+def _records(life: Life, rng: Random) -> None:
+    """Change the records of a machine; its processes read them when they start again."""
+    copy = life.copy(rng)
+    life.world.records[copy.name] = 1 - life.world.records.get(copy.name, 0)
+    life.judge.lineages[copy.name[0]].changed = True
+    life.faults += 1
+    life.tell(f"the records on {copy.name} change")
+    for process in list(copy.processes):
+        life.stop(process)
+
+
+ACTIONS: dict[str, tuple[float, Action]] = {
+    "ask": (6.0, _ask), "ask and harm": (4.0, _harmed), "ask two at once": (2.5, _at_once), "restart": (1.5, _restart),
+    "power loss": (1.5, _power), "another process": (0.8, _another), "copy": (1.0, _copy),
+    "back up": (0.8, _back_up), "put back": (1.0, _restore), "bit rot": (0.3, _rot),
+    "counter away": (1.0, _counter_away), "full disk": (0.5, _room),
+    "send": (0.8, _send), "deliver": (1.5, _deliver), "clock": (0.3, _clock), "records": (0.3, _records),
+}  # fmt: skip
+
+
+def settle(life: Life, rng: Random) -> None:
+    """End a schedule: everything works again, and each device of each copy is asked once more and audited."""
+    world = life.world
+    world.server.down, world.server.breaks = False, ""
+    for disk in world.disks.by_name.values():
+        disk.full = disk.broken = False
+    life.tell("everything works again")
+    for name in sorted(life.copies, key=lambda name: rng.random()):
+        copy = life.copies[name]
+        if rng.random() < 0.5:
+            life.tell(f"power is gone on {name}; {life.power(copy, rng)}")
+        for process in list(copy.processes):
+            life.end(process)
+        process = life.start(copy)
+        mail = Mail(name, 0, life.main, bytes_of(life.main, 0 if life.setting.signed else -1), "")
+        outcomes = life.ask(copy, process, copy.residents, mail, rng.choice(("device", "together")))
+        life.judged(copy, process, copy.residents, mail, outcomes, "")
+        audit(life, copy)
