@@ -1,10 +1,10 @@
-"""Methods, budgets and attacks that are measured on Cora."""
+"""Methods, budgets and attacks that are measured: lies on Cora, fake accounts on Cora and CiteSeer."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from strategies.attacks.liars.plan import LIES
@@ -28,6 +28,8 @@ class Measured:
         settings: Parameters that differ from the defaults.
         lies: Kinds of lies.
         defences: Defences beside none.
+        dataset: The graph.
+        joins: Whether the shares are of accounts that join.
     """
 
     method: str
@@ -36,14 +38,16 @@ class Measured:
     settings: tuple[tuple[str, str], ...] = ()
     lies: tuple[str, ...] = LIES
     defences: tuple[str, ...] = ()
+    dataset: str = "cora"
+    joins: bool = False
 
     def options(self, repeats: int, shares: tuple[float, ...] = SHARES) -> PoisonOptions:
         """Return the options of ``ldpsim poison`` for the first repeats."""
         data = os.environ.get("LDPSIM_DATA")
-        run = RunOptions(dataset="cora", data_dir=None if data is None else Path(data), seed=SEED, repeats=repeats,
+        run = RunOptions(dataset=self.dataset, data_dir=None if data is None else Path(data), seed=SEED, repeats=repeats,
                          epsilon=self.epsilon, reference=False, settings=dict(self.settings))  # fmt: skip
         return PoisonOptions(methods=(self.method,), run=run, attacks=self.attacks, shares=shares, workers=1,
-                             defences=self.defences, lies=self.lies)  # fmt: skip
+                             defences=self.defences, lies=self.lies, inject=shares if self.joins else ())  # fmt: skip
 
 
 _ROUNDS = (("rounds", "20"),)
@@ -69,6 +73,37 @@ DEFENDED = (
     Measured("blink", 8.0, ("degree-cap",), lies=("response",), defences=("degree",)),
     Measured("fedavg-mlp", None, ("same-direction",), _ROUNDS, lies=("response",), defences=("trim",)),
 )
+ACCOUNTS = (0.0, 0.01, 0.05, 0.1)  # of the honest people
+_ANY = ("response",)  # the published app on a made-up record is measured with the first repeat alone
+
+
+def joining(dataset: str) -> tuple[Measured, ...]:
+    """Return what is measured with accounts that join; each method's attacks are all that fit."""
+    each = [Measured(method, 4.0, (), lies=_ANY) for method in ("sbp", "vote", "blink", "hogs", "lpgnn")]
+    each.append(Measured("fedavg-mlp", None, (), _ROUNDS, lies=_ANY))
+    return tuple(replace(entry, dataset=dataset, joins=True) for entry in each)
+
+
+DEFENDED_FROM = (
+    Measured("hogs", 4.0, ("join-flood", "join-class"), lies=_ANY,
+             defences=("both-ends", "weight", "disagreement", "duplicates")),
+    Measured("blink", 4.0, ("join-flood", "join-class"), lies=_ANY, defences=("degree", "weight", "disagreement")),
+    Measured("sbp", 4.0, ("join-flood", "join-class"), lies=_ANY, defences=("weight", "disagreement")),
+    Measured("lpgnn", 4.0, ("join-class",), lies=_ANY, defences=("trim",)),
+    Measured("fedavg-mlp", None, ("join-class", "same-direction"), _ROUNDS, lies=_ANY, defences=("trim",)),
+)  # fmt: skip
+
+
+def account_passes() -> Iterator[tuple[Measured, int, tuple[float, ...]]]:
+    """Yield what to run with accounts that join: one repeat of both graphs and of the defences first."""
+    for repeats in range(1, REPEATS + 1):
+        for entry in joining("cora"):
+            yield entry, repeats, ACCOUNTS
+        if repeats <= 2:
+            for entry in (replace(each, joins=True) for each in DEFENDED_FROM):
+                yield entry, repeats, (0.0, 0.1)
+        for entry in joining("citeseer"):
+            yield entry, repeats, ACCOUNTS
 
 
 def passes() -> Iterator[tuple[Measured, int, tuple[float, ...]]]:
