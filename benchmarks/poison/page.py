@@ -9,26 +9,32 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks import RESULTS, study
+from benchmarks import RESULTS
 from benchmarks.poison.sets import DEFENDED, MORE, SETS
-from strategies.attacks.campaign import AttackRow
-from strategies.attacks.poison.campaign import PoisonCampaign, all_cells
+from benchmarks.poison.tables import (
+    Table,
+    defences_table,
+    grouped,
+    note,
+    number,
+    order,
+    percent,
+    points,
+    read_rows,
+    write_rows,
+)
+from strategies.attacks.liars.attacks import SILENT
+from strategies.attacks.poison.campaign import all_cells
 from strategies.attacks.poison.figure import draw
 from strategies.attacks.poison.laws import SIGMAS
 from strategies.attacks.poison.options import NONE, PoisonCell
-from strategies.attacks.poison.rows import BREAKDOWN, budget_in_words, poison_rows
+from strategies.attacks.poison.rows import BREAKDOWN, poison_rows
 
 NAME, TABLE, PICTURE = "poison.md", "poison.csv", "figures/poison.png"
-NOTES = Path(__file__).parent / "notes"
-COLUMNS = PoisonCampaign.columns
-_NUMBERS = set(COLUMNS) - {"method", "attack", "lie", "goal", "knowledge", "defence", "law", "passed"}
-_NULLS = ("chance", "graph_alone", "features_alone")
-_SILENT = "silent"
-Table = Sequence[AttackRow]
 
 
 def measured(folder: Path) -> list[dict[str, Any]]:
@@ -38,26 +44,6 @@ def measured(folder: Path) -> list[dict[str, Any]]:
         cells |= {cell.name: cell for cell in all_cells(entry.options(3)) if cell.name not in cells}
     found = {name: path for name in cells if (path := folder / "cells" / f"{name}.json").is_file()}
     return poison_rows(list(cells.values()), {name: json.loads(path.read_text()) for name, path in found.items()})
-
-
-def write_rows(rows: Table, path: Path) -> None:
-    """Write the rows and, in three more columns, the null models."""
-    lines = PoisonCampaign.table_csv(rows).splitlines()
-    more = [",".join(_NULLS), *(",".join(f"{row['nulls'][name]:.6f}" if name in row["nulls"] else "" for name in _NULLS)
-                                for row in rows)]  # fmt: skip
-    path.write_text("".join(f"{line},{nulls}\n" for line, nulls in zip(lines, more, strict=True)))
-
-
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Read :func:`write_rows` back."""
-    rows = []
-    for given in study.read_rows(path):
-        row: dict[str, Any] = {name: given.get(name, "") for name in COLUMNS}  # a table of before lacks later columns
-        row |= {name: float(row[name]) if row[name] else None for name in _NUMBERS}
-        row["passed"] = {"True": True, "False": False}.get(given["passed"])
-        row["nulls"] = {name: float(given[name]) for name in _NULLS if given[name]}
-        rows.append(row)
-    return rows
 
 
 def page(rows: Table) -> str:
@@ -73,22 +59,6 @@ def page(rows: Table) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def note(name: str) -> list[str]:
-    """Return the text that is written by hand."""
-    path = NOTES / f"{name}.md"
-    return [path.read_text().strip()] if path.is_file() else []
-
-
-def grouped(rows: Table) -> dict[str, list[Mapping[str, Any]]]:
-    """Return the rows of each method and budget, in the order of the measurement."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        found.setdefault(
-            ", ".join(part for part in (row["method"], budget_in_words(row["epsilon"])) if part), []
-        ).append(row)
-    return {title: group for title, group in found.items() if {row["attack"] for row in group} - {NONE, _SILENT}}
-
-
 def summary(rows: Table) -> str:
     """Return the counts of the page."""
     laws = [row["passed"] for row in rows if row["law"]]  # a count of false alarms passes too, and is no law
@@ -102,26 +72,26 @@ def summary(rows: Table) -> str:
 
 
 def _breaks(row: Mapping[str, Any]) -> bool:
-    known = row["attack"] not in (NONE, _SILENT) and row["defence"] == NONE and row["vs_silent"] is not None
+    known = row["attack"] not in (NONE, SILENT) and row["defence"] == NONE and row["vs_silent"] is not None
     return known and row["vs_silent"] <= -BREAKDOWN
 
 
 def verdicts(title: str, group: Table) -> Iterator[str]:
     """Yield a sentence for each attack: its breakdown share, response beside input, and silence."""
-    silent = {row["share"]: row for row in group if row["attack"] == _SILENT}
+    silent = {row["share"]: row for row in group if row["attack"] == SILENT}
     plain = [row for row in group if row["defence"] == NONE and row["vs_silent"] is not None]
-    for attack in dict.fromkeys(row["attack"] for row in plain if row["attack"] not in (NONE, _SILENT)):
+    for attack in dict.fromkeys(row["attack"] for row in plain if row["attack"] not in (NONE, SILENT)):
         rows = [row for row in plain if row["attack"] == attack]
         at = min((row["share"] for row in rows if _breaks(row)), default=None)
         worst = min(rows, key=lambda row: row["vs_silent"])
         words = (
-            f"no share up to {_percent(max(row['share'] for row in rows))} costs at least 5 points more than silence"
+            f"no share up to {percent(max(row['share'] for row in rows))} costs at least 5 points more than silence"
             if at is None else
-            f"from {_percent(at)} of liars on, honest people lose at least 5 points more than under silence"
+            f"from {percent(at)} of liars on, honest people lose at least 5 points more than under silence"
         )  # fmt: skip
         yield (
-            f"**{title}, `{attack}`**: {words}; the worst difference is {_points(worst['vs_silent'])} points "
-            f"({worst['lie']}, {_percent(worst['share'])}). {_input_beside_response(rows)}{_goal_words(rows)}"
+            f"**{title}, `{attack}`**: {words}; the worst difference is {points(worst['vs_silent'])} points "
+            f"({worst['lie']}, {percent(worst['share'])}). {_input_beside_response(rows)}{_goal_words(rows)}"
             f"{_silence(silent.get(max(silent, default=0.0)))}"
         )  # fmt: skip
 
@@ -132,9 +102,7 @@ def _input_beside_response(rows: Table) -> str:
     if len(by) < 2:
         return ""
     gap = by["response"] - by["input"]
-    return (
-        f"At {_percent(last)}, accuracy under response lies minus accuracy under input lies is {_points(gap)} points. "
-    )
+    return f"At {percent(last)}, accuracy under response lies minus accuracy under input lies is {points(gap)} points. "
 
 
 def _goal_words(rows: Table) -> str:
@@ -143,14 +111,14 @@ def _goal_words(rows: Table) -> str:
     row = max(rows, key=lambda row: (row["share"], row["lie"] == "response"))
     if row["goal"] not in words or row["goal_value"] is None or row["goal_clean"] is None:
         return ""
-    return (f"The goal at {_percent(row['share'])}: {100 * row['goal_value']:.1f} % {words[row['goal']]}, "
+    return (f"The goal at {percent(row['share'])}: {100 * row['goal_value']:.1f} % {words[row['goal']]}, "
             f"{100 * row['goal_clean']:.1f} % without lies. ")  # fmt: skip
 
 
 def _silence(row: Mapping[str, Any] | None) -> str:
     if row is None or row["vs_clean"] is None:
         return ""
-    return f"Silence of {_percent(row['share'])} costs {_points(row['vs_clean'])} points."
+    return f"Silence of {percent(row['share'])} costs {points(row['vs_clean'])} points."
 
 
 def beside(group: Table) -> str:
@@ -165,65 +133,23 @@ def lies_table(group: Table) -> str:
     head = ("| lie | share | accuracy % | to silence | goal | false pairs a liar | measured | theory | bound | repeats "
             "|\n|---|---|---|---|---|---|---|---|---|---|")  # fmt: skip
     lines = []
-    for row in sorted((row for row in group if row["defence"] == NONE), key=_order):
+    for row in sorted((row for row in group if row["defence"] == NONE), key=order):
         spread = "" if row["std"] is None else f" ± {100 * row['std']:.1f}"
         goal = "" if row["goal"] == "untargeted" or row["goal_value"] is None else _goal_cell(row)
         name = "nobody" if row["attack"] == NONE else f"`{row['attack']}` {row['lie']}".strip()
         law = row["law"] if row["law"] != "honest disagreements" else None
-        cells = (name, _percent(row["share"]), f"{100 * row['accuracy']:.1f}{spread}",
-                 "" if row["attack"] in (NONE, _SILENT) or row["vs_silent"] is None else _points(row["vs_silent"]),
-                 goal, _number(row["fakes_accepted"], 1), _number(row["measured"] if law else None, 3),
-                 _number(row["theory"] if law else None, 3), _number(row["bound"], 3),
+        cells = (name, percent(row["share"]), f"{100 * row['accuracy']:.1f}{spread}",
+                 "" if row["attack"] in (NONE, SILENT) or row["vs_silent"] is None else points(row["vs_silent"]),
+                 goal, number(row["fakes_accepted"], 1), number(row["measured"] if law else None, 3),
+                 number(row["theory"] if law else None, 3), number(row["bound"], 3),
                  f"{row['repeats']:.0f}")  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([head, *lines])
 
 
-def _order(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return {NONE: 0, _SILENT: 1}.get(row["attack"], 2), row["attack"], row["lie"], row["share"]
-
-
 def _goal_cell(row: Mapping[str, Any]) -> str:
     clean = "" if row["goal_clean"] is None else f" ({100 * row['goal_clean']:.1f})"
     return f"{row['goal']} {100 * row['goal_value']:.1f}{clean}"
-
-
-def defences_table(groups: Mapping[str, Table]) -> str:
-    """Return what defences saved and cost, each row beside the same lies without a defence."""
-    head = ("| method | lie | share | defence | accuracy %, without | with | liars found % | honest excluded % |\n"
-            "|---|---|---|---|---|---|---|---|")  # fmt: skip
-    lines = []
-    for title, group in groups.items():
-        defended = [row for row in group if row["defence"] != NONE]
-        for row in sorted(defended, key=lambda row: (row["defence"], *_order(row))):
-            name = "nobody lies" if row["attack"] == NONE else f"`{row['attack']}` {row['lie']}"
-            lines.append(f"| {title} | {name} | {_percent(row['share'])} | `{row['defence']}` | "
-                         f"{_number(_hundred(_undefended(row)), 1)} | "
-                         f"{100 * row['accuracy']:.1f} | {_number(_hundred(row['found']), 1)} | "
-                         f"{_number(_hundred(row['false_alarms']), 2)} |")  # fmt: skip
-    return "\n".join([head, *lines]) if lines else "No defence was run."
-
-
-def _undefended(row: Mapping[str, Any]) -> float | None:
-    """Return the accuracy of the same repeats without the defence."""
-    gained = row["vs_undefended"]
-    return None if gained is None else float(row["accuracy"] - gained)
-
-
-def _hundred(value: float | None) -> float | None:
-    return None if value is None else 100 * value
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:g} %"
-
-
-def _points(value: float) -> str:
-    return f"{round(100 * value, 1) + 0.0:+.1f}"
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "" if value is None else f"{value:,.{digits}f}"
 
 
 def main() -> None:

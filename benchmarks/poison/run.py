@@ -26,7 +26,8 @@ def main() -> None:
     for entry, repeats, shares in account_passes() if given.accounts else passes():
         folder = given.folder / f"accounts-{entry.dataset}" if given.accounts else given.folder
         result = PoisonCampaign(entry.options(repeats, shares)).run(folder)
-        print(f"{entry.dataset} {entry.method} {entry.epsilon} {','.join(entry.attacks)} x{repeats}: {result.seconds:.0f} s",
+        named = f"{entry.dataset} {entry.method} {entry.epsilon} {','.join(entry.attacks)}"
+        print(f"{named} x{repeats}: {result.seconds:.0f} s",
               *(f"{name}: {failed.line}" for name, failed in result.failures), sep="\n", flush=True)  # fmt: skip
 
 

@@ -44,8 +44,9 @@ class Measured:
     def options(self, repeats: int, shares: tuple[float, ...] = SHARES) -> PoisonOptions:
         """Return the options of ``ldpsim poison`` for the first repeats."""
         data = os.environ.get("LDPSIM_DATA")
-        run = RunOptions(dataset=self.dataset, data_dir=None if data is None else Path(data), seed=SEED, repeats=repeats,
-                         epsilon=self.epsilon, reference=False, settings=dict(self.settings))  # fmt: skip
+        run = RunOptions(dataset=self.dataset, data_dir=None if data is None else Path(data), seed=SEED,
+                         repeats=repeats, epsilon=self.epsilon, reference=False,
+                         settings=dict(self.settings))  # fmt: skip
         return PoisonOptions(methods=(self.method,), run=run, attacks=self.attacks, shares=shares, workers=1,
                              defences=self.defences, lies=self.lies, inject=shares if self.joins else ())  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The page of lying devices: it is what its table says, and its verdicts follow from the rows."""
+"""The page of lying devices: it is what its table says, and its verdicts follow from the rows. It covers ``tables`` too."""
 
 from __future__ import annotations
 
