@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import RESULTS
+from benchmarks.poison import accounts
 from benchmarks.poison.sets import DEFENDED, MORE, SETS
 from benchmarks.poison.tables import (
     Table,
@@ -46,8 +47,8 @@ def measured(folder: Path) -> list[dict[str, Any]]:
     return poison_rows(list(cells.values()), {name: json.loads(path.read_text()) for name, path in found.items()})
 
 
-def page(rows: Table) -> str:
-    """Return the page."""
+def page(rows: Table, joined: Mapping[str, Table]) -> str:
+    """Return the page: of people who lie, and by graph of accounts that join."""
     groups = grouped(rows)
     parts = ["# Devices that lie: six methods on Cora", *note("head"), summary(rows)]
     said = [line for title, group in groups.items() for line in verdicts(title, group)]
@@ -55,7 +56,14 @@ def page(rows: Table) -> str:
     parts += [f"![Accuracy of the honest by share of liars]({PICTURE})", *note("picture")]
     for title, group in groups.items():
         parts += [f"### {title[0].upper()}{title[1:]}", beside(group), lies_table(group)]
-    parts += ["## Defences", *note("defences"), defences_table(groups), "## How it was measured", *note("missing")]
+    parts += [
+        "## Defences",
+        *note("defences"),
+        defences_table(groups),
+        *accounts.section(joined),
+        "## How it was measured",
+        *note("missing"),
+    ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -161,7 +169,7 @@ def main() -> None:
         write_rows(measured(folder), RESULTS / TABLE)
     rows = read_rows(RESULTS / TABLE)
     draw(rows, RESULTS / PICTURE, about="cora")
-    (RESULTS / NAME).write_text(page(rows))
+    (RESULTS / NAME).write_text(page(rows, accounts.tables()))
 
 
 if __name__ == "__main__":

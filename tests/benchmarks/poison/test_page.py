@@ -1,4 +1,7 @@
-"""The page of lying devices: it is what its table says, and its verdicts follow from the rows. It covers ``tables`` too."""
+"""The page of lying devices: it is what its table says, and its verdicts follow from the rows.
+
+It covers ``tables`` too.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks import RESULTS
+from benchmarks.poison import accounts
 from benchmarks.poison.page import (
     NAME,
     TABLE,
@@ -43,14 +47,14 @@ ROWS = [
 
 
 def test_the_committed_page_is_what_the_writer_makes() -> None:
-    assert (RESULTS / NAME).read_text() == page(read_rows(RESULTS / TABLE))
+    assert (RESULTS / NAME).read_text() == page(read_rows(RESULTS / TABLE), accounts.tables())
 
 
 def test_a_table_is_read_back(tmp_path: Path) -> None:
     write_rows(ROWS, tmp_path / "a.csv")
     found = read_rows(tmp_path / "a.csv")
     assert found[0]["nulls"] == {"chance": 0.3} and found[3]["vs_silent"] == pytest.approx(-0.07)
-    assert page(found) == page(ROWS)
+    assert page(found, {}) == page(ROWS, {})
 
 
 def test_verdicts_follow_from_the_rows() -> None:
