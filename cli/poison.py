@@ -13,7 +13,7 @@ from cli import options as o
 from cli.errors import FAILED, Failure, end_if_any_failed
 from cli.imports import large_imports
 from cli.output import WIDTH, console, print_json, show_failures, text_table, working
-from cli.poison_words import COLUMNS, DIFFERS, breakdown_lines, by_method, named_lie, null_model_words
+from cli.poison_words import DIFFERS, breakdown_lines, by_method, columns_of, join_in, named_lie, null_model_words
 from strategies.setup.option_spec import RUNNING
 from strategies.setup.options import RunOptions
 
@@ -128,7 +128,7 @@ def show(result: CampaignResult, folder: Path) -> None:
 
     screen = console()
     wide = screen.width >= WIDTH
-    columns = [column for column in COLUMNS if column.short is not None][: None if wide else 2]
+    columns = [column for column in columns_of(result.rows) if column.short is not None][: None if wide else 2]
     for title, rows in by_method(result.rows).items():
         nulls = null_model_words(rows)
         screen.print(f"[bold]{escape(title)}[/bold]" + (f"  [dim]null models: {nulls}[/dim]" if nulls else ""))
@@ -140,9 +140,12 @@ def show(result: CampaignResult, folder: Path) -> None:
             shown.add_row("" if name == last else escape(name), *("[red]![/]" if w == DIFFERS else w for w in words))
             last = name
         screen.print(shown)
+    third = (
+        "cost: accounts for\neach point lost. " if join_in(result.rows) else "fakes: false pairs kept, a\nliar. "
+    )  # fmt: skip
     screen.print(
         "[dim]acc: honest test people. vs silent: points more or less than if the liars\ndid not answer. goal: its "
-        "measure, and at share 0. fakes: false pairs kept, a\nliar. theory: ok within six deviations of a law, - "
+        f"measure, and at share 0. {third}theory: ok within six deviations of a law, - "
         "where there is none.[/dim]" if wide else
         "[dim]acc: honest test people. vs silent: points more or less than with silent liars. The file has more."
         "[/dim]"

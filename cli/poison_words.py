@@ -92,6 +92,11 @@ def figure(value: float | None) -> str:
     return NONE if value is None else f"{value:,.3f}" if abs(value) < 10 else f"{value:,.0f}"
 
 
+def whole(value: float | None) -> str:
+    """Return a number of accounts, at least 1."""
+    return NONE if value is None else f"{max(1, round(value)):,}"
+
+
 @dataclass(frozen=True)
 class Column:
     """Column of the table.
@@ -100,11 +105,13 @@ class Column:
         heading: Heading on the page.
         words: Returns the words of a row.
         short: Heading on the terminal; None: the page alone has the column.
+        joined: Whether only rows of accounts that join have it; None: all rows do.
     """
 
     heading: str
     words: Callable[[Mapping[str, Any]], str]
     short: str | None = None
+    joined: bool | None = None
 
 
 COLUMNS = (  # after the name of the row; a narrow terminal has the first two short ones
@@ -113,17 +120,24 @@ COLUMNS = (  # after the name of the row; a narrow terminal has the first two sh
     Column("accuracy %", accuracy, "acc %"),
     Column("vs silent", difference, "vs silent"),
     Column("goal", goal_words, "goal"),
-    Column("fakes a liar", lambda row: number(row["fakes_accepted"]), "fakes"),
+    Column("fakes a liar", lambda row: number(row["fakes_accepted"]), "fakes", joined=False),
+    Column("accounts", lambda row: figure(row.get("accounts")), joined=True),
+    Column("false pairs an account", lambda row: number(row["fakes_accepted"]), joined=True),
+    Column("accounts a point", lambda row: whole(row.get("per_point")), "cost", joined=True),
+    Column("of a one-hop vote", lambda row: whole(row.get("one_hop_per_point")), joined=True),
     Column("liars found %", lambda row: share_words(row["found"]), "found"),
     Column("honest excluded %", lambda row: share_words(row["false_alarms"]), "alarms"),
     Column("measured", lambda row: figure(row["measured"])),
     Column("theory", lambda row: figure(row["theory"])),
     Column("bound", lambda row: figure(row["bound"])),
-    Column("accounts", lambda row: figure(row.get("accounts"))),
-    Column("accounts a point", lambda row: figure(row.get("per_point"))),
-    Column("of a one-hop vote", lambda row: figure(row.get("one_hop_per_point"))),
     Column("law", theory, "theory"),
 )
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
+    """Return the columns that rows have: of people who lie, or of accounts that join."""
+    joined = join_in(rows)
+    return tuple(column for column in COLUMNS if column.joined in (None, joined))
 
 
 def breakdown_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -133,7 +147,7 @@ def breakdown_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     if not join_in(rows):
         told = "{:g} % of the people lie"
     else:
-        told = "accounts join that are {:.3g} % of the honest people"
+        told = "the accounts are {:.3g} % of the people"
     return [
         f"{name}: costs at least 5 points more than silence if {told.format(100 * share)}."
         for name, share in breakdown(rows).items()

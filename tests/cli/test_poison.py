@@ -105,11 +105,12 @@ def test_the_table_of_accounts(width: int, monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setattr(command, "console", lambda: Console(width=width, highlight=False))
     rows = [row("none", share=0.0), row("silent", accounts=135, share=135 / 2708),
             row("join-random", lie="response", goal="misclassify", goal_value=0.4, goal_clean=0.2, vs_silent=-0.07,
-                fakes_accepted=112.25, passed=True, accounts=135, share=135 / 2708)]  # fmt: skip
+                fakes_accepted=112.25, passed=True, accounts=135, share=135 / 2708, per_point=1934.2)]  # fmt: skip
     show(result(*rows), Path("runs/x"))
     out = capsys.readouterr().out
-    assert max(map(len, out.splitlines()[:-1])) <= width and "4.99 %" in out  # the last line is a path
-    assert "costs at least 5 points more than silence if accounts join" in " ".join(out.split())
+    # the last line is a path
+    assert max(map(len, out.splitlines()[:-1])) <= width and "4.99 %" in out and ("1,934" in out) == (width == 80)
+    assert "costs at least 5 points more than silence if the accounts are 4.99 % of" in " ".join(out.split())
 
 
 def test_fake_accounts_join(tmp_path: Path) -> None:

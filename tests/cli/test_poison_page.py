@@ -22,7 +22,8 @@ def test_the_page(tmp_path: Path) -> None:
     assert "Null models, if nobody lies: chance 30.0." in text
     costs = "costs at least 5 points more than silence if 20\u00a0% of the people lie."
     assert f"hogs eps 8 fakes response: {costs}" in text
-    assert all(f'<th scope="col">{column.heading}</th>' in text for column in COLUMNS)
+    assert all(f'<th scope="col">{column.heading}</th>' in text for column in COLUMNS if not column.joined)
+    assert "accounts a point" not in text
     assert text.count("<tr>") == 3 and "<td>0.250</td>" in text and "<td>-20.0</td>" in text
 
 
@@ -31,7 +32,7 @@ def test_the_page_of_accounts(tmp_path: Path) -> None:
     write_page(CampaignResult(rows, {"dataset": "cora"}, [], 1.0), tmp_path / "a.html")
     text = (tmp_path / "a.html").read_text()
     assert "what fake accounts cost the honest" in text and "lying devices" not in text
-    assert "<td>135</td>" in text and "<td>6.750</td>" in text
+    assert "<td>135</td>" in text and "<td>7</td>" in text and "accounts a point" in text
 
 
 def test_a_row_against_theory_is_marked(tmp_path: Path) -> None:
