@@ -115,11 +115,11 @@ class _SparseProduct(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, right: Tensor, matrix: Tensor, transposed: Tensor) -> Tensor:
         ctx.transposed = transposed
-        return matrix @ right
+        return _times(matrix, right)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return ctx.transposed @ gradient, None, None
+        return _times(ctx.transposed, gradient), None, None
 
 
 class _BitProduct(torch.autograd.Function):
@@ -137,6 +137,12 @@ class _BitProduct(torch.autograd.Function):
         for rows, block in ctx.bits.blocks():
             total.addmm_(block.T, gradient[rows])
         return total, None
+
+
+def _times(sparse: Tensor, right: Tensor) -> Tensor:
+    """Return ``sparse @ right``, of which PyTorch makes zeros and a copy of them first."""
+    product = right.new_empty(sparse.shape[0], right.shape[1])
+    return torch.addmm(product, sparse, right, beta=0, out=product)
 
 
 def _to_torch(matrix: Any, device: torch.device) -> Tensor:

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from curator.linear.strips import COMPARED, strips
 from curator.methods.base import Graph
 from curator.reports.reports import Reports
-from devices.data.population import Population
+from devices.data.population import Population, distinct
 from devices.facts import Split
 from strategies.people.owned_graph import sparse_features
 
@@ -67,7 +67,7 @@ def reconstruction(graph: Graph, population: Population, *, own_features: bool =
     n = len(population)
     left, right = graph.edge_index
     once = left < right
-    guessed = np.unique(left[once] * n + right[once])
+    guessed = distinct(left[once] * n + right[once])
     if len(guessed) < np.count_nonzero(once):
         raise ValueError("the method's graph names an edge twice: a method returns each edge once in each direction")
     true_left, true_right = population.edges

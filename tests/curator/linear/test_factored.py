@@ -5,6 +5,7 @@ It covers ``curator.linear.torch_matrix`` too.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -120,3 +121,27 @@ def test_a_sparse_constant_shares_the_arrays_of_its_matrix() -> None:
     found = Constant(matrix, torch.device("cpu")).matrix
     assert np.shares_memory(found.values().numpy(), matrix.data)
     assert np.shares_memory(found.col_indices().numpy(), matrix.indices)
+
+
+@pytest.fixture
+def stale_memory() -> Iterator[None]:
+    """Fresh memory of PyTorch holds NaN."""
+    torch.use_deterministic_algorithms(True)
+    assert torch.utils.deterministic.fill_uninitialized_memory
+    assert torch.empty(3).isnan().all()
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.parametrize("columns", [1, 5, 16, 33])
+def test_a_sparse_product_has_pytorchs_own_bits_whatever_its_memory_held(
+    graph: tuple[csr_array, np.ndarray, csr_array], columns: int, stale_memory: None
+) -> None:
+    """Rows without an entry are 0, forward and backward."""
+    matrix = Constant(csr_array(graph[0][:-1]), CPU)  # not square: forward and backward have other shapes
+    assert matrix.sparse and matrix.transposed is not None
+    right = torch.from_numpy(np.random.default_rng(1).standard_normal((N, columns), np.float32)).requires_grad_()
+    product = matrix @ right
+    product.backward(torch.ones_like(product))  # type: ignore[no-untyped-call]
+    assert torch.equal(product, matrix.matrix @ right.detach())
+    assert right.grad is not None and torch.equal(right.grad, matrix.transposed @ torch.ones_like(product))
