@@ -125,6 +125,7 @@ COLUMNS = (  # after the name of the row; a narrow terminal has the first two sh
     Column("false pairs an account", lambda row: number(row["fakes_accepted"]), joined=True),
     Column("accounts a point", lambda row: whole(row.get("per_point")), "cost", joined=True),
     Column("of a one-hop vote", lambda row: whole(row.get("one_hop_per_point")), joined=True),
+    Column("goal in that vote", lambda row: share_words(row.get("one_hop_goal")), joined=True),
     Column("liars found %", lambda row: share_words(row["found"]), "found"),
     Column("honest excluded %", lambda row: share_words(row["false_alarms"]), "alarms"),
     Column("measured", lambda row: figure(row["measured"])),

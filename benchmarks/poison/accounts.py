@@ -114,7 +114,8 @@ def accounts_table(group: Table) -> str:
         spread = "" if row["std"] is None else f" ± {100 * row['std']:.1f}"
         goal = ""
         if row["goal"] in _GOALS and row["goal_value"] is not None and not control:
-            clean = "" if row["goal_clean"] is None else f" ({100 * row['goal_clean']:.1f})"
+            vote = "" if row["one_hop_goal"] is None else f"; vote {100 * row['one_hop_goal']:.1f}"
+            clean = "" if row["goal_clean"] is None else f" ({100 * row['goal_clean']:.1f}{vote})"
             goal = f"{_GOALS[row['goal']]} {100 * row['goal_value']:.1f}{clean}"
         law = row["law"] and row["law"] != "honest disagreements"
         cells = (

@@ -38,7 +38,7 @@ class PoisonCampaign(Campaign[PoisonCell]):
         "method", "epsilon", "attack", "lie", "goal", "knowledge", "share", "defence", "repeats", "liars",
         "honest_test", "accuracy", "std", "vs_clean", "vs_silent", "vs_silent_std", "vs_undefended", "goal_value",
         "goal_clean", "fakes_accepted", "true_lost", "found", "false_alarms", "law", "measured", "theory", "bound",
-        "passed", "accounts", "per_point", "one_hop_lost", "one_hop_per_point",
+        "passed", "accounts", "per_point", "one_hop_lost", "one_hop_per_point", "one_hop_goal",
     )  # fmt: skip
     exact = frozenset({"epsilon", "share"})
     measure = run_poison_cell

@@ -195,11 +195,7 @@ def _reports(
     reports = Reports.from_bytes(setup.population.facts, questions, collected.answers)
     d = setup.population.facts.d
     columns = agreed_columns(d, d // 2, setup.repeats[cell.number].seeds.split)
-    found: dict[str, Any] = {"reports": report_measures(reports, setup.population, plan, liars, columns)}
-    if cell.joins and cell.share:
-        asked = None if reports.adjacency is None else reports.source("adjacency")
-        found["one_hop"] = Joined(cell, honest_of(cell)).one_hop(asked)
-    return found
+    return {"reports": report_measures(reports, setup.population, plan, liars, columns)}
 
 
 def packed_classes(predictions: IntArray) -> str:

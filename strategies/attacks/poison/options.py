@@ -11,6 +11,7 @@ from curator.methods import find
 from curator.names import check_known
 from curator.reports.question import Question
 from devices.facts import Split
+from devices.mechanisms.base import Mechanism
 from strategies.attacks.liars.accounts import JOINING, check_amount
 from strategies.attacks.liars.attacks import ATTACKS, DESCRIPTIONS, SILENT
 from strategies.attacks.liars.plan import GOALS, KNOWLEDGE, LIES, Attack
@@ -170,13 +171,17 @@ class PoisonCell:
 
 def fitting(setup: RunSetup, split: Split, *, joins: bool = False) -> list[Attack]:
     """Return the attacks that are about a method's reports or updates; ``joins``: those of accounts that join."""
-    run, method = run_of(setup.method), setup.method
-    questions: Sequence[Question] = run.questions(setup, split, "fit")
-    asked = [mechanism for question in questions for stage in question.query.plan for ask in stage
-             for mechanism in ask.mechanisms]  # fmt: skip
+    method, asked = setup.method, mechanisms_of(setup, split)
     possible = ATTACKS.values() if not joins else [*JOINING.values(), *(ATTACKS[name] for name in _OF_UPDATES)]
     return [attack for attack in possible
             if any(map(attack.fits, asked)) or (attack.trains and method.in_rounds)]  # fmt: skip
+
+
+def mechanisms_of(setup: RunSetup, split: Split) -> list[Mechanism]:
+    """Return the mechanisms of a method's questions."""
+    questions: Sequence[Question] = run_of(setup.method).questions(setup, split, "fit")
+    return [mechanism for question in questions for stage in question.query.plan for ask in stage
+            for mechanism in ask.mechanisms]  # fmt: skip
 
 
 def cells_for(asked: PoisonOptions, options: RunOptions, fits: Sequence[Attack]) -> Iterator[PoisonCell]:

@@ -12,6 +12,7 @@ from devices.array_types import IntArray
 from strategies.attacks.campaign import AttackRow
 from strategies.attacks.liars.attacks import SILENT
 from strategies.attacks.poison.cell import honest_of, liars_of, set_up_cell, targets_of, unpacked_classes
+from strategies.attacks.poison.joined import Joined
 from strategies.attacks.poison.laws import laws_of, rare_events
 from strategies.attacks.poison.options import NONE, PoisonCell
 
@@ -33,6 +34,7 @@ class _Repeat:
     others: IntArray  # people who do not lie
     liars: IntArray
     targets: IntArray
+    yardstick: Mapping[str, float | None]  # of :meth:`strategies.attacks.poison.joined.Joined.one_hop`
 
     def accuracy(self, result: Mapping[str, Any]) -> float:
         """Return the accuracy of honest test people."""
@@ -44,7 +46,8 @@ class _Repeat:
         return self.silent if self.cell.joins and self.silent is not None else self.clean
 
     def one_hop(self, name: str) -> float | None:
-        found = self.now.get("one_hop", {}).get(name)
+        """Return a figure of the vote of the true neighbours; None where theory has none."""
+        found = self.yardstick.get(name)
         return None if found is None else float(found)
 
     def edges(self, result: Mapping[str, Any], name: str) -> float | None:
@@ -107,7 +110,7 @@ def _repeat(cell: PoisonCell, results: CellResults) -> _Repeat | None:
         cell, results[cell.name], clean, results.get(_beside(cell, SILENT, cell.share)),
         None if cell.defence == NONE else results.get(replace(cell, defence=NONE).name), setup.population.labels,
         np.setdiff1d(setup.repeats[cell.number].split.test, liars), np.setdiff1d(everybody, liars), liars,
-        targets_of(cell, setup),
+        targets_of(cell, setup), Joined(cell, honest_of(cell)).one_hop(setup) if cell.joins and cell.share else {},
     )  # fmt: skip
 
 
@@ -136,6 +139,7 @@ def _row(cells: Sequence[PoisonCell], results: CellResults) -> dict[str, Any]:
         "per_point": _per_point(len(repeats[0].liars), _mean(silent)) if repeats and first.joins else None,
         "one_hop_lost": _mean(part.one_hop("lost") for part in repeats),
         "one_hop_per_point": _mean(part.one_hop("per_point") for part in repeats),
+        "one_hop_goal": _mean(part.one_hop("goal") for part in repeats),
         "honest_test": len(repeats[0].honest) if repeats else None, "repeats": len(repeats),
         "std": _std(accuracies), "vs_clean": _mean(a - b for a, b in zip(accuracies, clean, strict=True)),
         "vs_silent": _mean(silent), "vs_silent_std": _std(silent),

@@ -68,12 +68,14 @@ class OneHopVote:
         margins: int64 (people,), votes for the leading class minus those for the accounts' class.
         right: bool (people,), whether the leading class is the person's.
         of_class: bool (people,), whether the person is of the accounts' class.
+        leads: bool (people,), whether the accounts' class is the leading one.
     """
 
     test: IntArray = field(repr=False)
     margins: IntArray = field(repr=False)
     right: BoolArray = field(repr=False)
     of_class: BoolArray = field(repr=False)
+    leads: BoolArray = field(repr=False)
 
     @classmethod
     def among(cls, people: Population, given: IntArray, test: IntArray, label: int) -> OneHopVote:
@@ -91,7 +93,8 @@ class OneHopVote:
         np.add.at(votes, (ends[0], people.labels[ends[1]]), 1)
         leading = votes.argmax(axis=1)  # ties, and people without a vote: the smallest class
         margins = votes.max(axis=1) - votes[:, label]
-        return cls(test, margins[test], (leading == people.labels)[test], (people.labels == label)[test])
+        return cls(test, margins[test], (leading == people.labels)[test], (people.labels == label)[test],
+                   (leading == label)[test])  # fmt: skip
 
     def accuracy(self, named: IntArray, chance: float) -> float:
         """Return the expected accuracy among accounts; ties stay as they are.
@@ -105,6 +108,12 @@ class OneHopVote:
         won = binom.sf(self.margins, named[self.test], chance)
         # more votes for a person's own class can only help
         return float(np.mean(np.where(self.of_class, np.where(self.right, 1.0, won), self.right * (1 - won))))
+
+    def won(self, named: IntArray, chance: float) -> float:
+        """Return the expected share of the people who get the accounts' class; ``named`` and ``chance`` as above."""
+        from scipy.stats import binom
+
+        return float(np.mean(np.where(self.leads, 1.0, binom.sf(self.margins, named[self.test], chance))))
 
     def accounts_for_a_point(self, attack: str, joining: Joining, chance: float) -> int | None:
         """Return the number of accounts that lowers the accuracy by a point, by halving; None: none does."""

@@ -10,14 +10,16 @@ from tests.benchmarks.poison.test_page import row as lie
 
 
 def row(attack: str, share: float = 0.1, **given: Any) -> dict[str, Any]:
-    more = {"accounts": round(2708 * share), "per_point": None, "one_hop_per_point": None, "one_hop_lost": None}
+    more = {"accounts": round(2708 * share), "per_point": None, "one_hop_per_point": None, "one_hop_lost": None,
+            "one_hop_goal": None}  # fmt: skip
     return lie(attack, "" if attack in ("none", "silent") else "response", share=share, **{**more, **given})
 
 
 ROWS = [
     row("none", 0.0, nulls={"chance": 0.3}), row("silent", vs_silent=0.0),
     row("join-flood", goal="inflate", goal_value=0.3, goal_clean=0.1, vs_silent=-0.05, per_point=54.2,
-        one_hop_per_point=19.0, fakes_accepted=48.2, law="false pairs by both ends", measured=90.0, theory=88.5),
+        one_hop_per_point=19.0, one_hop_goal=0.25, fakes_accepted=48.2,
+        law="false pairs by both ends", measured=90.0, theory=88.5),
     row("join-class", vs_silent=0.004),
     row("join-flood", vs_silent=0.0, defence="weight", vs_undefended=0.05, found=1.0, false_alarms=0.0),
 ]  # fmt: skip
@@ -26,8 +28,8 @@ ROWS = [
 def test_the_table() -> None:
     lines = accounts_table(ROWS).splitlines()
     assert len(lines) == 2 + 4
-    assert lines[-1] == ("| `join-flood` | 10 % | 271 | 80.0 | -5.0 | as the class 30.0 (10.0) | 48.2 | 54 | 19 | "
-                         "90.000 | 88.500 | 3 |")  # fmt: skip
+    assert lines[-1] == ("| `join-flood` | 10 % | 271 | 80.0 | -5.0 | as the class 30.0 (10.0; vote 25.0) | 48.2 | 54 | "
+                         "19 | 90.000 | 88.500 | 3 |")  # fmt: skip
 
 
 def test_the_worst_attack_is_named() -> None:

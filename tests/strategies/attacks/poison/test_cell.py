@@ -153,12 +153,3 @@ def test_honest_reports_of_a_joined_population_are_kept(cells: Cells) -> None:
     alone = run_poison_cell(other)["reports_sha256"]
     run_poison_cell(one)
     assert run_poison_cell(other)["reports_sha256"] == alone
-
-
-def test_the_yardstick_of_accounts(cells: Cells) -> None:
-    found = cells("hogs", inject=(0.3,), shares=(0.0,), run={"epsilon": 2.0})
-    flood = run_poison_cell(found["join-flood", "response", 0.3])["one_hop"]
-    assert flood["lost"] > 0 and flood["per_point"] >= 1
-    assert run_poison_cell(found["join-random", "input", 0.3])["one_hop"] == {}
-    public = cells("lpgnn", inject=(0.3,), shares=(0.0,))
-    assert run_poison_cell(public["join-class", "input", 0.3])["one_hop"]["lost"] > 0

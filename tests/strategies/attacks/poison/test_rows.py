@@ -90,12 +90,28 @@ def test_rows_of_accounts(asked: Callable[..., PoisonOptions]) -> None:
     for cell in cells:
         people = len(set_up_cell(cell).population)
         predictions = np.concatenate([wrong if cell.attack == "join-class" else labels, np.zeros(people - 60, int)])
-        results[cell.name] = result(cell, predictions, one_hop={"lost": 0.25, "per_point": 4})
+        results[cell.name] = result(cell, predictions)
     rows = {row["attack"]: row for row in poison_rows(cells, results)}
     joined, test = rows["join-class"], set_up_cell(cells[0]).repeats[0].split.test
     assert rows["none"]["accounts"] == 0 and joined["accounts"] == 6 and joined["share"] == 0.1
     assert joined["honest_test"] == len(test) and joined["accuracy"] == pytest.approx(np.mean(test % 2))
     assert joined["vs_silent"] == joined["vs_clean"] == pytest.approx(np.mean(test % 2) - 1)
     assert joined["per_point"] == pytest.approx(6 / (100 * (1 - np.mean(test % 2))))
-    assert (joined["one_hop_lost"], joined["one_hop_per_point"]) == (0.25, 4.0)
+    assert joined["one_hop_lost"] is not None and joined["one_hop_goal"] > 0
     assert rows["silent"]["per_point"] is None
+
+
+def test_the_yardstick_of_accounts(asked: Callable[..., PoisonOptions]) -> None:
+    def rows(method: str, attack: str, epsilon: float) -> dict[str, Any]:
+        cells = all_cells(asked(method, inject=(0.3,), attacks=(attack,), lies=("response",), run={"epsilon": epsilon}))
+        people = [len(set_up_cell(cell).population) for cell in cells]
+        made = {cell.name: result(cell, np.zeros(n, int)) for cell, n in zip(cells, people, strict=True)}
+        return poison_rows(cells, made)[-1]
+
+    flood, quiet = rows("hogs", "join-flood", 2.0), rows("hogs", "join-flood", 40.0)
+    assert flood["one_hop_lost"] > 0.05 > abs(quiet["one_hop_lost"]) and flood["one_hop_per_point"] >= 1
+    assert flood["one_hop_goal"] > quiet["one_hop_goal"] > 0
+    chosen = rows("lpgnn", "join-pairs", 2.0)  # a public graph: every edge of an account counts
+    assert chosen["one_hop_goal"] > 0.9
+    assert rows("hogs", "join-random", 2.0)["one_hop_lost"] is None
+    assert rows("vote", "join-class", 2.0)["one_hop_lost"] is None  # no row is reported

@@ -92,6 +92,11 @@ def test_one_hop_vote_by_enumeration() -> None:
         taken = sum(pattern) > vote.margins
         total += weight * np.mean(np.where(taken, vote.of_class | (vote.right & vote.of_class), vote.right))
     assert vote.accuracy(named, chance) == pytest.approx(total)
+    # the share who get the class: those of the class who are right, the others who are taken
+    taken = [sum(chance ** sum(bits) * (1 - chance) ** (2 - sum(bits)) for bits in product((0, 1), repeat=2)
+                 if sum(bits) > margin) for margin in vote.margins]  # fmt: skip
+    assert vote.won(named, chance) == pytest.approx(np.mean(np.where(vote.leads, 1.0, taken)))
+    assert vote.won(named, 0.0) == pytest.approx(np.mean(vote.leads))
 
 
 @pytest.mark.parametrize("attack", ["join-class", "join-flood"])
