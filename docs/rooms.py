@@ -46,7 +46,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("attacks",),
     ),
     "strategies": (
-        ("palette", "progress", "seeded"),
+        ("kept_nulls", "palette", "progress", "seeded"),
         ("people", "rounds"),
         ("engines", "federated"),
         ("attacks.adversaries", "attacks.liars", "setup"),

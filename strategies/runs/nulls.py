@@ -26,11 +26,11 @@ from devices.enrolment.placement import PlacedState
 from devices.facts import IntArray
 from strategies.engines.collect import collect
 from strategies.engines.trainings import Trainings
+from strategies.kept_nulls import kept_predictions
 from strategies.people.shuffled import shuffled
 from strategies.progress import quiet
 from strategies.results.outcome import Outcome, Score
 from strategies.results.shown_nulls import CHANCE, SHUFFLED
-from strategies.runs.kept_nulls import kept_predictions
 from strategies.runs.run import Predict, RepeatContext, Run
 from strategies.runs.set_up import run_of, set_scene
 from strategies.setup.options import NODES

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from curator.nulls.known import NullEvidence
 from curator.reports.labels import LabelEvidence
 from devices.facts import IntArray, Split
-from strategies.runs.kept_nulls import kept_predictions
+from strategies.kept_nulls import kept_predictions
 
 SPLIT = Split(np.array([0]), np.array([1]), np.array([2]))
 LABELS = LabelEvidence(np.array([0, 1, -1]), 2)
