@@ -38,7 +38,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("reports",),
         ("learning", "links", "privacy"),
         ("evidence", "pairs"),
-        ("defences", "owner.privacy", "posterior", "votes"),
+        ("defences", "owner.aggregation", "owner.privacy", "posterior", "votes"),
         ("defences.__init__",),
         ("methods", "nulls", "owner.teachers"),
         ("methods.federated", "methods.local", "methods.owner", "methods.references", "tuned.__init__"),

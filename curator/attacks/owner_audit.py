@@ -20,6 +20,7 @@ from scipy.integrate import quad
 
 from curator.attacks.audit_row import AuditRow, Effort
 from curator.attacks.bounds import lower_bound
+from curator.attacks.graph_owner_audit import audit_graph_owner
 from curator.methods.owner.owner import LabelAnswers, OwnerMethod
 from curator.owner.teachers.release import noisy_labels
 
@@ -33,6 +34,8 @@ _QUADRATURE = 1e-6
 
 def audit_owner(method: OwnerMethod, effort: Effort) -> list[AuditRow]:
     """Audit an owner's method at a few queries; the baselines claim nothing."""
+    if method.trained_by == "graph owner":
+        return audit_graph_owner(method, effort)
     if not isinstance(method, LabelAnswers):
         said = "sees raw data and adds no noise: nothing is claimed"
         return [effort.nothing_claimed(method.name, "central_node", said)]

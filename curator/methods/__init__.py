@@ -44,6 +44,8 @@ BUILT_IN: dict[str, str] = {
     "privgnn": "owner.privgnn.PrivGnn",
     "pate-g": "owner.pate.PateG",
     "pate-m": "owner.pate.PateM",
+    "gap": "owner.gap.Gap",
+    "progap": "owner.progap.ProGap",
     "b1": "owner.owner.B1",
     "b1-sampled": "owner.owner.B1Sampled",
     "b2": "owner.owner.B2",
@@ -114,6 +116,6 @@ def find(name: str) -> type[Method]:
     if name not in known:
         raise ValueError(f"unknown method {name!r}{nearest(name, known)} (known: {', '.join(sorted(known))})")
     kind = known[name]
-    if kind.trained_by == "owner" and not issubclass(kind, _load("owner.owner.OwnerMethod")):
+    if kind.trained_by in ("owner", "graph owner") and not issubclass(kind, _load("owner.owner.OwnerMethod")):
         raise ValueError(f"method {name!r}: an owner trains it, so it must derive from curator.methods.OwnerMethod")
     return kind

@@ -68,7 +68,7 @@ class Method:
     asks_questions_of: ClassVar[str] = ""  # parameter that names another method whose questions are asked; empty: none
     reads: ClassVar[tuple[str, ...]] = ()  # attributes of the true records that it reads in place of reports
     in_batches: ClassVar[bool] = False  # questions come from `next_questions`
-    trained_by: ClassVar[str] = "curator"  # or "owner", "devices", "silos", "alone" (each device for itself)
+    trained_by: ClassVar[str] = "curator"  # or "owner", "graph owner", "devices", "silos", "alone" (for itself)
     in_rounds: ClassVar[bool] = False  # devices or silos train a network in rounds
     memory: ClassVar[MemoryLaw | None] = None  # of the curator's work; None where no law was tried
     joins_both_ends: ClassVar[bool] = False  # its estimate of a pair uses what both ends report
@@ -183,6 +183,10 @@ class Method:
         from curator.learning.training import train  # torch is only needed from here on
 
         return train(graph, settings=settings, classes=classes, seed=seed, device=device)
+
+    def usual_training(self) -> Mapping[str, Any]:
+        """Return the training's defaults with these parameters; ``training_defaults`` unless overridden."""
+        return self.training_defaults
 
     def least_posterior(self) -> float | None:
         """Smallest P_ij of the pairs that it holds at once as likely links; None unless overridden: it holds none."""

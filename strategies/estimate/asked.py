@@ -88,6 +88,8 @@ def questions_on_paper(
     if method.trained_by == "owner":
         handed = cast(OwnerMethod, method).hands_over
         return (PaperQuestion(hand_over(COLLECTION), PRIVATE),) if handed else ()
+    if method.trained_by == "graph owner":
+        return (PaperQuestion(hand_over(COLLECTION), 1.0),)
     if method.in_rounds:
         return ()
     few = few_people(facts)

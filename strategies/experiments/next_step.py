@@ -22,6 +22,7 @@ from strategies.setup.run_setup import load_population
 _IN_ROUNDS = ("fedavg-mlp", "dp-fedavg", "hogs", "raw")
 _OTHERS = {
     "owner": ("privgnn", "pate-m", "b1"),
+    "graph owner": ("gap", "progap", "vote", "raw"),
     "silos": ("silo-fedavg-gcn", "silo-fedgcn", "raw"),
     "devices": _IN_ROUNDS,
     "alone": _IN_ROUNDS,

@@ -166,7 +166,7 @@ def _setups(
     """Return the checked set-up of every query."""
     method = find(options.method)
     of_method = {entry.name for entry in fields(method)}  # type: ignore[arg-type]
-    if method.trained_by == "owner":
+    if method.trained_by in ("owner", "graph owner"):
         raise ValueError(f"tune {options.method}: its owner sees raw data, and there are no reports to search on")
     for key in query:
         if key != "feature_share" and key not in of_method:

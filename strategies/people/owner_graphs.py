@@ -7,6 +7,7 @@ from scipy.sparse import csr_array, diags_array
 
 from curator.nulls.known import NullEvidence
 from curator.owned import OwnedGraph, Trust
+from curator.owner.aggregation.sums import HandedLists
 from curator.owner.teachers.graph import PlainGraph
 from curator.reports.decoding import AnswersByDevice
 from curator.reports.labels import LabelEvidence
@@ -78,6 +79,27 @@ def handed_over(facts: PublicFacts, division: Division, answers: AnswersByDevice
     labels = np.array([record.label for record in records], np.int64)
     return OwnedGraph(_facts(facts, len(people)), _all_train(len(people)), features,
                       np.stack([both // facts.n, both % facts.n]), labels, "trusted curator")  # fmt: skip
+
+
+def handed_lists(facts: PublicFacts, answers: AnswersByDevice) -> HandedLists:
+    """Return the records that came, with the names on their lists as they are; names of nobody are left out.
+
+    Raises:
+        ValueError: for a record that is malformed.
+    """
+    people = np.array(sorted(answers), np.int64)
+    records = [read_record(answers[person]) for person in people.tolist()]
+    labels = np.full(facts.n, -1, np.int64)
+    labels[people] = [record.label for record in records]
+    sizes = np.zeros(facts.n, np.int64)
+    sizes[people] = [len(record.feature_indices) for record in records]
+    columns = joined_rows([record.feature_indices for record in records], np.int32)[1]
+    values = joined_rows([record.feature_values for record in records], np.float32)[1]
+    features = csr_array((values, columns, np.concatenate([[0], np.cumsum(sizes)])), shape=(facts.n, facts.d))
+    starts, names = joined_rows([record.neighbours for record in records], np.int64)
+    senders = np.repeat(people, np.diff(starts))
+    known = (names >= 0) & (names < facts.n)
+    return HandedLists(features, labels, senders[known], names[known])
 
 
 def _facts(facts: PublicFacts, n: int) -> PublicFacts:

@@ -251,6 +251,6 @@ def _told_enough(paper: OnPaper, row: PlanRow) -> PlanRow:
     setup, facts = paper.set_up(row.options), paper.facts.public()
     asked = questions_on_paper(setup.method, facts, setup.budget, row.options)
     gain = most_gained(asked, paper.people[0])
-    if not asked or setup.method.trained_by == "owner" or gain >= LEAST_GAIN:
+    if not asked or setup.method.trained_by in ("owner", "graph owner") or gain >= LEAST_GAIN:
         return row
     return row.with_reasons(f"reports say next to nothing (worth less than {100 * LEAST_GAIN:g} point): not rehearsed")

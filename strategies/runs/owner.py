@@ -157,7 +157,7 @@ def _release(
     """Return the cost of the release, the noisy labels, their public nodes, and the section of the record."""
     setup, seeds = scene.setup, scene.seeds
     options, classes = setup.options, setup.population.facts.classes
-    noise_seed = _noise_seed(scene)
+    noise_seed = owner_noise_seed(scene)
     candidates = np.searchsorted(division.public, division.asked)
     order = query_order(public, candidates, method.query_selection, seed=seeds.split)
     nodes = order[: method.queries]
@@ -217,7 +217,7 @@ def _in_all(room: Classroom, cost: Account) -> float | None:
                                          once=asked.sampling == "once"))  # fmt: skip
 
 
-def _noise_seed(scene: RepeatContext) -> int:
+def owner_noise_seed(scene: RepeatContext) -> int:
     """Return the seed of samples and noise: the run's, or a random one that is saved for a run that continues."""
     if scene.seeds.noise is not None:
         return scene.seeds.noise

@@ -27,6 +27,7 @@ from strategies.estimate.fits import check_fits
 from strategies.estimate.graph_facts import known_before, measured
 from strategies.progress import Progress, quiet
 from strategies.runs.federated import FederatedRun
+from strategies.runs.graph_owner import GraphOwnerRun
 from strategies.runs.isolated import IsolatedRun
 from strategies.runs.links import LinkRun
 from strategies.runs.one_report import OneReportRun
@@ -51,8 +52,8 @@ from strategies.setup.settings import resolve
 
 # by the method's ``trained_by``
 _KINDS: dict[str, Run] = {
-    "owner": OwnerRun(), "silos": SiloRun(), "alone": IsolatedRun(), "devices": FederatedRun(),
-    "curator": OneReportRun(),
+    "owner": OwnerRun(), "graph owner": GraphOwnerRun(), "silos": SiloRun(), "alone": IsolatedRun(),
+    "devices": FederatedRun(), "curator": OneReportRun(),
 }  # fmt: skip
 _LINK_RUN = LinkRun()
 

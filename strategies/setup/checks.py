@@ -57,3 +57,15 @@ def check_owner_run(options: RunOptions, settings: Settings, population: Populat
     if method.basis == "rotated" and choose_device(options.device).type == "cuda":
         raise SettingError("basis=rotated", "trained one at a time on a CPU only (add --device cpu)")
     method.check(people=len(division.private), asked=len(division.asked), classes=population.facts.classes)
+
+
+def check_graph_owner_run(options: RunOptions, settings: Settings) -> None:
+    """Check that the options of a run of an owner with the whole graph fit, before anything is written.
+
+    Raises:
+        ValueError: for options that do not fit the method.
+    """
+    if settings.training.gnn_dropout:
+        raise SettingError(f"gnn_dropout={settings.training.gnn_dropout:g}", f"{options.method} has no dropout")
+    if choose_device(options.device).type == "cuda" and options.device == "cuda":
+        raise ValueError(f"--device cuda: {options.method} trains on a CPU only")

@@ -94,7 +94,7 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
         training = TrainingSettings(**{**LINK_TRAINING, **chosen})
         reference = TrainingSettings(**LINK_TRAINING)
     else:
-        training = TrainingSettings(gnn=gnn, **{**method.training_defaults, **chosen})
+        training = TrainingSettings(gnn=gnn, **{**made.usual_training(), **chosen})
         reference = TrainingSettings(gnn=gnn, epochs=training.epochs, hidden=training.hidden)
     return Settings(made, training, reference, provenance, collections, share)
 

@@ -175,6 +175,10 @@ RUNS: dict[str, Golden] = {
     "privgnn-dropout": _owner("privgnn", settings={**_ASKED, "lambda_": "1.0"}, dropout=0.3),
     "pate-g": _owner("pate-g", settings={"queries": "20", "teachers": "4"}),
     "pate-m": _owner("pate-m", settings={"queries": "20", "teachers": "4"}),
+    "gap": _owner("gap", reference=True, nulls=True),
+    "gap-node": _owner("gap", settings={"level": "node", "batch": "30", "degree": "5", "epochs": "5"}, epsilon=8.0),
+    "progap": _owner("progap", settings={"edges": "arc", "keep": "best", "accountant": "rdp"}, dropout=0.2),
+    "progap-node": _owner("progap", settings={"level": "node", "batch": "30", "epochs": "3"}, epsilon=8.0),
     "b1": _owner("b1"),
     "b1-sampled": _owner("b1-sampled"),
     "b2": _owner("b2"),
@@ -241,8 +245,8 @@ RUNS: dict[str, Golden] = {
     "flwr-run": Golden({"method": "hogs", "epsilon": 6.0}, how="flwr", servers="flower"),
 }
 _BY_TRAINER = {
-    "curator": _local, "owner": partial(_owner, settings=_ASKED), "devices": _rounds, "alone": _rounds,
-    "silos": partial(_rounds, settings={"silos": "3"}),
+    "curator": _local, "owner": partial(_owner, settings=_ASKED), "graph owner": _owner, "devices": _rounds,
+    "alone": _rounds, "silos": partial(_rounds, settings={"silos": "3"}),
 }  # fmt: skip
 _NAMED = {golden.options["method"] for golden in RUNS.values()}
 # A method that is named nowhere above has one run, under its own name.

@@ -197,7 +197,11 @@ def cells_for(asked: PoisonOptions, options: RunOptions, fits: Sequence[Attack])
                          f"(these do: {names})")  # fmt: skip
     method = find(options.method)
     edges = not method.in_rounds and not method.public_graph
-    raw = method.trained_by in ("silos", "owner")  # a record in clear: an input lie is a response at once
+    raw = method.trained_by in (
+        "silos",
+        "owner",
+        "graph owner",
+    )  # a record in clear: an input lie is a response at once
     for number, share, defence in product(range(options.repeats), asked.shares, asked.defences):
         made = with_defence(options, defence, asked.false_alarm)
         if not share:

@@ -68,7 +68,7 @@ def seen(options: RunOptions, people: Population) -> Iterator[Any]:
     silent = isinstance(setup.method, Reference | OwnerMethod)
     known = None if silent else public_knowledge(people, repeat.split, options, setup.method)
     yield known and (known.labels.tolist(), known.features is None, known.edges is None)
-    yield None if isinstance(setup.method, OwnerMethod) else run.guarantee_before(setup, repeat.split).to_dict()
+    yield None if setup.method.trained_by == "owner" else run.guarantee_before(setup, repeat.split).to_dict()
     yield [part.tolist() for part in (repeat.split.train, repeat.split.val)]
     yield repeat.silent if policy is not None else None
     yield setup.settings.training if setup.method.trains_network() else None

@@ -1,0 +1,237 @@
+"""Methods of an owner who holds the whole graph and publishes predictions from noisy sums over neighbours.
+
+Everybody hands the record over. The owner sums the neighbours' rows under Gaussian noise, keeps the noisy sums, and
+trains small networks on them. Predictions are transductive: they read the sums that are kept, so any number of answers
+costs nothing more. Sums about another graph would be another release.
+
+What is published protects relationships (``level=edge``) or people (``level=node``) from whoever reads it. The owner
+itself has every record in clear.
+
+Differences from the public code of GAP and ProGAP, each with the printed way as a setting:
+
+- An undirected edge is in the rows of both ends, so the noise is calibrated to root 2 and not to 1 (``edges=arc``).
+- Who is sent to from a list longer than ``degree`` is decided by a public order of ids, and not by a draw from the
+  list. One person who leaves then moves nobody else's choice.
+- The last epoch is kept, and not the one with most validation people right (``keep=best``). At the node level that
+  choice would read validation labels, and no loss would bound it.
+- Nobody is left out: neither isolated people nor the last one.
+- Noise is calibrated by the exact curve or by privacy loss distributions (``accountant=rdp`` is the printed way).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from curator import options as o
+from curator.learning.training import TrainingSettings
+from curator.methods.base import OwnBudget
+from curator.methods.owner.owner import OwnerMethod
+from curator.methods.parameters import parameter
+from curator.owner.aggregation.layers import Alone, made
+from curator.owner.aggregation.sums import FloatRows, HandedLists, noisy_sums, rows_of_norm_1
+from curator.owner.aggregation.training import KEPT, Learners, PrivateSteps, fit_in_place, scores
+from curator.owner.privacy.aggregation import ACCOUNTANTS, MOST_EPSILON, NoisyTraining
+from curator.owner.privacy.graph_account import EDGE, LEVELS, NODE, GraphRelease
+from curator.owner.privacy.release import small_delta
+from curator.owner.teachers.randomness import derive, private_generator
+from curator.setting_error import SettingError
+from devices.array_types import IntArray
+
+WHICH, LONGER = ("undirected", "arc"), ("cut", "refuse")
+
+
+@dataclass(frozen=True)
+class GraphOwner(OwnerMethod):
+    """A method on noisy sums over neighbours.
+
+    Args:
+        level: What is protected from readers: ``edge``, or ``node`` (a person).
+        hops: Number K of noisy sums, each over the one before; 0: no graph at all.
+        edges: What the noise is calibrated to: an ``undirected`` edge, or one ``arc`` of it.
+        degree: Largest number of people that one person sends to.
+        longer: What is done with a list of more people: ``cut`` it, or ``refuse`` the run.
+        batch: Expected number of people in a private step; at most all training people.
+        clip: Largest norm of a person's gradient.
+        keep: Epoch that is kept: ``last``, or ``best`` on validation people.
+        accountant: ``tight`` (exact, or privacy loss distributions), or ``rdp``.
+        noise_multiplier: Noise divided by sensitivity; 0: from --epsilon.
+        delta: Of the guarantee; 0: the largest power of ten below 1 / training people (``node``), or below
+            1 / (10 people), as the number of edges is not public (``edge``).
+
+    Raises:
+        ValueError: for a parameter outside its range.
+    """
+
+    level: str = EDGE
+    hops: int = 2
+    edges: str = parameter("undirected", level=(EDGE,))
+    degree: int = parameter(100, level=(NODE,))
+    longer: str = parameter("cut", level=(NODE,))
+    batch: int = parameter(256, level=(NODE,))
+    clip: float = parameter(1.0, level=(NODE,))
+    keep: str = "last"
+    accountant: str = "tight"
+    noise_multiplier: float = 0.0
+    delta: float = 0.0
+
+    trust: ClassVar[str] = "trusted curator"
+    private: ClassVar[tuple[str, ...]] = ("adjacency", "features", "label")
+    mechanisms: ClassVar[tuple[str, ...]] = ("gaussian",)
+    default_gnn: ClassVar[str] = "mlp"
+    trained_by: ClassVar[str] = "graph owner"
+    own_budget: ClassVar[OwnBudget | None] = None
+    options: ClassVar[frozenset[str]] = o.QUESTION | {"split", "label_rate", "epsilon"}
+    training_read: ClassVar[frozenset[str] | None] = frozenset({"hidden", "lr", "weight_decay", "epochs"})
+    reference_read: ClassVar[frozenset[str] | None] = training_read
+    training_defaults: ClassVar[Mapping[str, Any]] = {
+        "hidden": 16, "lr": 0.01, "weight_decay": 0.0, "gnn_dropout": 0.0, "epochs": 100,
+    }  # fmt: skip
+    stages_norm: ClassVar[str] = "none"  # of networks that clip gradients
+    printed_by: ClassVar[str] = "tight"  # accountant of the edge level in its public code
+
+    def __post_init__(self) -> None:
+        self.check_choices(level=LEVELS, edges=WHICH, longer=LONGER, keep=KEPT, accountant=ACCOUNTANTS)
+        self.check_range("hops", least=0, most=10)
+        self.check_range("degree", "batch", least=1)
+        self.check_numbers("clip", positive=True)
+        self.check_numbers("noise_multiplier")
+        if not 0 <= self.delta < 1:
+            raise SettingError(f"delta={self.delta:g}", "must be above 0 and below 1, or 0 for the rule")
+
+    def usual_training(self) -> Mapping[str, Any]:
+        """As :meth:`Method.usual_training`; private steps cost noise, so there are fewer passes."""
+        return {**self.training_defaults, "epochs": 10} if self.level == NODE else self.training_defaults
+
+    def options_read(self) -> frozenset[str]:
+        """As :meth:`Method.options_read`; a given noise multiplier stands in the place of epsilon."""
+        return super().options_read() - ({"epsilon"} if self.noise_multiplier else set())
+
+    def trainings(self) -> int:
+        """Return the number of trainings, each of which is private at the node level."""
+        raise NotImplementedError
+
+    def release(self, *, people: int, training: int, epochs: int, epsilon: float) -> GraphRelease:
+        """Return the description of what is published, with its noise.
+
+        Args:
+            people: Number of people.
+            training: Number of training people, which is public.
+            epochs: Passes of one training over these people.
+            epsilon: Loss to which the noise is calibrated.
+
+        Raises:
+            ValueError: for an epsilon or a delta that does not fit.
+        """
+        if not (math.isfinite(epsilon) and 0 < epsilon <= MOST_EPSILON):
+            raise ValueError(f"--epsilon {epsilon:g}: must be above 0 and at most {MOST_EPSILON:g} for {self.name}")
+        rate, steps = 1.0, 0
+        if self.level == NODE:
+            rate = min(1.0, self.batch / max(1, training))
+            steps = self.trainings() * max(1, math.floor(epochs / rate + 1e-9))
+        delta = self.delta or small_delta(max(2, training) if self.level == NODE else 10 * people)
+        largest = 1 / max(2, training if self.level == NODE else people)
+        if delta >= largest:
+            raise SettingError(f"delta={delta:g}", f"must be below 1 / {round(1 / largest):,} people = {largest:.4g}")
+        return GraphRelease(
+            self.name, self.level, NoisyTraining(self.hops, steps, rate, delta), epsilon,
+            undirected=self.edges == WHICH[0], degree=self.degree, refuses=self.longer == LONGER[1],
+            chosen=self.keep == KEPT[1], accountant=self.accountant, printed_by=self.printed_by,
+            given=self.noise_multiplier,
+        )  # fmt: skip
+
+    def without_graph(self) -> GraphOwner:
+        """Return the same method on own features alone, as private as the level asks for."""
+        return replace(self, hops=0, noise_multiplier=0.0)
+
+    def learn(
+        self, data: HandedLists, people: Learners, released: GraphRelease, settings: TrainingSettings, *,
+        classes: int, order_seed: int, noise_seed: int, seed: int, noise: bool = True,
+    ) -> tuple[IntArray, nn.Module]:  # fmt: skip
+        """Return everybody's class, int64 (n,), and the trained network.
+
+        Args:
+            data: The records.
+            people: Who trains and who validates.
+            released: What :meth:`release` returns.
+            settings: Of the training.
+            classes: Number of classes.
+            order_seed: Public seed of the order by which lists are cut.
+            noise_seed: Of the noise and of the people that steps draw.
+            seed: Of the weights.
+            noise: False: the same work without noise, clipping and draws, for the reference.
+
+        Raises:
+            ValueError: for a list longer than ``degree`` where these are refused, or no label to learn from.
+        """
+        if not len(people.train):
+            raise ValueError("no training node has a label: nothing can be learned")
+        capped = self.degree if self.level == NODE and noise else None
+        if capped is not None and released.refuses and data.longest > capped:
+            raise SettingError(f"longer=refuse, degree={capped}", f"a list has {data.longest:,} people")
+        work = Work(self, data, people, released, settings, classes, noise_seed, seed, noise)
+        work.arcs = data.arcs(order_seed, capped) if self.hops else None
+        return self.trained(work) if self.hops else work.alone()
+
+    def trained(self, work: Work) -> tuple[IntArray, nn.Module]:
+        """Return everybody's class and the network, of one hop or more."""
+        raise NotImplementedError
+
+
+class Work:
+    """Steps that the methods share: draw a network, train it, add a noisy hop."""
+
+    arcs: Any
+
+    def __init__(
+        self, method: GraphOwner, data: HandedLists, people: Learners, released: GraphRelease,
+        settings: TrainingSettings, classes: int, noise_seed: int, seed: int, noise: bool,
+    ) -> None:  # fmt: skip
+        self.method, self.people, self.released, self.settings = method, people, released, settings
+        self.noise, self.classes = noise, classes
+        self.private = noise and method.level == NODE
+        self.norm = method.stages_norm if self.private else "batch"
+        self.features = torch.from_numpy(np.ascontiguousarray(data.features.toarray(), np.float32))
+        self.sizes = (self.features.shape[1], settings.hidden, classes)
+        self._generator = torch.Generator().manual_seed(derive(seed, "graph owner"))
+        self._noise_seed, self._hop, self._training = noise_seed, 0, 0
+
+    def network(self, kind: Any, *given: int, **more: Any) -> Any:
+        """Return a network with fresh weights."""
+        return made(lambda: kind(*(given or self.sizes), norm=self.norm, **more), self._generator)
+
+    def train(self, network: nn.Module, inputs: list[Tensor], weights: list[nn.Parameter] | None = None) -> None:
+        """Train a network in place."""
+        self._training += 1
+        settings, released, steps = self.settings, self.released, None
+        if self.private:
+            each = released.asked.steps // self.method.trainings()
+            draws = private_generator(self._noise_seed, "graph owner training", self._training)
+            steps = PrivateSteps(each, released.asked.rate, released.multiplier, self.method.clip, draws)
+        fit_in_place(network, inputs, self.people, weights=list(network.parameters()) if weights is None else weights,
+            lr=settings.lr, weight_decay=settings.weight_decay, epochs=settings.epochs, keep=self.method.keep,
+            private=steps)  # fmt: skip
+
+    def hop(self, rows: Tensor) -> FloatRows:
+        """Return the noisy sums of the neighbours' rows, which are scaled to norm 1 before."""
+        self._hop += 1
+        draws = private_generator(self._noise_seed, "graph owner hop", self._hop)
+        return noisy_sums(
+            self.arcs, rows_of_norm_1(rows.numpy()), self.released.deviation if self.noise else 0.0, draws
+        )
+
+    def classes_of(self, network: nn.Module, inputs: list[Tensor]) -> IntArray:
+        """int64 (n,): everybody's class."""
+        return np.asarray(scores(network, inputs).argmax(1).numpy(), np.int64)
+
+    def alone(self) -> tuple[IntArray, nn.Module]:
+        """Train the network without a graph."""
+        network = self.network(Alone)
+        self.train(network, [self.features])
+        return self.classes_of(network, [self.features]), network

@@ -1,0 +1,136 @@
+"""Networks of GAP and ProGAP: perceptrons of SELU, normalisation and rows of norm 1, as in the public code.
+
+Where gradients are clipped person by person, no layer may mix people: ``norm`` is then ``group`` or ``none``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+NORMS = ("batch", "group", "none")
+_Network = TypeVar("_Network", bound=nn.Module)
+
+
+def norm_of(kind: str, units: int) -> nn.Module:
+    """Return a layer of normalisation: over the people (``batch``), over the own units (``group``), or none."""
+    if kind == "batch":
+        return nn.BatchNorm1d(units)
+    return nn.GroupNorm(1, units) if kind == "group" else nn.Identity()
+
+
+class SeluPerceptron(nn.Module):
+    """Linear layers with SELU and normalisation between them.
+
+    Args:
+        sizes: Units of the input and of each layer.
+        norm: One of :data:`NORMS`.
+        plain: Whether the last layer has neither SELU nor normalisation.
+    """
+
+    def __init__(self, sizes: Sequence[int], *, norm: str, plain: bool = True) -> None:
+        super().__init__()
+        self.linear = nn.ModuleList(nn.Linear(*pair) for pair in zip(sizes, sizes[1:], strict=False))
+        self.norms = nn.ModuleList(norm_of(norm, units) for units in sizes[1 : -1 if plain else None])
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Return float32 (people, units of the last layer)."""
+        for number, layer in enumerate(self.linear):
+            rows = layer(rows)
+            if number < len(self.norms):
+                rows = self.norms[number](functional.selu(rows))
+        return rows
+
+
+class Alone(nn.Module):
+    """SeluPerceptron of three layers on the own features: the network without a graph."""
+
+    def __init__(self, features: int, hidden: int, classes: int, *, norm: str) -> None:
+        super().__init__()
+        self.layers = SeluPerceptron([features, hidden, hidden, classes], norm=norm)
+
+    def forward(self, inputs: Sequence[Tensor]) -> Tensor:
+        """Return scores, float32 (people, classes), of the features."""
+        return cast(Tensor, self.layers(inputs[0]))
+
+
+class Encoder(nn.Module):
+    """Encoder of GAP: two layers, rows of norm 1, normalisation, SELU, and a head that is dropped after training."""
+
+    def __init__(self, features: int, hidden: int, classes: int, *, norm: str) -> None:
+        super().__init__()
+        self.layers = SeluPerceptron([features, hidden, hidden], norm=norm)
+        self.norm = norm_of(norm, hidden)
+        self.head = nn.Linear(hidden, classes)
+
+    def encoded(self, features: Tensor) -> Tensor:
+        """Return rows of norm 1, float32 (people, hidden)."""
+        return functional.normalize(self.layers(features), dim=1)
+
+    def forward(self, inputs: Sequence[Tensor]) -> Tensor:
+        """Return scores, float32 (people, classes), of the features."""
+        return cast(Tensor, self.head(functional.selu(self.norm(self.encoded(inputs[0])))))
+
+
+class Classifier(nn.Module):
+    """Classifier of GAP: a layer for each hop, joined, rows of norm 1, normalisation, SELU and a head."""
+
+    def __init__(self, channels: int, hidden: int, classes: int, *, norm: str) -> None:
+        super().__init__()
+        self.bases = nn.ModuleList(nn.Linear(hidden, hidden) for _ in range(channels))
+        self.norm = norm_of(norm, channels * hidden)
+        self.head = nn.Linear(channels * hidden, classes)
+
+    def forward(self, inputs: Sequence[Tensor]) -> Tensor:
+        """Return scores, float32 (people, classes), of the cached rows of each hop."""
+        joined = torch.cat([base(rows) for base, rows in zip(self.bases, inputs, strict=True)], dim=1)
+        return cast(Tensor, self.head(functional.selu(self.norm(functional.normalize(joined, dim=1)))))
+
+
+class Progressive(nn.Module):
+    """Network of ProGAP: a base and a head for each stage; stage i reads the cached rows of hops 0 to i.
+
+    Args:
+        stages: Number of hops + 1.
+        others: As of the other networks.
+    """
+
+    def __init__(self, features: int, hidden: int, classes: int, *, stages: int, norm: str) -> None:
+        super().__init__()
+        self.bases = nn.ModuleList(
+            SeluPerceptron([hidden if stage else features, hidden], norm=norm, plain=False) for stage in range(stages)
+        )
+        self.heads = nn.ModuleList(nn.Linear(hidden * (stage + 1), classes) for stage in range(stages))
+        self.stage = 0
+
+    def of_stage(self) -> list[nn.Parameter]:
+        """Return the weights that the present stage trains: all bases so far, and its head."""
+        parts = [*self.bases[: self.stage + 1], self.heads[self.stage]]
+        return [weight for part in parts for weight in part.parameters()]
+
+    def own_rows(self, inputs: Sequence[Tensor]) -> Tensor:
+        """Return what the present stage's base makes of its own hop, float32 (people, hidden)."""
+        return cast(Tensor, self.bases[self.stage](inputs[self.stage]))
+
+    def forward(self, inputs: Sequence[Tensor]) -> Tensor:
+        """Return the scores of the present stage, float32 (people, classes)."""
+        pairs = zip(self.bases[: self.stage + 1], inputs, strict=True)
+        joined = torch.cat([base(rows) for base, rows in pairs], dim=1)
+        return cast(Tensor, self.heads[self.stage](functional.normalize(joined, dim=1)))
+
+
+def made(make: Callable[[], _Network], generator: torch.Generator) -> _Network:
+    """Return a network whose linear layers are drawn from the generator, uniform in +- 1 / sqrt(inputs)."""
+    with torch.random.fork_rng(devices=[]):  # torch draws weights of its own, which are not used
+        network = make()
+    for layer in network.modules():
+        if isinstance(layer, nn.Linear):
+            bound = max(1, layer.in_features) ** -0.5
+            for weight in (layer.weight, layer.bias):
+                with torch.no_grad():
+                    weight.uniform_(-bound, bound, generator=generator)
+    return network

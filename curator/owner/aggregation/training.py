@@ -1,0 +1,162 @@
+"""Training of small networks: full batches, or steps on drawn people with clipped gradients under noise.
+
+A private step draws each training person with probability q, clips each person's gradient to norm C, adds
+N(0, s^2 C^2) to the sum and divides by the expected number of people. A step that draws nobody has noise alone. The
+gradient of a person is never formed: each person passes each layer once, so its norm follows from the layer's input
+and the gradient at its output, and the clipped sum is one product of matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from curator.learning.adam import Adam
+from curator.observer import log_metric
+from curator.steps import track
+from devices.array_types import IntArray
+
+KEPT = ("last", "best")
+
+
+@dataclass(frozen=True)
+class PrivateSteps:
+    """Steps under noise.
+
+    Args:
+        steps: Number T of steps, 1 or more.
+        rate: Probability q with which a step draws a person, in (0, 1].
+        multiplier: Noise deviation s divided by the clipping norm; 0: no noise.
+        clip: Largest norm C of a person's gradient, above 0.
+        draws: Source of people and noise.
+    """
+
+    steps: int
+    rate: float
+    multiplier: float
+    clip: float
+    draws: np.random.Generator = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Learners:
+    """People whose labels are learned from, and those on whom an epoch is chosen.
+
+    Args:
+        labels: int64 (n,).
+        train, val: int64: people with a label.
+    """
+
+    labels: IntArray
+    train: IntArray
+    val: IntArray
+
+
+def fit_in_place(
+    network: nn.Module, inputs: Sequence[Tensor], people: Learners, *, weights: Sequence[Tensor], lr: float,
+    weight_decay: float, epochs: int, keep: str = "last", private: PrivateSteps | None = None,
+) -> None:  # fmt: skip
+    """Train a network in place, and leave it in the mode of inference.
+
+    Args:
+        network: Called with rows of ``inputs``.
+        inputs: float32 (n, ...) each.
+        people: The people.
+        weights: Those that are trained.
+        lr, weight_decay: Of Adam.
+        epochs: Number of steps on everybody; not read beside ``private``.
+        keep: ``last``, or ``best``: the weights of the epoch with most validation people right, the first of equals.
+        private: Steps under noise; None: full batches.
+    """
+    optimiser = Adam(weights, lr=lr, weight_decay=weight_decay)
+    best, kept = -1.0, None
+    rows, labels = [each[people.train] for each in inputs], torch.from_numpy(people.labels[people.train])
+    shown, truth = [each[people.val] for each in inputs], torch.from_numpy(people.labels[people.val])
+    every = 1 if private is None else max(1, int(1 / private.rate))
+    total = epochs if private is None else private.steps
+    for number in track(range(total), total):
+        network.train()
+        if private is None:
+            functional.cross_entropy(network(rows), labels).backward()  # type: ignore[no-untyped-call]
+        else:
+            _private_gradients(network, rows, labels, weights, private)
+        optimiser.step()
+        if keep == "best" and len(truth) and (number + 1) % every == 0:
+            accuracy = float((scores(network, shown).argmax(1) == truth).float().mean())
+            log_metric("val_accuracy", accuracy, number + 1)
+            if accuracy > best:
+                best, kept = accuracy, deepcopy(network.state_dict())
+    if kept is not None:
+        network.load_state_dict(kept)
+    network.eval()
+
+
+@torch.no_grad()
+def scores(network: nn.Module, inputs: Sequence[Tensor]) -> Tensor:
+    """Return the scores in the mode of inference."""
+    network.eval()
+    found: Tensor = network(inputs)
+    return found
+
+
+def clipped_sum(
+    network: nn.Module, rows: Sequence[Tensor], labels: Tensor, weights: Sequence[Tensor], clip: float
+) -> list[Tensor]:
+    """Return the sum over people of each person's gradient, clipped to norm ``clip``, for each of the weights.
+
+    Args:
+        network: Of linear layers and group normalisation, each of which a person passes once.
+        rows: What the network reads, one row a person.
+        labels: int64 (people,).
+        weights: Weights of these layers.
+        clip: Largest norm, over all of the weights.
+    """
+    if not len(labels):
+        return [torch.zeros_like(weight) for weight in weights]
+    passed: list[tuple[nn.Module, Tensor, Tensor]] = []
+
+    def note(layer: nn.Module, given: tuple[Tensor, ...], out: Tensor) -> None:
+        passed.append((layer, given[0].detach(), out))
+
+    layers = [layer for layer in network.modules() if isinstance(layer, nn.Linear | nn.GroupNorm)]
+    hooks = [layer.register_forward_hook(note) for layer in layers]
+    try:
+        loss = functional.cross_entropy(network(rows), labels, reduction="sum")
+    finally:
+        for hook in hooks:
+            hook.remove()
+    at = torch.autograd.grad(loss, [out for _, _, out in passed])
+    read = [given if isinstance(layer, nn.Linear) else functional.group_norm(given, 1, eps=layer.eps)  # type: ignore[arg-type]
+            for layer, given, _ in passed]  # fmt: skip
+    squares = torch.zeros(len(labels))
+    for (layer, _, _), given, slope in zip(passed, read, at, strict=True):
+        own = slope.square().sum(1)
+        product = given.square().sum(1) * own if isinstance(layer, nn.Linear) else (given * slope).square().sum(1)
+        squares += product + own
+    factor = (clip / squares.sqrt().clamp_min(1e-30)).clamp_max(1.0)[:, None]
+    finite = squares.isfinite()[:, None]  # a gradient that overflows has no direction: it counts as none
+    found: dict[int, Tensor] = {}
+    for (layer, _, _), given, slope in zip(passed, read, at, strict=True):
+        part, given = torch.where(finite, slope * factor, 0.0), torch.where(finite, given, 0.0)
+        linear = isinstance(layer, nn.Linear)
+        found[id(layer.weight)] = part.T @ given if linear else (part * given).sum(0)
+        found[id(layer.bias)] = part.sum(0)
+    return [found[id(weight)] for weight in weights]
+
+
+def _private_gradients(
+    network: nn.Module, rows: Sequence[Tensor], labels: Tensor, weights: Sequence[Tensor], private: PrivateSteps
+) -> None:
+    """Set the gradients of one step under noise."""
+    drawn = np.flatnonzero(private.draws.random(len(labels)) < private.rate)
+    sums = clipped_sum(network, [each[drawn] for each in rows], labels[drawn], weights, private.clip)
+    expected = private.rate * len(labels)
+    for weight, total in zip(weights, sums, strict=True):
+        noise = private.draws.standard_normal(tuple(weight.shape)).astype(np.float32)
+        weight.grad = (total + private.multiplier * private.clip * torch.from_numpy(noise)) / expected

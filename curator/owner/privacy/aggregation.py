@@ -1,0 +1,211 @@
+"""Privacy of noisy sums over neighbours, and of trainings on clipped gradients: GAP and ProGAP.
+
+A hop releases A X + N(0, s^2 D^2), where the rows of X have norm 1 at most and D is the sensitivity in the L2 norm:
+
+=====================  =====================================================================================
+what changes           how far the sums of all rows move
+=====================  =====================================================================================
+one arc                1
+an undirected edge     root 2: the rows of both ends
+the same, lists cut    root 6: each end sends to another person in its place, who may be the same for both
+an entry, lists cut    root 3: an entry of one list. Both ends must list an arc, so the other direction goes too
+a record joins         root D, D the largest number of people that one person sends to. Her own row is not counted
+a record replaced      2 root D
+=====================  =====================================================================================
+
+K hops are one Gaussian mechanism of shift root(K) D, also where a hop reads the noisy hop before it (Dong, Roth and Su
+2022, Corollary 2). Its curve is exact (Balle and Wang 2018). A step of a training draws each person with probability q,
+clips the gradients to norm C and adds N(0, s^2 C^2) to their sum: the Poisson-sampled Gaussian mechanism of
+multiplier s, under add or remove. Hops and steps are composed by dp-accounting's privacy loss distributions, rounded up
+(``tight``), or by the Rényi divergences of the public code (``rdp``): Zhu and Wang's sum at whole orders, a line
+between them, and Balle et al.'s conversion at the best real order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+import numpy as np
+
+from devices.mechanisms import gaussian, round_up
+
+ARC, UNDIRECTED, ENTRY_CUT, UNDIRECTED_CUT = 1.0, math.sqrt(2.0), math.sqrt(3.0), math.sqrt(6.0)
+ACCOUNTANTS = ("tight", "rdp")
+MOST_EPSILON = 1000.0  # next to no noise
+_LARGEST_ORDER = 1 << 12
+_GRID = 1e-2  # of privacy losses; coarse, and from above
+
+
+@dataclass(frozen=True)
+class NoisyTraining:
+    """Hops and private steps that share one noise multiplier.
+
+    Args:
+        hops: Number of noisy sums, 0 or more.
+        steps: Number of private training steps of all trainings together, 0 or more.
+        rate: Probability with which a step draws a person, in (0, 1].
+        delta: Delta of the guarantee, in (0, 1).
+
+    Raises:
+        ValueError: for a number outside these.
+    """
+
+    hops: int
+    steps: int
+    rate: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        if self.hops < 0 or self.steps < 0 or not 0 < self.rate <= 1:
+            raise ValueError(f"{self.hops} hops and {self.steps} steps at rate {self.rate:g}")
+        if not 0 < self.delta < 1:
+            raise ValueError(f"delta {self.delta:g}: must be above 0 and below 1")
+
+    @property
+    def together(self) -> bool:
+        """Whether all of it is one Gaussian mechanism, because every step has everybody."""
+        return not self.steps or self.rate == 1
+
+
+def person_loss(asked: NoisyTraining, multiplier: float, accountant: str = "tight") -> float:
+    """Epsilon at the delta: one record joins or leaves, and each hop moves by its sensitivity; rounded up.
+
+    Args:
+        asked: The hops and steps.
+        multiplier: Noise of a hop divided by its sensitivity, and of a step divided by the clipping norm; 0: infinite.
+        accountant: ``tight`` or ``rdp``.
+    """
+    if not multiplier:
+        return math.inf if asked.hops + asked.steps else 0.0
+    if not asked.hops + asked.steps:
+        return 0.0
+    return _by_rdp(asked, multiplier) if accountant == "rdp" else _by_losses(asked, multiplier)
+
+
+def replaced_loss(asked: NoisyTraining, multiplier: float) -> float:
+    """Epsilon at the delta where a record is replaced by another one: a bound.
+
+    It is the smaller of two. Group privacy: a record leaves and another joins, so twice epsilon at
+    delta / (1 + e^epsilon). Without the draws: everybody in every step, so one Gaussian mechanism of twice the shift.
+    """
+    if not multiplier or not asked.hops + asked.steps:
+        return person_loss(asked, multiplier)
+    plain = _gaussian(asked.delta, 2 * math.sqrt(asked.hops + asked.steps), multiplier)
+    if asked.together:
+        return plain
+    curve, least = _composed(asked, multiplier), _by_losses(asked, multiplier)
+    tried = least + np.arange(0.0, 30.0, 0.02)
+    enough = np.asarray(curve.get_delta_for_epsilon(tried)) * (1 + np.exp(tried)) <= asked.delta
+    return min(plain, round_up(2 * float(tried[enough.argmax()]))) if enough.any() else plain
+
+
+def edge_loss(shift: float, *, hops: int, noise: float, delta: float) -> float:
+    """Epsilon at the delta where an edge moves each hop by ``shift``, under noise of deviation ``noise``; exact."""
+    if not hops:
+        return 0.0
+    return _gaussian(delta, shift * math.sqrt(hops), noise) if noise else math.inf
+
+
+@lru_cache(maxsize=128)
+def multiplier_for(asked: NoisyTraining, epsilon: float, accountant: str = "tight") -> float:
+    """Return the smallest noise multiplier, up to one part in 1e6, whose loss is at most epsilon.
+
+    Raises:
+        ValueError: for an epsilon that is not in (0, 1000].
+    """
+    if not 0 < epsilon <= MOST_EPSILON:
+        raise ValueError(f"--epsilon {epsilon:g}: must be above 0 and at most {MOST_EPSILON:g}")
+    if not asked.hops + asked.steps:
+        return 0.0
+    if accountant == "tight" and asked.together:
+        found = gaussian.calibrate(epsilon, asked.delta, shift=math.sqrt(asked.hops + asked.steps))
+        return found * (1 + 1e-9)  # so that the loss, which is rounded up, is not above epsilon
+    low, high = 0.5, 1.0
+    while person_loss(asked, high, accountant) > epsilon:
+        low, high = high, 2 * high
+    while person_loss(asked, low, accountant) <= epsilon:
+        low, high = low / 2, low
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if person_loss(asked, middle, accountant) <= epsilon else (middle, high)
+    return high
+
+
+def rdp_delta(things: int) -> float:
+    """Return the delta of the public code: 10 to the minus number of digits.
+
+    >>> rdp_delta(10_556), rdp_delta(2031)
+    (1e-05, 0.0001)
+    """
+    return float(f"1e-{len(str(things))}")
+
+
+def _gaussian(delta: float, shift: float, sigma: float) -> float:
+    return round_up(gaussian.epsilon_of(delta, shift=shift, sigma=sigma))
+
+
+def _by_losses(asked: NoisyTraining, multiplier: float) -> float:
+    if asked.together:
+        return _gaussian(asked.delta, math.sqrt(asked.hops + asked.steps), multiplier)
+    return round_up(float(_composed(asked, multiplier).get_epsilon_for_delta(asked.delta)))
+
+
+@lru_cache(maxsize=64)
+def _composed(asked: NoisyTraining, multiplier: float):  # type: ignore[no-untyped-def]  # dp-accounting has no types
+    """Return the privacy loss distribution of all hops and steps, under add or remove."""
+    from dp_accounting.pld import privacy_loss_distribution as losses
+
+    found = losses.from_gaussian_mechanism(
+        multiplier, value_discretization_interval=_GRID, sampling_prob=asked.rate
+    ).self_compose(asked.steps)
+    if asked.hops:
+        found = found.compose(
+            losses.from_gaussian_mechanism(multiplier / math.sqrt(asked.hops), value_discretization_interval=_GRID)
+        )
+    return found
+
+
+def _by_rdp(asked: NoisyTraining, multiplier: float) -> float:
+    """Return the smallest epsilon over all real orders above 1, as the public code's accountant has it."""
+    from scipy.optimize import minimize_scalar
+
+    moments = _sampled_moments(asked.rate, multiplier) if asked.steps else None
+
+    def at(log_order: float) -> float:
+        order = 1 + math.exp(log_order)
+        rho = asked.hops * order / (2 * multiplier**2)
+        if moments is not None:
+            rho += asked.steps * moments(order) / (order - 1)
+        return float(rho + math.log1p(-1 / order) - math.log(asked.delta * order) / (order - 1))
+
+    grid = np.linspace(-6, math.log(_LARGEST_ORDER - 2), 100)
+    best = int(np.argmin([at(each) for each in grid]))
+    ends = float(grid[max(0, best - 1)]), float(grid[min(len(grid) - 1, best + 1)])
+    found = minimize_scalar(at, bounds=ends, method="bounded", options={"xatol": 1e-10})
+    return max(0.0, float(min(found.fun, at(grid[best]))))
+
+
+def _sampled_moments(rate: float, multiplier: float) -> Callable[[float], float]:
+    """Return (order - 1) times the Rényi divergence of one step: exact at whole orders, a line between them above."""
+    from scipy.special import gammaln, logsumexp
+
+    @cache
+    def whole(order: int) -> float:
+        if rate == 1:
+            return order * (order - 1) / (2 * multiplier**2)
+        k = np.arange(order + 1)
+        ways = gammaln(order + 1) - gammaln(k + 1) - gammaln(order - k + 1)
+        drawn = k * math.log(rate) + (order - k) * math.log1p(-rate)
+        return float(logsumexp(ways + drawn + k * (k - 1) / (2 * multiplier**2)))
+
+    def moments(order: float) -> float:
+        if rate == 1:
+            return order * (order - 1) / (2 * multiplier**2)
+        below = math.floor(order)
+        share = order - below
+        return (1 - share) * whole(below) + share * whole(below + 1)
+
+    return moments

@@ -1,0 +1,170 @@
+"""Run of an owner who holds the whole graph: everybody hands the record over, noisy sums, networks, predictions.
+
+    devices (owner mode) -> lists of the owner -> noisy hops, kept -> networks -> everybody's class
+
+The noise belongs to the run: a killed run that continues has the same stored records and the same noise, so it
+publishes what it would have published, and nothing is released twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+from torch import nn
+
+from curator.learning.training import TrainingSettings
+from curator.methods import Question
+from curator.methods.owner.graph_owner import GraphOwner
+from curator.nulls.known import NullEvidence
+from curator.nulls.models import chance
+from curator.observer import watched
+from curator.owner.aggregation.sums import HandedLists
+from curator.owner.aggregation.training import Learners
+from curator.owner.privacy.graph_account import GraphRelease
+from curator.owner.teachers.randomness import derive
+from curator.privacy.guarantee import Guarantee
+from curator.reports.labels import LabelEvidence
+from devices.data.population import Population
+from devices.data.splits import make_split
+from devices.facts import IntArray, Split
+from devices.policy.policy import Mode
+from devices.raw_record import hand_over
+from strategies.people.owned_graph import sparse_features
+from strategies.people.owner_graphs import handed_lists
+from strategies.results.outcome import Outcome
+from strategies.results.shown_nulls import CHANCE, FEATURES_ALONE
+from strategies.runs.asking import ask_devices
+from strategies.runs.owner import owner_noise_seed
+from strategies.runs.run import Others, Predict, RepeatContext, Run
+from strategies.runs.teachers import one_thread
+from strategies.setup.checks import check_graph_owner_run
+from strategies.setup.options import RunOptions, Seeds
+from strategies.setup.run_setup import RunSetup
+
+
+class GraphOwnerRun(Run):
+    """Everybody hands the record over once; the owner publishes networks and predictions under noise."""
+
+    mode: Mode = "owner"
+
+    def check(self, setup: RunSetup) -> None:
+        """Check options, method and people against one another."""
+        check_graph_owner_run(setup.options, setup.settings)
+        self.released_before(setup, setup.repeats[0].split)
+
+    def divide(self, options: RunOptions, population: Population, seeds: Seeds) -> Split:
+        """Return the training, validation and test people; nobody volunteers, as everybody hands the record over."""
+        return make_split(options.split, population, seeds.split, options.label_rate)
+
+    def questions(self, setup: RunSetup, split: Split, collection: str) -> tuple[Question, ...]:
+        """Return the request for the raw record, to everybody."""
+        return (Question(hand_over(collection)),)
+
+    def released_before(self, setup: RunSetup, split: Split) -> GraphRelease:
+        """Return the description of what will be published."""
+        return _released(_method(setup), setup, split)
+
+    def guarantee_of(self, setup: RunSetup, released: Sequence[GraphRelease]) -> Guarantee:
+        """Return the guarantee of so many releases about the same people, each with fresh noise."""
+        worst = min(released, key=lambda each: each.deviation)
+        return replace(worst, releases=len(released)).guarantee(setup.method.trust)
+
+    def without_graph(self, method: Any) -> str:
+        """Return why there is no reconstructed graph."""
+        return f"{method.name} reconstructs no graph: its owner has every list in clear"
+
+    def work(self, scene: RepeatContext) -> Outcome:
+        """Collect the records, add noisy hops and train."""
+        setup = scene.setup
+        scene.tell("collect", None)
+        _, collected = ask_devices(scene)
+        came = np.array(sorted(collected.answers), np.int64)
+        data = handed_lists(setup.population.facts, collected.answers)
+        collected.answers.clear()
+        released = self.released_before(setup, scene.split)
+        scene.tell("train", None)
+        started = time.perf_counter()
+        with watched(scene.watch):
+            predictions, model = _learn(scene, _method(setup), data, released, setup.settings.training)
+        silent = np.setdiff1d(np.arange(len(predictions)), came)
+        predictions[silent] = -1
+        return Outcome(
+            guarantee=self.guarantee_of(setup, [released]),
+            released=released,
+            seconds={"collect": collected.seconds, "reconstruct": 0.0, "train": time.perf_counter() - started},
+            predictions=predictions,
+            model=model,
+            collected=collected,
+            known=_known(scene) if setup.options.nulls else None,
+            extra={"graph_owner": released.to_dict()},
+        )
+
+    def null_models(self, scene: RepeatContext, known: NullEvidence) -> Iterator[tuple[str, Predict]]:
+        """Yield chance; the network without a graph is in :meth:`halves`, as it has noise of its own."""
+        yield CHANCE, lambda: np.full(len(known.labels.labels), chance(known))
+
+    def halves(self, scene: RepeatContext, others: Others) -> Iterator[tuple[str, Predict]]:
+        """Yield the predictions of the network without a graph, as private as the level asks for."""
+        setup, method = scene.setup, _method(scene.setup).without_graph()
+
+        def alone() -> IntArray:
+            released = _released(method, setup, scene.split)
+            return _learn(scene, method, _raw(setup), released, setup.settings.training, stream="alone")[0]
+
+        yield FEATURES_ALONE, alone
+
+    def reference(self, scene: RepeatContext, settings: TrainingSettings) -> IntArray:
+        """Return the predictions of the same networks on full batches, without noise and without a cap."""
+        setup, method = scene.setup, _method(scene.setup)
+        released = self.released_before(setup, scene.split)
+        return _learn(scene, method, _raw(setup), released, settings, noise=False)[0]
+
+    def reference_settings(self, setup: RunSetup) -> tuple[TrainingSettings, TrainingSettings]:
+        """Return the settings of full batches twice: few private steps would teach a network without noise little."""
+        training = setup.settings.training
+        full = replace(training, epochs=max(training.epochs, _method(setup).training_defaults["epochs"]))
+        return full, full
+
+
+def _released(method: GraphOwner, setup: RunSetup, split: Split) -> GraphRelease:
+    return method.release(people=setup.population.facts.n, training=len(split.train),
+                          epochs=setup.settings.training.epochs, epsilon=setup.budget.epsilon)  # fmt: skip
+
+
+def _learn(
+    scene: RepeatContext, method: GraphOwner, data: HandedLists, released: GraphRelease, settings: TrainingSettings,
+    *, noise: bool = True, stream: str = "",
+) -> tuple[IntArray, nn.Module]:  # fmt: skip
+    """Return everybody's class and the network; ``stream`` names noise that is not the run's own."""
+    split, seeds = scene.split, scene.seeds
+    seed = owner_noise_seed(scene)
+    people = Learners(data.labels, *(part[data.labels[part] >= 0] for part in (split.train, split.val)))
+    with one_thread():
+        return method.learn(
+            data, people, released, settings, classes=scene.setup.population.facts.classes, order_seed=seeds.split,
+            noise_seed=derive(seed, stream) if stream else seed, seed=seeds.training, noise=noise,
+        )  # fmt: skip
+
+
+def _method(setup: RunSetup) -> GraphOwner:
+    return cast(GraphOwner, setup.method)
+
+
+def _raw(setup: RunSetup) -> HandedLists:
+    """Return the people's data as they are, for what nobody is asked for."""
+    people = setup.population
+    senders = np.repeat(np.arange(len(people)), np.diff(people.neighbour_indptr))
+    return HandedLists(sparse_features(people), people.labels, senders, people.neighbour_indices.astype(np.int64))
+
+
+def _known(scene: RepeatContext) -> NullEvidence:
+    """Return what chance is measured with: the labels of the people who train. Nothing is public."""
+    population, split = scene.setup.population, scene.split
+    labels = np.full(len(population), -1, np.int64)
+    labels[split.train] = population.labels[split.train]
+    everything = frozenset(("adjacency", "features", "label"))
+    return NullEvidence(LabelEvidence(labels, population.facts.classes), split, reported=everything)

@@ -1,0 +1,192 @@
+"""How far one edge, one entry of a list or one record moves the sums: every graph of five people, every direction."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from curator.owner.aggregation.sums import HandedLists, kept_names, noisy_sums, public_order, rows_of_norm_1
+from curator.owner.privacy.aggregation import ARC, ENTRY_CUT, UNDIRECTED, UNDIRECTED_CUT
+from devices.array_types import DoubleArray
+
+Lists = tuple[tuple[int, int], ...]
+FIVE, FOUR = 5, 4
+PAIRS = list(itertools.combinations(range(FIVE), 2))
+SIGNS = {n: np.array(list(itertools.product((1.0, -1.0), repeat=n))) for n in (FOUR, FIVE)}
+GRAPHS = [tuple(itertools.compress(PAIRS, bits)) for bits in itertools.product((0, 1), repeat=len(PAIRS))]
+ENTRIES = [(i, j) for i in range(FOUR) for j in range(FOUR) if i != j]
+
+
+def handed(lists: Lists, people: int) -> HandedLists:
+    senders, names = np.array(lists, np.int64).reshape(-1, 2).T
+    return HandedLists(csr_array((people, 1), dtype=np.float32), np.zeros(people, np.int64), senders, names)
+
+
+@cache
+def arcs(lists: Lists, people: int, cap: int | None) -> DoubleArray:
+    return np.asarray(handed(lists, people).arcs(0, cap).toarray(), np.float64)
+
+
+def both(graph: Iterable[tuple[int, int]]) -> Lists:
+    return tuple(sorted(entry for pair in graph for entry in (pair, pair[::-1])))
+
+
+def moved(move: DoubleArray) -> float:
+    """Largest change in the L2 norm; rows of norm 1 that point the same way or opposite ways are the worst."""
+    return float(np.linalg.norm(move @ SIGNS[len(move)].T, axis=0).max())
+
+
+def largest(moves: Iterable[DoubleArray]) -> float:
+    return max(moved(move) for move in {each.tobytes(): each for each in moves}.values())
+
+
+@pytest.mark.parametrize(("cap", "shift"), [(None, UNDIRECTED), (1, UNDIRECTED_CUT), (2, UNDIRECTED_CUT)])
+def test_an_undirected_edge(cap: int | None, shift: float) -> None:
+    found = largest(
+        arcs(both(graph), FIVE, cap) - arcs(both(pair for pair in graph if pair != edge), FIVE, cap)
+        for graph in GRAPHS for edge in graph
+    )  # fmt: skip
+    assert found <= shift + 1e-12
+    assert found == pytest.approx(shift) or cap is not None
+    assert found > ARC + 0.1  # the sensitivity of one arc would be too small
+
+
+def test_an_edge_attains_root_6_where_both_ends_then_send_to_the_same_person() -> None:
+    found = largest(
+        arcs(both(graph), FIVE, 1) - arcs(both(pair for pair in graph if pair != edge), FIVE, 1)
+        for graph in GRAPHS for edge in graph
+    )  # fmt: skip
+    assert found > 2.0
+
+
+def directed() -> Iterable[Lists]:
+    for bits in itertools.product((0, 1), repeat=len(ENTRIES)):
+        yield tuple(itertools.compress(ENTRIES, bits))
+
+
+@pytest.mark.parametrize(("cap", "shift"), [(None, UNDIRECTED), (1, ENTRY_CUT), (2, ENTRY_CUT)])
+def test_one_entry_of_one_list(cap: int | None, shift: float) -> None:
+    """Every choice of directed lists of four people: an arc needs the names of both ends."""
+    found = largest(
+        arcs(lists, FOUR, cap) - arcs(tuple(each for each in lists if each != entry), FOUR, cap)
+        for lists in directed() for entry in lists
+    )  # fmt: skip
+    assert found <= shift + 1e-12
+    if cap is None:
+        assert found == pytest.approx(shift)
+
+
+def others(move: DoubleArray, person: int) -> DoubleArray:
+    """The change of everybody's sums but the person's own."""
+    move = move.copy()
+    move[person] = 0.0
+    return move
+
+
+@pytest.mark.parametrize("cap", [1, 2])
+def test_a_record_joins_or_leaves(cap: int) -> None:
+    """Lists of others still name the person: nobody else sends to other people than before."""
+    found = largest(
+        others(arcs(both(graph), FIVE, cap) - arcs(tuple(e for e in both(graph) if e[0] != person), FIVE, cap), person)
+        for graph in GRAPHS for person in range(FIVE)
+    )  # fmt: skip
+    assert found == pytest.approx(math.sqrt(cap))
+
+
+@pytest.mark.parametrize("cap", [1, 2])
+def test_a_record_is_replaced(cap: int) -> None:
+    """Another list, and another row: in the worst case the opposite one to the same people."""
+    rest = tuple(entry for entry in both(PAIRS) if entry[0] != 0)
+    own_lists = [tuple((0, name) for name in itertools.compress(range(1, FIVE), bits))
+                 for bits in itertools.product((0, 1), repeat=FIVE - 1)]  # fmt: skip
+    worst = 0.0
+    for own, new in itertools.product([arcs((*rest, *own), FIVE, cap) for own in own_lists], repeat=2):
+        assert np.array_equal(own[1:, 1:], new[1:, 1:])  # no other person sends anything else
+        worst = max(worst, *(float(np.linalg.norm(own[1:, 0] - sign * new[1:, 0])) for sign in (1, -1)))
+    assert worst == pytest.approx(2 * math.sqrt(cap))
+
+
+def test_with_all_that_others_say_it_holds_for_short_lists_alone() -> None:
+    """Where lists are cut, those who named the person send to somebody else; where none is, root of the cap holds."""
+
+    def gone(graph: tuple[tuple[int, int], ...], cap: int) -> Iterable[DoubleArray]:
+        for person in range(FIVE):
+            left = both(pair for pair in graph if person not in pair)
+            yield others(arcs(both(graph), FIVE, cap) - arcs(left, FIVE, cap), person)
+
+    short = [graph for graph in GRAPHS if handed(both(graph), FIVE).longest <= 2]
+    assert largest(move for graph in short for move in gone(graph, 2)) <= math.sqrt(2) + 1e-12
+    assert largest(move for graph in GRAPHS for move in gone(graph, 1)) > 1.5
+
+
+def by_who_is_there(lists: Lists, people: int, cap: int) -> DoubleArray:
+    """A wrong cut: from the people on the list who are there, so that one who leaves moves the choice of others."""
+    there = {holder for holder, _ in lists}
+    matrix = np.zeros((people, people))
+    for holder in there:
+        for name in sorted(name for own, name in lists if own == holder and name in there)[:cap]:
+            matrix[name, holder] = 1.0
+    return matrix
+
+
+def test_a_cut_that_looks_at_who_is_there_moves_more() -> None:
+    def worst(matrix: Callable[[Lists, int, int], DoubleArray]) -> float:
+        return largest(
+            others(matrix(both(graph), FIVE, 1) - matrix(tuple(e for e in both(graph) if e[0] != person), FIVE, 1),
+                   person)
+            for graph in GRAPHS for person in range(FIVE)
+        )  # fmt: skip
+
+    assert worst(arcs) == pytest.approx(1.0) and worst(by_who_is_there) > 1.5
+
+
+def test_sampled_lists_lose_without_limit() -> None:
+    """Cap 1, m people who list v and w: without v all m send to w. Summed exactly at (1, 1e-5) of one hop."""
+    sigma, found = 3.730632, {}
+    at = np.linspace(-60, 120, 60_001)
+    for m in (1, 2, 5, 10, 20, 50):
+        ways = np.array([math.comb(m, k) / 2**m for k in range(m + 1)])
+        mixed = ways @ np.exp(-((at - np.arange(m + 1)[:, None]) ** 2) / (2 * sigma**2))
+        alone = np.exp(-((at - m) ** 2) / (2 * sigma**2))
+        gaps = (alone - math.e * mixed, mixed - math.e * alone)
+        found[m] = max(float(np.trapezoid(np.maximum(gap, 0), at)) for gap in gaps) / (sigma * math.sqrt(2 * math.pi))
+    printed = {2: 1.28912e-4, 5: 0.041948, 10: 0.260095, 20: 0.678724, 50: 0.992947}
+    assert all(found[m] == pytest.approx(delta, rel=1e-4) for m, delta in printed.items())
+
+
+def test_everybody_sends_and_nothing_is_counted_twice() -> None:
+    """The last person too; self-loops are dropped, and a name twice on a list is one name."""
+    complete = both(PAIRS)
+    assert arcs(complete, FIVE, None).sum() == FIVE * (FIVE - 1)
+    odd = handed((*complete, (1, 1), (4, 0), (4, 0)), FIVE)
+    assert np.array_equal(odd.arcs(0, None).toarray(), arcs(complete, FIVE, None)) and odd.longest == 4
+    assert (arcs(complete, FIVE, 2).sum(axis=0) == 2).all()
+    assert handed((), FIVE).longest == 0 and handed((), FIVE).arcs(0, 3).nnz == 0
+    assert arcs(((0, 1), (2, 0)), FIVE, None).sum() == 0  # both ends list an edge
+
+
+def test_the_order_is_public_and_the_cut_follows_it() -> None:
+    place = public_order(6, 3)
+    assert np.array_equal(place, public_order(6, 3)) and sorted(place) == list(range(6))
+    senders, names = kept_names(np.zeros(5, np.int64), np.arange(1, 6), place, 2)
+    assert set(names.tolist()) == set((1 + np.argsort(place[1:])[:2]).tolist()) and not senders.any()
+
+
+def test_rows_have_norm_1_and_rows_of_zeros_stay() -> None:
+    rows = rows_of_norm_1(np.array([[3, 4], [0, 0], [1e-30, 0]], np.float32))
+    assert np.allclose(rows, [[0.6, 0.8], [0, 0], [1, 0]])
+
+
+def test_noise_has_its_deviation_and_isolated_people_get_noise_alone() -> None:
+    rows = np.ones((2, 40_000), np.float32)
+    found = noisy_sums(csr_array(np.array([[0, 1], [0, 0]], np.float32)), rows, 2.0, np.random.default_rng(1))
+    mean = 5 * 2 / math.sqrt(rows.shape[1])  # five deviations of a mean: a false alarm of 6e-7
+    assert np.allclose(found.mean(axis=1), [1, 0], atol=mean) and np.allclose(found.std(axis=1), 2, atol=mean)
+    silent = noisy_sums(csr_array((2, 2), dtype=np.float32), rows, 0.0, np.random.default_rng(1))
+    assert not silent.any()

@@ -1,0 +1,107 @@
+"""GAP and ProGAP through ``simulate``: records handed over, noise that a run keeps, the row without a graph."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from curator.methods.owner.graph_owner import GraphOwner
+from strategies import RunOptions, simulate
+from strategies.people.owner_graphs import handed_lists
+from strategies.runs import graph_owner
+from strategies.runs.set_up import set_up, temporary_scene
+
+NODE = {"level": "node", "batch": "20", "degree": "4", "epochs": "3"}
+
+
+def options(
+    out: Path | None = None, method: str = "gap", settings: dict[str, str] | None = None, **more: Any
+) -> RunOptions:
+    given = {"reference": False, "nulls": False, "clients": 80, "epsilon": 8.0, **more}
+    return RunOptions(method=method, settings={"epochs": "5", **(settings or {})}, out=out, device="cpu", **given)
+
+
+def test_everybody_hands_over_and_the_levels_stand_beside_the_claim() -> None:
+    record = simulate(options()).record
+    assert record["devices"]["asked"] == record["devices"]["reported"] == 80
+    holds, section = record["privacy"]["holds"], record["graph_owner"]
+    assert {name for name, level in holds.items() if level["status"] == "bounded"} == set()
+    assert section["published"]["relationship"] == pytest.approx(8.0, abs=1e-6)
+    assert section["published"]["arc"] < 8.0 and section["published"]["person_joins"] is None
+    assert record["privacy"]["claimed"]["value"] == section["claimed"]
+    record = simulate(options(settings=NODE)).record
+    held = record["privacy"]["holds"]["central_node"]
+    assert held["status"] == "bounded" and held["value"] <= 8.0
+    assert "own prediction reads the own row without noise" in held["detail"]
+    assert record["graph_owner"]["private_steps"] == 12
+
+
+def test_the_row_without_a_graph_stands_beside_every_result() -> None:
+    for settings in ({}, NODE):
+        record = simulate(options(nulls=True, reference=True, settings=settings)).record
+        assert record["nulls"]["features_alone"]["test"] is not None
+        assert record["nulls"]["chance"]["test"] is not None and record["nulls"]["shuffled"]["all"] is not None
+        assert record["reference"]["nonprivate_test"] is not None
+
+
+def test_the_row_without_a_graph_is_the_method_without_hops(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[GraphOwner, bool]] = []
+    learn = GraphOwner.learn
+
+    def watched(self: GraphOwner, *given: Any, noise: bool = True, **more: Any) -> Any:
+        seen.append((self, noise))
+        return learn(self, *given, noise=noise, **more)
+
+    monkeypatch.setattr(GraphOwner, "learn", watched)
+    simulate(options(nulls=True, reference=True, settings=NODE))
+    assert sorted((method.hops, noise) for method, noise in seen) == [(0, True), (2, False), (2, True), (2, True)]
+    assert all(method.level == "node" for method, _ in seen)
+
+
+def test_repeats_are_releases_about_the_same_people() -> None:
+    one, two = (simulate(options(settings=NODE, repeats=repeats)).record for repeats in (1, 2))
+    first, second = (record["privacy"]["holds"]["central_node"] for record in (one, two))
+    assert first["value"] < second["value"] and two["privacy"]["collections"] == 2
+
+
+def test_the_noise_is_the_runs_own_and_stays_in_its_folder(tmp_path: Path) -> None:
+    result = simulate(options(tmp_path / "run", seeds={"noise": None}))
+    assert result.folder is not None and (result.folder / "owner-seed-0").stat().st_mode & 0o077 == 0
+    assert (result.folder / "result.json").is_file()
+
+
+def test_silent_people_have_no_class_and_send_nothing() -> None:
+    record = simulate(options(dropout=0.3)).record
+    assert record["devices"]["silent"] > 0
+
+
+def test_the_owners_lists_are_those_that_were_handed_over() -> None:
+    setup = set_up(options())
+    with temporary_scene(setup, 0) as scene:
+        _, collected = graph_owner.ask_devices(scene)
+        answers = dict(collected.answers)
+        del answers[5]
+        data, whole = handed_lists(setup.population.facts, answers), graph_owner._raw(setup)
+    assert data.labels[5] == -1 and not data.features[[5]].nnz and 5 not in data.senders
+    kept = whole.senders != 5
+    assert np.array_equal(data.senders, whole.senders[kept]) and np.array_equal(data.names, whole.names[kept])
+    assert np.array_equal(np.delete(data.labels, 5), np.delete(whole.labels, 5))
+    rest = np.delete(np.arange(80), 5)
+    assert (data.features[rest] - whole.features[rest]).count_nonzero() == 0
+    assert data.arcs(0, None)[[5]].nnz == 0  # an arc needs the names of both ends
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ({"settings": {"gnn_dropout": "0.5"}}, "gnn_dropout"), ({"device": "cuda"}, "--device cuda"),
+    ({"gnn": "gat"}, "--gnn"), ({"volunteers": 0.3}, "--volunteers"), ({"defence": "all"}, "--defence"),
+    ({"epsilon": 2000.0}, "--epsilon"), ({"settings": {"level": "node", "edges": "arc"}}, "edges"),
+    ({"settings": {"batch": "3"}}, "batch"), ({"settings": {"delta": "0.5"}}, "delta=0.5"),
+])  # fmt: skip
+def test_what_is_refused_in_one_line(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        set_up(replace(options(), **given))
+    assert said in str(caught.value) and "\n" not in str(caught.value)
