@@ -134,15 +134,6 @@ def multiplier_for(asked: NoisyTraining, epsilon: float, accountant: str = "tigh
     return high
 
 
-def rdp_delta(things: int) -> float:
-    """Return the delta of the public code: 10 to the minus number of digits.
-
-    >>> rdp_delta(10_556), rdp_delta(2031)
-    (1e-05, 0.0001)
-    """
-    return float(f"1e-{len(str(things))}")
-
-
 def _gaussian(delta: float, shift: float, sigma: float) -> float:
     return round_up(gaussian.epsilon_of(delta, shift=shift, sigma=sigma))
 
