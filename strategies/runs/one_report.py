@@ -95,6 +95,7 @@ class OneReportRun(Run):
         tell("reconstruct", None)
         started = time.perf_counter()
         defended = _defended(scene, reports)
+        scene = _without_flagged(scene, defended)
         graph = self.graph(scene, defended.reports if defended else reports)
         seconds = {"collect": collected.seconds, "reconstruct": time.perf_counter() - started}
         known = self.known(scene, defended.reports if defended else reports) if nulls else None
@@ -132,6 +133,7 @@ class OneReportRun(Run):
         """Ask, and return the questions and the graph that a network would be trained on."""
         questions, _, reports = self._reports(scene)
         defended = _defended(scene, reports)
+        scene = _without_flagged(scene, defended)
         return questions, self.graph(scene, defended.reports if defended else reports)
 
     def shuffled(self, scene: RepeatContext, outcome: Outcome, others: Others) -> Iterator[tuple[str, Predict]]:
@@ -185,6 +187,7 @@ class OneReportRun(Run):
     def _without(self, scene: RepeatContext, answers: Reports) -> Predictions:
         """Return everybody's class by the same defences, reconstruction and training on other answers."""
         defended = _defended(scene, answers)
+        scene = _without_flagged(scene, defended)
         return self.train(scene, self.graph(scene, defended.reports if defended else answers)).predictions
 
     def _reports(self, scene: RepeatContext) -> tuple[tuple[Question, ...], Collected, Reports | None]:
@@ -242,6 +245,22 @@ def _defended(scene: RepeatContext, reports: Reports | None) -> Defended | None:
     if reports is None or not names:
         return None
     return defend(names, reports, known_to_curator(scene), setup.options.false_alarm)
+
+
+def _without_flagged(scene: RepeatContext, defended: Defended | None) -> RepeatContext:
+    """Return the scene without the labels in clear of flagged people: whose report is a lie may lie about a class.
+
+    The division stays where nobody would be left to train or to validate.
+    """
+    if defended is None or not defended.flagged.any():
+        return scene
+    guilty, split = np.flatnonzero(defended.flagged), scene.split
+    parts = {name: np.setdiff1d(getattr(split, name), guilty) for name in ("train", "val")}
+    if not all(map(len, parts.values())):
+        return scene
+    repeats = list(scene.setup.repeats)
+    repeats[scene.number] = replace(repeats[scene.number], split=replace(split, **parts))
+    return replace(scene, setup=replace(scene.setup, repeats=tuple(repeats)))
 
 
 def _section(scene: RepeatContext, defended: Defended) -> dict[str, Any]:

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.defences import DEFENCES, defend
+from curator.defences import DEFENCES, Defended, defend
 from curator.methods import OwnerMethod, Reference, find, table
 from curator.reports.reports import Reports
 from devices.mechanisms.stacked_reports import ones_at
 from strategies import RunOptions, simulate
 from strategies.runs.asking import public_knowledge
+from strategies.runs.one_report import OneReportRun, _without_flagged
+from strategies.runs.run import RepeatContext
 from strategies.runs.set_up import set_up
 
 SETTINGS: dict[str, dict[str, str]] = {"rgnn": {"C": "4"}, "lpgnn": {"k_x": "2", "k_y": "2"}}
@@ -54,13 +56,13 @@ def test_every_defence_composes_with_every_local_method(name: str, tmp_path: Pat
             assert setup.method.reconstruct(kept.reports, public).edge_index.shape[0] == 2
 
 
-def _with_a_liar(folder: Path) -> None:
-    """Edit kept reports: person 5 says to know everybody."""
+def _with_a_liar(folder: Path, person: int = 5) -> None:
+    """Edit kept reports: a person says to know everybody."""
     reports = Reports.load(folder)
     assert reports.adjacency is not None
     rows = reports.adjacency.toarray()
-    rows[5] = True
-    rows[5, 5] = False
+    rows[person] = True
+    rows[person, person] = False
     places = [np.flatnonzero(row) for row in rows]
     edited = ones_at(rows.shape, np.cumsum([0, *map(len, places)]), np.concatenate(places).astype(np.int32))
     replace(reports, adjacency=edited).save(folder)
@@ -76,6 +78,35 @@ def test_a_liar_counts_as_silent_and_is_named(tmp_path: Path) -> None:
     assert record["defence"]["flagged"] == [5] and record["defence"]["notes"]["weight"]["flagged"] == 1
     assert "defence" not in simulate(again).record
     assert sum(record["reconstruction"]["degrees"]["noisy"]) == 59  # the liar's row is not among the reported ones
+
+
+def test_the_class_of_a_liar_is_not_learned_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = _options("blink", epsilon=6.0, out=tmp_path, save_reports=True)
+    folder = simulate(options).folder
+    assert folder is not None
+    _with_a_liar(folder / "reports", 3)
+    divisions: list[Any] = []
+    real = OneReportRun.graph
+
+    def graph(run: OneReportRun, scene: Any, reports: Reports | None) -> Any:
+        divisions.append(scene.split)
+        return real(run, scene, reports)
+
+    monkeypatch.setattr(OneReportRun, "graph", graph)
+    again = replace(options, out=None, save_reports=False, from_reports=folder / "reports")
+    scores = [simulate(replace(again, defence=name)).record["accuracy"]["per_repeat"] for name in ("none", "weight")]
+    plain, guarded = divisions
+    assert 3 in plain.labelled and guarded.labelled.tolist() == [node for node in plain.labelled if node != 3]
+    assert guarded.test.tolist() == plain.test.tolist() and len(scores) == 2
+
+
+def test_somebody_is_left_to_learn_from() -> None:
+    setup = set_up(_options("blink"))
+    scene = RepeatContext(setup, 0, Path(), Path(), None, "c", False, (), lambda *_: None)
+    everybody = Defended(None, np.ones(60, np.bool_), {})  # type: ignore[arg-type]
+    assert _without_flagged(scene, everybody) is scene and _without_flagged(scene, None) is scene
+    half = replace(everybody, flagged=np.isin(np.arange(60), scene.split.train[1:]))
+    assert _without_flagged(scene, half).split.train.tolist() == scene.split.train[:1].tolist()
 
 
 def test_null_models_have_the_same_defences(monkeypatch: pytest.MonkeyPatch) -> None:
