@@ -1,4 +1,4 @@
-"""Page of the audits of other libraries, from its table.
+"""Page of public programs' claims and of the audits of other libraries, from its tables.
 
 python -m benchmarks.audits.page
 """
@@ -14,6 +14,8 @@ from benchmarks.study import Row, read_rows
 
 NOTES = Path(__file__).parent / "notes" / "audits.md"
 TABLE, PAGE = RESULTS / "audits.csv", RESULTS / "audits.md"
+CLAIMS = RESULTS / "claims.csv"
+ABOVE = "**above the figure**"
 
 
 def verdict(row: Row) -> str:
@@ -25,14 +27,36 @@ def verdict(row: Row) -> str:
     return "definition holds, draws fit it" if row["law"] else "not contradicted"
 
 
+def verdict_of_claim(row: Row) -> str:
+    """Return what a restated program's row says, in words."""
+    if row["holds"] in ("no bound", "stops"):
+        return f"**{row['holds']}**"
+    return ABOVE if float(row["holds"]) > 1.001 * float(row["claimed"]) else "holds"  # searches end within .001
+
+
 def page() -> str:
     """Return the text of the page."""
-    found = read_rows(TABLE)
+    found, claims = read_rows(TABLE), read_rows(CLAIMS)
+    verdicts = [verdict_of_claim(row) for row in claims]
     wrong = [row for row in found if verdict(row).startswith("**")]
     words = {"rows": len(found), "wrong": len(wrong), "laws": sum(bool(row["law"]) for row in found),
              "trials": f"{int(found[0]['trials']):,}", "confidence": found[0]["confidence"],
-             "tables": "\n\n".join(_tables(found))}  # fmt: skip
+             "tables": "\n\n".join(_tables(found)), "claims": _claims(claims), "restated": len(claims),
+             **{name: verdicts.count(words) for name, words in
+                (("above", ABOVE), ("open", "**no bound**"), ("stops", "**stops**"))}}  # fmt: skip
     return NOTES.read_text().format(**words)
+
+
+def _claims(rows: Sequence[Row]) -> str:
+    heads = ("program", "version", "part", "claimed", "delta", "what changes", "holds", "verdict", "how shown")
+    lines, before = [], ""
+    for row in rows:
+        shown = f"; trials show at least {row['trials_show']}" if row["trials_show"] else ""
+        program = row["program"]
+        lines.append(("" if program == before else program, row["version"], row["part"], row["claimed"], row["delta"],
+                      row["changes"], row["holds"], verdict_of_claim(row), row["how"] + shown))  # fmt: skip
+        before = program
+    return table(heads, lines)
 
 
 def _tables(found: Sequence[Row]) -> Iterator[str]:
@@ -40,7 +64,7 @@ def _tables(found: Sequence[Row]) -> Iterator[str]:
     for library, version in dict.fromkeys((row["library"], row["version"]) for row in found):
         lines = [(row["mechanism"], row["claimed"], row["exact"], row["lower_bound"], verdict(row))
                  for row in found if (row["library"], row["version"]) == (library, version)]  # fmt: skip
-        yield f"## {library} {version}\n\n{table(heads, lines)}"
+        yield f"### {library} {version}\n\n{table(heads, lines)}"
 
 
 def write() -> None:

@@ -138,6 +138,7 @@ class RebuildRow(AuditRow):
     Args:
         aucs: Attacker -> the area under the ROC curve of each run, on real edges and other pairs.
         coin_aucs: The same on the edges of the coins, of all signals together.
+        delta: Delta of the claim.
         largest_auc: What the guarantee allows on the edges of the coins; None without one.
         right: Share of the guesses about coins that are right.
         largest_right: What the guarantee allows, e^eps / (1 + e^eps); None without one.
@@ -148,6 +149,7 @@ class RebuildRow(AuditRow):
 
     aucs: Mapping[str, Sequence[float]] = field(default_factory=dict)
     coin_aucs: Sequence[float] = ()
+    delta: float = 0.0
     largest_auc: float | None = None
     right: float | None = None
     largest_right: float | None = None
@@ -187,7 +189,7 @@ def rebuild_row(
     return RebuildRow(
         name, "relationship", claimed, None, bound, effort.confidence, guesses,
         bound <= claimed if judged and claimed is not None else None, detail,
-        aucs=aucs, coin_aucs=coin_aucs,
+        aucs=aucs, coin_aucs=coin_aucs, delta=level.delta,
         largest_auc=None if claimed is None else largest_auc(claimed, level.delta),
         right=right / guesses if guesses else None,
         largest_right=None if claimed is None else largest_auc(claimed), guesses=guesses,
