@@ -24,6 +24,7 @@ from curator import observer
 from curator.learning.adam import Adam
 from curator.learning.networks import HEADS, NETWORKS, Dropout, Network, fresh, make_network
 from curator.learning.threads import threads_for
+from curator.linear.reused_memory import reused_memory
 from curator.names import nearest
 from curator.setting_error import SettingError
 from curator.steps import track
@@ -226,7 +227,8 @@ def fit(
     started = time.perf_counter()
     rows, columns = graph.features.shape
     on_gpu = device.type == "cuda"
-    with threads_for(rows * columns), torch.random.fork_rng(devices=[device] if on_gpu else [], enabled=on_gpu):
+    again = reused_memory(torch.float32.itemsize * rows * settings.hidden)
+    with threads_for(rows * columns), again, torch.random.fork_rng(devices=[device] if on_gpu else [], enabled=on_gpu):
         model, generator = fresh(make, seed)
         dropout = Dropout(settings.gnn_dropout, None if on_gpu else generator)
         val_nodes, val_labels = labelled(graph, graph.val, device)
