@@ -200,6 +200,7 @@ def test_a_group_that_loses_as_much_is_named_as_seldom_as_promised(
 ) -> None:
     """All outcomes of a group and of 30 others are enumerated; both lose as much in the mean."""
     others, tail = 30, FALSE_ALARM / 10
+    least = -stats.norm.ppf(tail)
     sides = [list(outcomes(size, *chance)) for size, chance in zip((group, others), chances, strict=True)]
     inside = np.arange(group + others) < group
     alarm = 0.0
@@ -207,7 +208,7 @@ def test_a_group_that_loses_as_much_is_named_as_seldom_as_promised(
         if chance * beside < 1e-9:
             continue
         _, shrunk, error = excess_loss(np.concatenate([lost, rest]), inside, tail)
-        alarm += chance * beside * (shrunk / error > -stats.norm.ppf(tail))
+        alarm += chance * beside * (shrunk / error > least)
     assert alarm <= tail
 
 
