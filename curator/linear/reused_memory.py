@@ -21,8 +21,8 @@ def reused_memory(size: int) -> Iterator[None]:
     """Keep freed arrays of up to 256 MiB in this process until the end of the block, at most 1 GiB of them.
 
     Args:
-        size: Bytes of the arrays that the block makes again and again. Small ones are kept in any case: nothing changes,
-            nor does anything where the C library is another one.
+        size: Bytes of the arrays that the block makes again and again. Small ones are kept in any case: then nothing
+            changes. Nor does it where the C library is another one.
     """
     library = ctypes.CDLL(None) if sys.platform == "linux" and size >= MAPPED else None
     if library is None or not hasattr(library, "gnu_get_libc_version"):
