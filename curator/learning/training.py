@@ -234,8 +234,7 @@ def fit(
         val_nodes, val_labels = labelled(graph, graph.val, device)
         told = ToldScores(graph, device) if observer.is_watched() else None
         optimiser = Adam(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
-        best_epoch, best_accuracy = 0, math.nan
-        best_scores, state = torch.empty(0, 1), {}
+        best_epoch, best_accuracy, best_scores, state = 0, math.nan, torch.empty(0, 1), {}
         # The pass that begins step k + 1 also scores the weights after step k.
         for epoch in track(range(settings.epochs + 1), settings.epochs + 1):
             with torch.set_grad_enabled(epoch < settings.epochs):
