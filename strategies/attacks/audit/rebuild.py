@@ -29,6 +29,7 @@ from curator.attacks.rebuild import (
     similarity,
 )
 from curator.methods import find
+from curator.privacy.guarantee import Guarantee
 from curator.privacy.level import Level
 from devices.array_types import BoolArray
 from devices.data.population import Population
@@ -116,9 +117,22 @@ def _row(
         seen = without_edges(people, drawn.coins[~coins])
         release = run_once(set_up(replace(options, seeds={**options.seeds, **seeds}), population=seen), split)
         found.append(pair_signals(release, seen, drawn, coins))
-        level = release.outcome.guarantee.holds[LEVEL]
+        level = level_of_readers(release.outcome.guarantee)
         words = _words(release, asked.runs)
     return rebuild_row(options.method, found, level, effort, detail=words)
+
+
+def level_of_readers(guarantee: Guarantee) -> Level:
+    """Return what holds for an edge towards those who read what is published.
+
+    An owner has every edge in clear; the guarantee of its release names the readers' loss as a figure.
+    """
+    edge, person = guarantee.holds[LEVEL], guarantee.holds["central_node"]
+    if edge.status == "unprotected" and "published" in edge.figures:
+        return Level("bounded", edge.figures["published"], edge.figures["delta"])
+    if edge.status == "unprotected" and "edge" in person.figures:
+        return Level("bounded", person.figures["edge"], person.delta)
+    return edge
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,12 @@ from strategies.attacks.audit.rebuild import (
     attacked_people,
     audit_rebuild,
     draw_pairs,
+    level_of_readers,
     without_edges,
 )
 from strategies.people.private_and_public import divide
+from strategies.runs.set_up import run_of, set_up
+from strategies.setup.options import RunOptions
 
 PEOPLE = datasets.load("generated", clients=120)
 EVERYBODY = np.ones(120, bool)
@@ -62,6 +65,16 @@ def test_a_method_that_is_never_told_an_edge_shows_nothing_of_a_coin() -> None:
     (row,) = audit_rebuild(RebuildOptions(methods=("mlp",), clients=120, runs=2, settings={"epochs": "20"}))
     assert row.passed is True and row.claimed == 0 and row.largest_auc == 0.5
     assert np.mean(row.aucs[PUBLIC]) > 0.6  # people who are alike have edges
+
+
+@pytest.mark.parametrize(("method", "settings"), [("gap", {"level": "edge"}), ("pate-m", {"queries": "10"})])
+def test_readers_of_an_owner_s_release_have_a_bound(method: str, settings: dict[str, str]) -> None:
+    options = RunOptions(method=method, clients=120, settings=settings, reference=False, nulls=False)
+    setup = set_up(options, population=PEOPLE)
+    guarantee = run_of(setup.method).guarantee_before(setup, setup.repeats[0].split)
+    assert guarantee.holds["relationship"].status == "unprotected"  # the owner has them in clear
+    level = level_of_readers(guarantee)
+    assert level.status == "bounded" and level.value is not None and level.value > 0 and level.delta > 0
 
 
 def test_public_edges_are_named() -> None:
