@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks import RESULTS, ROOT
-from benchmarks.audits import released
+from benchmarks.audits import rebuild, released
 from benchmarks.papers import links, public_graph, stress_all, tables, tables_privgnn, value
 from benchmarks.papers.agreement_page import NAME, agreement
 from benchmarks.study import Study
@@ -28,7 +28,7 @@ class Nothing:
 
 
 def studies() -> list[Study]:
-    found = [module.study(HOME) for module in (released, stress_all, links, value, tables_privgnn)]
+    found = [module.study(HOME) for module in (rebuild, released, stress_all, links, value, tables_privgnn)]
     found += [public_graph.study_of(method, HOME) for method in public_graph.METHODS]
     return [*found, *(tables.study_of(paper, HOME) for paper in tables.PAPERS)]
 
