@@ -20,7 +20,8 @@ def row(claimed: float | None, coins: float = 0.6) -> Row:
 
 def test_rows_with_and_without_a_bound() -> None:
     text = page([row(1.0), row(None), row(1.0, 0.75)])
-    assert "Of 3 rows 2 have a bound" in text and "1 of these 2 are at" in text and "1 above it by 2.0 points" in text
+    said = " ".join(text.split())
+    assert "Of 3 rows 2 have a bound" in said and "1 of these 2 are at" in said and "1 above it by 2.0 points" in said
     assert "| hogs | 1 | 55.0 ± 7.1 | 70.0 ± 0.0 | - | 75.0 ± 7.1 | 60.0 ± 0.0 | 73.0 | 1 |" in text
     assert "| 60.0 ± 0.0 | - | no bound |" in text
 
