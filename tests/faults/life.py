@@ -41,12 +41,14 @@ class Copy:
         disk: The disk.
         processes: Processes that work with the folder.
         epoch: The ledger's.
+        touched: Whether anything happened to it.
     """
 
     name: str
     disk: Disk
     processes: list[Process] = field(default_factory=list)
     epoch: int = 0
+    touched: bool = False
 
     @property
     def folder(self) -> Path:
@@ -87,6 +89,7 @@ class Life:
         rng = Random(seed)
         self.main = rng.choice((*HONEST, PLANS[0], PLANS[0], PLANS[0]))
         self.door = rng.choice(DOORS)
+        self.host = rng.choice(sorted(HOSTS))
         counted = bool(self.setting.counter)
         self.judge = Judge({name: Lineage(counted, self.setting.replay) for name in HOSTS})
         for name, residents in HOSTS.items():
@@ -95,6 +98,8 @@ class Life:
         self.copies = {name: Copy(name, world.disks.disk(name)) for name in HOSTS}
         self.snapshots: dict[str, tuple[dict[str, bytes], int]] = {}
         self.mail: list[Mail] = []
+        self.collection: Any = None
+        self.twin = twin
         self.faults = self.asks = 0
         self.story: list[str] = []
         self.codes: list[str] = []
@@ -123,6 +128,7 @@ class Life:
             self.world.state_of(process, str(copy.folder)).ledger(copy.residents[0])
         except (LedgerDamaged, ValueError, OSError):
             self.hurt.add(process)
+            process.opened["epoch"] = None  # it opens the ledger later, in the epoch of then
 
     def end(self, process: Process) -> None:
         """Give up what a dead process, or one that is told to stop, had open."""
@@ -158,8 +164,8 @@ class Life:
         away = {"file": place.full or place.broken, "server": server.down or bool(server.breaks), "": False}
         return process in self.hurt or copy.disk.full or copy.disk.broken or away[self.setting.counter]
 
-    def ask(self, copy: Copy, process: Process, people: Sequence[int], mail: Mail, door: str,
-            plan: Plan | None = None) -> list[Outcome]:  # fmt: skip
+    def ask(self, copy: Copy, process: Process, people: Sequence[int], mail: Mail,
+            door: str | Callable[[], list[Any]], plan: Plan | None = None) -> list[Outcome]:  # fmt: skip
         """Ask devices, and return the replies that leave; none where the process dies."""
         self.computers.seconds += 0.25
         self.asks += len(people)
@@ -181,7 +187,11 @@ class Life:
                 self._durable(copy, person, mail.question, outcome)
         return outcomes
 
-    def _served(self, copy: Copy, process: Process, people: Sequence[int], mail: Mail, door: str) -> Any:
+    def _served(
+        self, copy: Copy, process: Process, people: Sequence[int], mail: Mail, door: str | Callable[[], list[Any]]
+    ) -> Any:
+        if not isinstance(door, str):
+            return door()
         if door == "vault":
             return [self._by_vault(copy, process, person, mail.data) for person in people]
         if door == "app":
@@ -235,13 +245,20 @@ class Life:
                fault: str) -> None:  # fmt: skip
         fault = fault or ("failed" if self.trouble else "")
         self.trouble = False
-        passed = process.opened.get("epoch", copy.epoch) != copy.epoch
+        passed = self.passed(copy, process)
         said = ", ".join(
             f"{person} {outcome.code or 'nothing'}" for person, outcome in zip(people, outcomes, strict=True)
         )
         self.tell(f"{process.name} is asked for {mail.question}: {said}")
         for person, outcome in zip(people, outcomes, strict=True):
             self.judge.ask(person, self.asked(copy, mail, passed), outcome, fault=fault)
+
+    def passed(self, copy: Copy, process: Process) -> bool:
+        """Return whether a process opened the ledger in an epoch that passed."""
+        state = process.opened.get(str(copy.folder))
+        if process.opened["epoch"] is None and state is not None and state._ledgers:
+            process.opened["epoch"] = copy.epoch
+        return process.opened["epoch"] not in (None, copy.epoch)
 
     def asked(self, copy: Copy, mail: Mail, passed: bool) -> Asked:
         number = len(self.judge.asks) + 1
@@ -251,7 +268,12 @@ class Life:
     # --- choices ----------------------------------------------------------------------------
 
     def copy(self, rng: Random) -> Copy:
-        return self.copies[rng.choice(sorted(self.copies))]
+        """Return a copy, mostly of the schedule's own host."""
+        name = rng.choice(sorted(self.copies))
+        if name[0] != self.host and rng.random() < 0.7:
+            name = rng.choice([name for name in sorted(self.copies) if name[0] == self.host])
+        self.copies[name].touched = True
+        return self.copies[name]
 
     def letter(self, rng: Random, copy: Copy, person: int) -> Mail:
         """Return a question to a device: mostly the schedule's own, at times another or a hostile one."""

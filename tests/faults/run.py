@@ -21,9 +21,11 @@ from tests.faults.world import World
 LINE = 10_000
 
 
-def search(world: World, first: int, last: int, *, log: Path | None = None) -> tuple[Result | None, Counter[str]]:
+def search(
+    world: World, first: int, last: int, *, log: Path | None = None, sums: Counter[str] | None = None
+) -> tuple[Result | None, Counter[str]]:
     """Run the schedules of a range of seeds; return the first that violates an invariant, and sums of all."""
-    sums: Counter[str] = Counter()
+    sums = Counter() if sums is None else sums
     for block in blocks(first, last):
         coverage = Coverage()
         for seed in block:
@@ -38,10 +40,24 @@ def search(world: World, first: int, last: int, *, log: Path | None = None) -> t
     return None, sums
 
 
+def long_run(world: World, first: int, last: int, log: Path) -> Counter[str]:
+    """Run the schedules of a range of seeds to its end; the log gets a line every 10,000, and each violation."""
+    sums: Counter[str] = Counter()
+    done = first
+    while done < last:
+        found, _ = search(world, done, last, log=log, sums=sums)
+        done = last if found is None else found.schedule.seed + 1
+        if found is not None:
+            sums["violations"] += 1
+            with log.open("a") as file:
+                file.write(f"{told(found)}\nagain: {found.schedule}\n")
+    return sums
+
+
 def line_of(sums: Counter[str]) -> str:
     """Return the sums of a run in a line."""
     counts = ", ".join(f"{sums[name]:,} {name}" for name in ("schedules", "faults", "asks", "replies"))
-    return f"{counts}, {sums['second answers']} second answers"
+    return f"{counts}, {sums['violations']} violations"
 
 
 def begin() -> World:
@@ -56,11 +72,15 @@ def main() -> int:
     given = argparse.ArgumentParser(description=__doc__)
     given.add_argument("--seeds", type=int, default=1000)
     given.add_argument("--first", type=int, default=0)
-    given.add_argument("--log", type=Path)
+    given.add_argument("--log", type=Path, help="go on after a violation, and write lines and stories to this file")
     options = given.parse_args()
     world, started = begin(), time.process_time()
     with world.simulated():
-        found, sums = search(world, options.first, options.first + options.seeds, log=options.log)
+        last = options.first + options.seeds
+        if options.log is not None:
+            print(line_of(long_run(world, options.first, last, options.log)))
+            return 0
+        found, sums = search(world, options.first, last)
         seconds = time.process_time() - started
         print(f"{line_of(sums)}; {sums['schedules'] / seconds:.0f} schedules a second")
         if found is None:

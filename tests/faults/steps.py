@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from tests.faults.audit import audit
+from tests.faults.collecting import collect, finish
 from tests.faults.computers import Plan
 from tests.faults.judge import Outcome
 from tests.faults.life import DOORS, Action, Copy, Life, Mail
@@ -86,7 +87,7 @@ def _at_once(life: Life, rng: Random) -> None:
     (other,) = found
     life.tell(f"device {person}: at step {at} of {process.name}'s answer to {mail.question}: {first.code}, "
               f"{helper.name} answers {mail2.question}: {other.code}")  # fmt: skip
-    one, two = (life.asked(c, m, p.opened.get("epoch", c.epoch) != c.epoch)
+    one, two = (life.asked(c, m, life.passed(c, p))
                 for c, m, p in ((copy, mail, process), (second, mail2, helper)))  # fmt: skip
     if life.trouble:
         life.judge.lineages[copy.name[0]].loose = True
@@ -138,7 +139,7 @@ def _copy(life: Life, rng: Random) -> None:
     number = sum(name[0] == lineage for name in life.copies)
     if number > MOST_COPIES:
         return
-    made = Copy(f"{lineage}{number}", life.world.disks.disk(f"{lineage}{number}"), epoch=copy.epoch)
+    made = Copy(f"{lineage}{number}", life.world.disks.disk(f"{lineage}{number}"), epoch=copy.epoch, touched=True)
     made.disk.load(copy.disk.files())
     life.copies[made.name] = made
     life.world.records[made.name] = life.world.records.get(copy.name, 0)
@@ -269,7 +270,7 @@ ACTIONS: dict[str, tuple[float, Action]] = {
     "ask": (6.0, _ask), "ask and harm": (4.0, _harmed), "ask two at once": (2.5, _at_once), "restart": (1.5, _restart),
     "power loss": (1.5, _power), "another process": (0.8, _another), "copy": (1.0, _copy),
     "back up": (0.8, _back_up), "put back": (1.0, _restore), "bit rot": (0.3, _rot),
-    "counter away": (1.0, _counter_away), "full disk": (0.5, _room),
+    "counter away": (1.0, _counter_away), "full disk": (0.5, _room), "collect": (0.7, collect),
     "send": (0.8, _send), "deliver": (1.5, _deliver), "clock": (0.3, _clock), "records": (0.3, _records),
 }  # fmt: skip
 
@@ -283,6 +284,8 @@ def settle(life: Life, rng: Random) -> None:
     life.tell("everything works again")
     for name in sorted(life.copies, key=lambda name: rng.random()):
         copy = life.copies[name]
+        if not copy.touched:
+            continue
         if rng.random() < 0.5:
             life.tell(f"power is gone on {name}; {life.power(copy, rng)}")
         for process in list(copy.processes):
@@ -292,3 +295,4 @@ def settle(life: Life, rng: Random) -> None:
         outcomes = life.ask(copy, process, copy.residents, mail, rng.choice(("device", "together")))
         life.judged(copy, process, copy.residents, mail, outcomes, "")
         audit(life, copy)
+    finish(life)

@@ -141,8 +141,10 @@ class World:
         self.records: dict[str, int] = {}  # kind of records by machine
         self.clocks: dict[str, float] = {}
         self.vfs = folder.replace("/", "-")
-        self.disks.disk("c")
+        for machine in ("c", "k"):  # of the counters and of the collector
+            self.disks.disk(machine)
         self.patches = self._patches()
+        self.undisturbed: dict[Any, dict[int, bytes]] = {}  # reports that undisturbed collections ended with
         self._templates: dict[Setting, dict[str, Any]] = {}
 
     @contextmanager

@@ -1,0 +1,118 @@
+"""Broken variants of signatures, refusals, seals and of the collector."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from typing import Any
+
+import devices.answer_many
+import devices.atomic_files
+import devices.collector
+import devices.device
+import devices.ledger.chain
+import devices.ledger.counter
+import devices.ledger.counter_folder
+import devices.ledger.counter_postgres
+import devices.ledger.ledger
+import devices.ledger.ledger_file
+import devices.ledger.rows
+import devices.ledger.schema
+import strategies.rounds.stages
+from devices.device import Device, Refusal
+from devices.query import Query
+from strategies.rounds.stages import Stages
+from tests.faults.questions import KEYS
+from tests.faults.variants import put, variant
+
+# --- the collector, refusals, and a rotten file -------------------------------------------------
+
+
+def _verified(check: Callable[[str, bytes], bool]) -> Any:
+    return put(devices.device, "is_signed_by", check)
+
+
+@variant("the signature covers the collection's id alone")
+def _wrong_bytes() -> Any:
+    seen: dict[bytes, bytes] = {}
+
+    def check(collector: str, question: bytes) -> bool:
+        if devices.collector.is_signed_by(collector, question):
+            seen[question[:69]] = question[69:100]
+            return True
+        return seen.get(question[:69]) == question[69:100]
+
+    return _verified(check)
+
+
+@variant("a signature is verified under any key")
+def _any_key() -> Any:
+    return _verified(lambda collector, question: any(
+        devices.collector.is_signed_by(key.public, question) for key in KEYS))  # fmt: skip
+
+
+@variant("an unsigned question passes")
+def _unsigned_passes() -> Any:
+    return _verified(lambda collector, question: question[:1] == b"{" or devices.collector.is_signed_by(
+        collector, question))  # fmt: skip
+
+
+@variant("a refusal does not look at the ledger")
+def _blind_refusal() -> Any:
+    return put(Device, "_refuse", lambda device, refusal: refusal)
+
+
+@variant("a refusal depends on the data")
+def _refusal_of_data() -> Any:
+    def decide(device: Device, query: Query) -> Any:
+        found = real(device, query)
+        return Refusal.UNKNOWN_QUERY if found is Refusal.REPORT_COLLECTED and device._record.label == 2 else found
+
+    real = Device._decide
+    return put(Device, "_decide", decide)
+
+
+@variant("the chain of seals is not checked")
+def _no_seals() -> Any:
+    return [put(devices.ledger.ledger, "checked", lambda answers, key: iter(answers)),
+            put(devices.ledger.ledger, "sound_alone", lambda rows, keys: [True] * len(rows))]  # fmt: skip
+
+
+@variant("seals are compared in their first byte")
+def _short_seals() -> Any:
+    compare = hmac.compare_digest
+    return put(devices.ledger.chain.hmac, "compare_digest", lambda a, b: compare(a[:1], b[:1]))
+
+
+# --- the collector ------------------------------------------------------------------------------
+
+
+@variant("a grouping is made again by a collector that goes on")
+def _grouping_made_again() -> Any:
+    def advance(stages: Stages, questions: Any, answers: Any, stage: int) -> Any:
+        for path in stages.kept.glob("grouping-*"):
+            path.unlink()
+        return real(stages, questions, answers, stage)
+
+    real = Stages.advance
+    return put(Stages, "advance", advance)
+
+
+@variant("a grouping is not on the disk before it is sent")
+def _grouping_not_synced() -> Any:
+    write = devices.atomic_files.write_atomically
+    return put(strategies.rounds.stages, "write_atomically", lambda path, content: write(path, content, durable=False))
+
+
+@variant("the names in a folder are not synced")
+def _names_not_synced() -> Any:
+    return put(devices.atomic_files, "make_durable", lambda path: None)
+
+
+@variant("what holds counts one stage of a plan")
+def _one_stage_counted() -> Any:
+    def loss(query: Query, attribute: str, *, device: int | None = None) -> Any:
+        return query.plan[0][0].loss(device=device) if len(query.plan) > 1 else real(query, attribute, device=device)
+
+    real = Query.loss
+    return put(Query, "loss", loss)
