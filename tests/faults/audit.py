@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tests.faults.computers import Process
+from tests.faults.hosts import Copy
 from tests.faults.judge import Chain, Violation
-from tests.faults.life import Copy, Life
+from tests.faults.life import Life
 from tests.faults.questions import D, N, Question
 from tests.faults.sqlite import Connection
 

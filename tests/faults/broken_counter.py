@@ -55,9 +55,8 @@ def _never_settled() -> Any:
 
 @variant("the counter is advanced after the reply")
 def _settled_late() -> Any:
-    waiting: list[Any] = []
-
     def settle(check: CounterCheck) -> None:
+        waiting = vars(check._counter).setdefault("waiting", [])
         while waiting:
             with suppress(devices.ledger.ledger.LedgerDamaged):
                 real(waiting.pop())

@@ -10,6 +10,8 @@ import devices.answer_many
 import devices.atomic_files
 import devices.collector
 import devices.device
+import devices.enrolment.parts
+import devices.enrolment.state
 import devices.ledger.chain
 import devices.ledger.counter
 import devices.ledger.counter_folder
@@ -20,6 +22,8 @@ import devices.ledger.rows
 import devices.ledger.schema
 import strategies.rounds.stages
 from devices.device import Device, Refusal
+from devices.enrolment.parts import Parts
+from devices.enrolment.state import State, is_enrolled
 from devices.query import Query
 from strategies.rounds.stages import Stages
 from tests.faults.questions import KEYS
@@ -82,6 +86,65 @@ def _no_seals() -> Any:
 def _short_seals() -> Any:
     compare = hmac.compare_digest
     return put(devices.ledger.chain.hmac, "compare_digest", lambda a, b: compare(a[:1], b[:1]))
+
+
+# --- a cluster's part ---------------------------------------------------------------------------
+
+
+@variant("a copied part answers a second time (mended)")
+def _copied_part() -> Any:
+    def enrolled(parts: Parts) -> dict[int, Any]:
+        found = [part for part in sorted(parts._folder.glob("part-*")) if is_enrolled(part)]
+        return {shard: part for part in found for shard in State(part).shards}
+
+    def enrol(folder: Any, *given: Any, counters: Any, nonces: bool, **named: Any) -> Any:
+        return real(folder, *given, **named)
+
+    real = devices.enrolment.parts.enrol
+    return [put(Parts, "_enrolled", enrolled), put(Parts, "_check_copies", lambda parts: None),
+            put(devices.enrolment.parts, "enrol", enrol)]  # fmt: skip
+
+
+@variant("a part that is gone is enrolled anew")
+def _enrolled_anew() -> Any:
+    return put(devices.enrolment.parts, "answered_before", lambda counters, shard: False)
+
+
+@variant("a part's name is not looked at")
+def _any_name() -> Any:
+    def enrolled(parts: Parts) -> dict[int, Any]:
+        found = [part for part in sorted(parts._folder.glob("part-*")) if is_enrolled(part)]
+        return {shard: part for part in found for shard in State(part).shards}
+
+    return [put(Parts, "_enrolled", enrolled), put(Parts, "_check_copies", lambda parts: None)]
+
+
+@variant("parts.json is written after the enrolment")
+def _known_late() -> Any:
+    waiting: list[Any] = []
+    write, real = devices.enrolment.parts.write_atomically, devices.enrolment.parts.enrol
+
+    def later(path: Any, content: Any) -> None:
+        if path.name == "parts.json":
+            waiting.append((path, content))
+        else:
+            write(path, content)
+
+    def enrol(*given: Any, **named: Any) -> Any:
+        made = real(*given, **named)
+        write(*waiting.pop())
+        return made
+
+    return [put(devices.enrolment.parts, "write_atomically", later), put(devices.enrolment.parts, "enrol", enrol)]
+
+
+@variant("an enrolment does not wait for the disk")
+def _enrolment_not_synced() -> Any:
+    def write(path: Any, content: Any, *, durable: bool = True) -> None:
+        real(path, content, durable=False)
+
+    real = devices.atomic_files.write_atomically
+    return [put(module, "write_atomically", write) for module in (devices.enrolment.parts, devices.enrolment.state)]
 
 
 # --- the collector ------------------------------------------------------------------------------

@@ -21,8 +21,9 @@ from strategies.rounds.collect_once import Collected, CollectOnce, run_collectio
 from strategies.rounds.stages import Stages
 from tests.faults.computers import Plan, Process
 from tests.faults.disk import Died
+from tests.faults.hosts import Copy, Mail
 from tests.faults.judge import Violation
-from tests.faults.life import Copy, Life, Mail
+from tests.faults.life import Life
 from tests.faults.questions import GROUPINGS, KEYS, N, Question, query_of
 from tests.faults.world import HOSTS, PEOPLE
 

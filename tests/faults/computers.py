@@ -70,7 +70,7 @@ class Computers:
             raise apsw.IOError("the process is dead")
         if disk.broken:
             raise apsw.IOError("the disk fails")
-        if disk.full and what != "delete":
+        if disk.full and what not in ("delete", "sync"):
             raise apsw.FullError("the disk is full")
 
     def name_step(self, disk: Disk, what: str, path: str) -> None:

@@ -100,6 +100,7 @@ class Disk:
 
     def files(self, below: str = "") -> dict[str, bytes]:
         """Return the files as processes see them now, by path below the root or a folder of it."""
+        self.forget_what_is_gone()
         start = f"{self.root}/{below}"
         return {path[len(start) :].lstrip("/"): _read(path) for path in self.now
                 if path.startswith(start) and not path.endswith("-shm")}  # fmt: skip
@@ -133,6 +134,22 @@ class Disk:
             self.safe.pop(path, None)
         else:
             self.safe[path] = content
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write a file by hand, so that it is safe at once."""
+        path = f"{self.root}/{name}"
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        _write(path, data)
+        self.now[path] = self.safe[path] = Content(bytearray(data))
+        self.moves = [move for move in self.moves if move[1] != path]
+
+    def drop(self, name: str) -> None:
+        """Delete a file by hand."""
+        path = f"{self.root}/{name}"
+        os.unlink(path)
+        self.now.pop(path, None)
+        self.safe.pop(path, None)
+        self.moves = [move for move in self.moves if move[1] != path]
 
     def forget_what_is_gone(self) -> None:
         """Note the files that a process removed by other ways than those of the simulator."""
@@ -168,9 +185,8 @@ class Disk:
         at = rng.randrange(len(data))
         data[at] ^= 1 << rng.randrange(8)
         _write(path, bytes(data))
-        self.now[path] = Content(data)
-        if path in self.safe:
-            self.safe[path] = self.now[path]
+        content = self.now[path]
+        content.synced[:], content.since = data, []
         return f"{os.path.basename(path)}, a bit of byte {at}"
 
 

@@ -7,8 +7,6 @@ steps before it are left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -23,51 +21,13 @@ from devices.vault import protocol
 from devices.vault.protocol import FrameKind
 from devices.vault.server import Vault
 from tests.faults.computers import Plan, Process
-from tests.faults.disk import Disk
+from tests.faults.hosts import Copy, Mail
 from tests.faults.judge import Asked, Judge, Lineage, Outcome, Violation, split
 from tests.faults.questions import BEYOND, FORGERIES, HONEST, PLANS, Question, bytes_of, query_of, spoilt
-from tests.faults.world import HOSTS, SETTINGS, Setting, World
+from tests.faults.world import HOSTS, Setting, World
 
 DOORS = ("device", "app", "vault", "together")
 Step = tuple[str, int]
-
-
-@dataclass(eq=False)
-class Copy:
-    """A copy of an enrolled folder on a machine of its own; the first one is the host that was enrolled.
-
-    Args:
-        name: Name of the machine and its disk; the first letter is the lineage.
-        disk: The disk.
-        processes: Processes that work with the folder.
-        epoch: The ledger's.
-        touched: Whether anything happened to it.
-    """
-
-    name: str
-    disk: Disk
-    processes: list[Process] = field(default_factory=list)
-    epoch: int = 0
-    touched: bool = False
-
-    @property
-    def folder(self) -> Path:
-        return self.disk.root / "state"
-
-    @property
-    def residents(self) -> tuple[int, ...]:
-        return HOSTS[self.name[0]]
-
-
-@dataclass
-class Mail:
-    """A question on its way to a device."""
-
-    copy: str
-    person: int
-    question: Question
-    data: bytes
-    refusal: str
 
 
 class Life:
@@ -75,14 +35,14 @@ class Life:
 
     Args:
         world: The world, which is put back to its beginning.
-        setting: Number of the setting.
+        setting: What its devices were enrolled with.
         seed: Seeds what the whole schedule has in common.
         twin: Whether the people have other records, which nothing but the bytes of reports may depend on.
     """
 
-    def __init__(self, world: World, setting: int, seed: int, *, twin: bool = False) -> None:
+    def __init__(self, world: World, setting: Setting, seed: int, *, twin: bool = False) -> None:
         self.world, self.computers = world, world.computers
-        self.setting: Setting = SETTINGS[setting]
+        self.setting = setting
         world.begin(self.setting)
         if twin:
             world.records.update(dict.fromkeys(HOSTS, 1))
@@ -161,8 +121,8 @@ class Life:
         """Return whether a device may fail now through no fault of its own."""
         place = self.world.disks.disk("c")
         server = self.world.server
-        away = {"file": place.full or place.broken, "server": server.down or bool(server.breaks), "": False}
-        return process in self.hurt or copy.disk.full or copy.disk.broken or away[self.setting.counter]
+        away = {"file": place.full or place.broken, "server": server.down or bool(server.breaks)}
+        return process in self.hurt or copy.disk.full or copy.disk.broken or away.get(self.setting.counter, False)
 
     def ask(self, copy: Copy, process: Process, people: Sequence[int], mail: Mail,
             door: str | Callable[[], list[Any]], plan: Plan | None = None) -> list[Outcome]:  # fmt: skip

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from tests.faults.judge import Violation
 from tests.faults.life import Life, Step
+from tests.faults.parts import PARTS, PARTS_ACTIONS, PartsLife, settle_parts
 from tests.faults.steps import ACTIONS, settle
 from tests.faults.world import SETTINGS, World
 
 BLOCK = 1000  # seeds whose schedules are steered together
 TWINS = 20  # every so many schedules one is run again with other records
+OF_PARTS = 0.06  # share of the schedules of a cluster's part
 MOST_STEPS = 12
 LINES = 20
 
@@ -26,12 +29,23 @@ class Coverage:
 
     def choose(self, life: Life, rng: Random) -> str:
         """Return the next step: each by its weight, and less the more often it was done in this state."""
-        state = state_of(life)
-        names = list(ACTIONS)
-        weights = [ACTIONS[name][0] / (1 + 0.1 * self.seen[name, state]) ** 0.5 for name in names]
+        state, actions = state_of(life), actions_of(life)
+        names = list(actions)
+        weights = [actions[name][0] / (1 + 0.1 * self.seen[name, state]) ** 0.5 for name in names]
         (name,) = rng.choices(names, weights)
         self.seen[name, state] += 1
         return name
+
+
+def actions_of(life: Life) -> Mapping[str, tuple[float, Any]]:
+    """Return the steps of a kind of schedule."""
+    return PARTS_ACTIONS if isinstance(life, PartsLife) else ACTIONS
+
+
+def life_of(world: World, setting: int, seed: int, *, twin: bool = False) -> Life:
+    """Return the beginning of a schedule; the settings after the last one of a host are those of a part."""
+    return PartsLife(world, seed, twin=twin) if setting == len(SETTINGS) else Life(
+        world, SETTINGS[setting], seed, twin=twin)  # fmt: skip
 
 
 def state_of(life: Life) -> str:
@@ -74,8 +88,8 @@ class Result:
 def make(world: World, seed: int, coverage: Coverage) -> Result:
     """Make the schedule of a seed, and run it."""
     rng = Random(seed)
-    setting = rng.randrange(len(SETTINGS))
-    life = Life(world, setting, seed)
+    setting = len(SETTINGS) if rng.random() < OF_PARTS else rng.randrange(len(SETTINGS))
+    life = life_of(world, setting, seed)
     steps: list[Step] = []
     wanted = rng.randrange(4, MOST_STEPS + 1)
 
@@ -94,7 +108,7 @@ def make(world: World, seed: int, coverage: Coverage) -> Result:
 
 def again(world: World, schedule: Schedule, *, twin: bool = False) -> Result:
     """Run the steps of a schedule, or those of its twin, whose people have other records."""
-    life = Life(world, schedule.setting, schedule.seed, twin=twin)
+    life = life_of(world, schedule.setting, schedule.seed, twin=twin)
     rest = iter(schedule.steps)
     return _result(schedule, life, _run(life, lambda: next(rest, None), schedule.seed))
 
@@ -103,8 +117,11 @@ def _run(life: Life, following: object, seed: int) -> str:
     try:
         while (step := following()) is not None:  # type: ignore[operator]
             name, number = step
-            ACTIONS[name][1](life, Random(number))
-        settle(life, Random(seed))
+            actions_of(life)[name][1](life, Random(number))
+        if isinstance(life, PartsLife):
+            settle_parts(life, Random(seed))
+        else:
+            settle(life, Random(seed))
     except Violation as error:
         return str(error)
     finally:
@@ -154,11 +171,17 @@ def shrink(world: World, schedule: Schedule) -> Schedule:
 
 def told(result: Result) -> str:
     """Return the story of a schedule in at most :data:`LINES` lines."""
-    setting = SETTINGS[result.schedule.setting]
-    kind = {"file": "a counter in a file", "server": "a counter on a server", "": "no counter"}[setting.counter]
-    more = (", a pinned collector" if setting.signed else "") + (", repeats are replayed" if setting.replay else "")
-    head = f"seed {result.schedule.seed}: hosts a (devices 0, 1, 2) and b (3, 4), {kind}{more}"
     lines = result.story
+    setting = (*SETTINGS, PARTS)[result.schedule.setting]
+    hosts = "hosts a (devices 0, 1, 2) and b (3, 4)" if setting is not PARTS else "a machine of a cluster"
+    kind = {
+        "parts": "counters beside its part",
+        "file": "a counter in a file",
+        "server": "a counter on a server",
+        "": "no counter",
+    }[setting.counter]
+    more = (", a pinned collector" if setting.signed else "") + (", repeats are replayed" if setting.replay else "")
+    head = f"seed {result.schedule.seed}: {hosts}, {kind}{more}"
     if len(lines) > LINES - 2:
         lines = [f"({len(lines) - LINES + 3} lines before)", *lines[3 - LINES :]]
     return "\n".join([head, *lines, f"VIOLATION: {result.violation}" if result.violation else "no violation"])

@@ -6,13 +6,12 @@ from random import Random
 
 from tests.faults.audit import audit
 from tests.faults.collecting import collect, finish
-from tests.faults.computers import Plan
-from tests.faults.judge import Outcome
-from tests.faults.life import DOORS, Action, Copy, Life, Mail
+from tests.faults.harm import ask_and_harm, ask_two_at_once
+from tests.faults.hosts import Copy, Mail
+from tests.faults.life import DOORS, Action, Life
 from tests.faults.questions import bytes_of
 
 MOST_COPIES = 2  # of a lineage
-_HARM = ("dies", "loses power", "has a full disk", "has a failing disk")
 
 
 def _ask(life: Life, rng: Random) -> None:
@@ -23,77 +22,6 @@ def _ask(life: Life, rng: Random) -> None:
     people = list(copy.residents) if door == "together" or rng.random() < 0.2 else [rng.choice(copy.residents)]
     mail = life.letter(rng, copy, people[0])
     life.judged(copy, process, people, mail, life.ask(copy, process, people, mail, door), "")
-
-
-def _harmed(life: Life, rng: Random) -> None:
-    """Ask, and let the process die or a disk fail at a step of the answer."""
-    copy = life.copy(rng)
-    process = life.process(copy, rng)
-    door = rng.choice(("device", "device", "together"))
-    people = list(copy.residents) if door == "together" else [rng.choice(copy.residents)]
-    mail, how = life.letter(rng, copy, people[0]), rng.choice(_HARM)
-    place = life.world.disks.disk("c")
-    victim = place if life.setting.counter == "file" and rng.random() < 0.3 else copy.disk
-
-    def act() -> None:
-        if how in _HARM[:2]:
-            life.computers.kill(process)
-        elif how == _HARM[2]:
-            victim.full = True
-        else:
-            victim.broken = True
-
-    at = rng.randrange(1, 2 + (life.last_steps if rng.random() < 0.7 else 60))
-    plan = Plan(at, act)
-    outcomes = life.ask(copy, process, people, mail, door, plan)
-    life.faults += plan.done
-    if plan.done:
-        life.tell(f"{process.name} {how} at step {at} of this answer:")
-    fault = "" if not plan.done else "died" if how in _HARM[:2] else "failed"
-    life.judged(copy, process, people, mail, outcomes, fault)
-    if plan.done and how == _HARM[1]:
-        life.tell(f"power is gone on {copy.name}; {life.power(copy, rng)}")
-    elif process.dead:
-        life.end(process)
-    elif plan.done:
-        victim.full = victim.broken = False
-        life.hurt.add(process)
-
-
-def _at_once(life: Life, rng: Random) -> None:
-    """Ask two processes of one person at once: the second one answers inside a pause of the first."""
-    copy = life.copy(rng)
-    process = life.process(copy, rng)
-    others = [other for other in life.copies.values() if other.name[0] == copy.name[0]]
-    second = rng.choice(others)
-    if second is copy:
-        helper = next((p for p in copy.processes if p is not process), None) or life.start(copy)
-    else:
-        helper = life.process(second, rng)
-    person = rng.choice(copy.residents)
-    mail, mail2 = life.letter(rng, copy, person), life.letter(rng, second, person)
-    found: list[Outcome] = []
-
-    def act() -> None:
-        found.extend(life.ask(second, helper, [person], mail2, "device"))
-
-    at = rng.randrange(1, 2 + life.last_steps)
-    plan = Plan(at, act)
-    (first,) = life.ask(copy, process, [person], mail, "device", plan)
-    if not plan.done:
-        life.judged(copy, process, [person], mail, [first], "")
-        return
-    life.faults += 1
-    (other,) = found
-    life.tell(f"device {person}: at step {at} of {process.name}'s answer to {mail.question}: {first.code}, "
-              f"{helper.name} answers {mail2.question}: {other.code}")  # fmt: skip
-    one, two = (life.asked(c, m, life.passed(c, p))
-                for c, m, p in ((copy, mail, process), (second, mail2, helper)))  # fmt: skip
-    if life.trouble:
-        life.judge.lineages[copy.name[0]].loose = True
-    life.trouble = False
-    life.judge.race(person, one, two, (first, other))
-    life.hurt |= {p for p, said in ((process, first), (helper, other)) if said.code == "LEDGER_DAMAGED"}
 
 
 def _restart(life: Life, rng: Random) -> None:
@@ -267,7 +195,7 @@ def _records(life: Life, rng: Random) -> None:
 
 
 ACTIONS: dict[str, tuple[float, Action]] = {
-    "ask": (6.0, _ask), "ask and harm": (4.0, _harmed), "ask two at once": (2.5, _at_once), "restart": (1.5, _restart),
+    "ask": (6.0, _ask), "ask and harm": (4.0, ask_and_harm), "ask two at once": (2.5, ask_two_at_once), "restart": (1.5, _restart),
     "power loss": (1.5, _power), "another process": (0.8, _another), "copy": (1.0, _copy),
     "back up": (0.8, _back_up), "put back": (1.0, _restore), "bit rot": (0.3, _rot),
     "counter away": (1.0, _counter_away), "full disk": (0.5, _room), "collect": (0.7, collect),

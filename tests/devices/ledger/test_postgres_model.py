@@ -1,0 +1,98 @@
+"""The simulator's model of PostgreSQL gives the results of a real server, for the same calls of ``PostgresCounter``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+
+from devices.ledger import counter_postgres
+from devices.ledger.counter import Entry
+from devices.ledger.counter_postgres import PostgresCounter
+from devices.ledger.rows import Head
+from tests.faults import postgres
+
+if TYPE_CHECKING:
+    from tests.devices.ledger.conftest import Server
+
+HEADS = [Head(), *(Head(number, bytes([number, twin]) * 16) for number in (1, 2, 3) for twin in (0, 1))]
+
+
+def said(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except OSError as error:
+        return type(error)
+
+
+@pytest.fixture
+def both(postgres_server: Server) -> Callable[[Callable[[PostgresCounter], Any]], Any]:
+    """Do something with a counter on the server and one on the model, and compare what comes of it."""
+    name, model = uuid4().hex, postgres.Server()
+    address = postgres_server.address + "&options=-c%20lock_timeout%3D200"
+    real, modelled = PostgresCounter(address, name), PostgresCounter("postgresql://model", name)
+
+    def act(work: Callable[[PostgresCounter], Any]) -> Any:
+        found = said(lambda: work(real))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(counter_postgres, "_psycopg", model.module)
+            assert said(lambda: work(modelled)) == found
+        return found
+
+    return act
+
+
+def test_random_calls(both: Callable[[Callable[[PostgresCounter], Any]], Any]) -> None:
+    entries = {device: Entry(Head(), bytes([device]) * 32) for device in range(4)}
+    assert both(lambda counter: counter.advance({1: (HEADS[0], HEADS[1])})) is OSError  # nobody is known
+    assert both(lambda counter: counter.create(entries)) is None
+    assert both(lambda counter: counter.create(entries)) is OSError
+    rng, seen = Random(5), set()
+    for _ in range(150):
+        devices = rng.sample(range(5 if rng.random() < 0.1 else 4), rng.randrange(1, 4))
+        if rng.random() < 0.3:
+            both(lambda counter, wanted=devices: counter.entries(wanted))
+            continue
+        changes = {device: (rng.choice(HEADS), rng.choice(HEADS)) for device in devices}
+        found = both(lambda counter, wanted=changes: counter.advance(wanted))
+        seen.add("refused" if found is OSError else "left" if found else "advanced")
+    assert seen == {"refused", "left", "advanced"}
+    assert len(both(lambda counter: counter.entries(range(9)))) == 4
+
+
+def test_a_row_that_another_transaction_holds(both: Callable[[Callable[[PostgresCounter], Any]], Any]) -> None:
+    """A second process gets no answer for as long as the first one's transaction is open; reading waits for nobody."""
+    entries = {device: Entry(Head(), bytes(32)) for device in range(2)}
+    assert both(lambda counter: counter.create(entries)) is None
+
+    def inside(counter: PostgresCounter) -> Any:
+        other, found = PostgresCounter(counter.address, counter.ledger), []
+
+        def held(db: Any) -> None:
+            db.execute(counter_postgres._LOCK, (counter.ledger, [1])).fetchall()
+            found.append(said(lambda: other.advance({1: (HEADS[0], HEADS[1])})))
+            found.append(other.entries([1])[1].head)
+            found.append(said(lambda: other.advance({0: (HEADS[0], HEADS[1])})))
+
+        counter._run(held)
+        return [*found, other.advance({1: (HEADS[0], HEADS[1])}), counter.entries([0, 1])]
+
+    assert both(inside)[:4] == [OSError, Head(), {}, {}]
+
+
+def test_an_error_undoes_the_whole_step(both: Callable[[Callable[[PostgresCounter], Any]], Any]) -> None:
+    entries = {device: Entry(Head(), bytes(32)) for device in range(2)}
+    both(lambda counter: counter.create(entries))
+
+    def broken(counter: PostgresCounter) -> Any:
+        def half(db: Any) -> None:
+            db.cursor().executemany(counter_postgres._ADVANCE, [(1, b"x", counter.ledger, 0)])
+            raise OSError("here")
+
+        before = said(lambda: counter._run(half))
+        return before, counter.entries([0])
+
+    assert both(broken) == (OSError, {0: entries[0]})
