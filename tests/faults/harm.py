@@ -1,4 +1,4 @@
-"""Steps in which something happens in the middle of an answer: a process dies, a disk fails, another process answers."""
+"""Steps in the middle of an answer: a process dies, a disk fails, another process answers."""
 
 from __future__ import annotations
 

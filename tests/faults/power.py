@@ -1,7 +1,7 @@
 """How many schedules the simulator needs for each broken variant: ``python -m tests.faults.power``.
 
-Results are kept in ``runs/faults/power.json``, so that a stopped search continues; ``--page`` writes the table of
-``docs/testing.md`` from them.
+Results are kept in ``runs/faults/power.json``, so that a stopped search continues. ``--page`` writes the table of
+``docs/testing.md`` from them, and the sentence about the longest run, there and in the README.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from tests.faults.world import World
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "runs" / "faults" / "power.json"
 PAGE = ROOT / "docs" / "testing.md"
+README = ROOT / "README.md"
+LONG_RUN = ROOT / "docs" / "results" / "faults.json"  # sums of the longest run, the one place of its figures
 MOST = 100_000
+FIGURE = "<!-- figure of the simulator of faults: start -->", "<!-- figure of the simulator of faults: end -->"
 MARKS = "<!-- table of broken variants: start -->", "<!-- table of broken variants: end -->"
 
 
@@ -45,12 +48,27 @@ def table(kept: dict[str, int | None]) -> str:
     return "\n".join(["| broken variant | schedules until found |", "|---|--:|", *lines])
 
 
-def write_page(kept: dict[str, int | None]) -> None:
-    """Put the table into the page."""
-    start, end = MARKS
-    text = PAGE.read_text()
-    found = re.sub(f"{start}.*{end}", lambda _: f"{start}\n{table(kept)}\n{end}", text, flags=re.DOTALL)
-    PAGE.write_text(found)
+def figure() -> str:
+    """Return the sentence about the long run."""
+    sums = json.loads(LONG_RUN.read_text())
+    counts = {name: f"{sums[name]:,}" for name in ("schedules", "faults", "asks", "replies")}
+    return (
+        f"A simulator ran {counts['schedules']} schedules with {counts['faults']} faults: {counts['asks']} asks, "
+        f"{counts['replies']} replies, {sums['second answers']} second answers."
+    )
+
+
+def write_pages(kept: dict[str, int | None]) -> None:
+    """Put the table and the sentence into their pages."""
+    _put(PAGE, MARKS, table(kept))
+    for page in (PAGE, README):
+        _put(page, FIGURE, figure())
+
+
+def _put(page: Path, marks: tuple[str, str], content: str) -> None:
+    start, end = marks
+    found = re.sub(f"{start}.*{end}", lambda _: f"{start}\n{content}\n{end}", page.read_text(), flags=re.DOTALL)
+    page.write_text(found)
 
 
 def main() -> None:
@@ -64,7 +82,7 @@ def main() -> None:
     options = given.parse_args()
     kept = json.loads(KEPT.read_text()) if KEPT.is_file() and not options.anew else {}
     if options.page:
-        write_page(kept)
+        write_pages(kept)
         return
     world = begin()
     for name in every_variant():

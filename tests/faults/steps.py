@@ -195,7 +195,8 @@ def _records(life: Life, rng: Random) -> None:
 
 
 ACTIONS: dict[str, tuple[float, Action]] = {
-    "ask": (6.0, _ask), "ask and harm": (4.0, ask_and_harm), "ask two at once": (2.5, ask_two_at_once), "restart": (1.5, _restart),
+    "ask": (6.0, _ask), "ask and harm": (4.0, ask_and_harm), "ask two at once": (2.5, ask_two_at_once),
+    "restart": (1.5, _restart),
     "power loss": (1.5, _power), "another process": (0.8, _another), "copy": (1.0, _copy),
     "back up": (0.8, _back_up), "put back": (1.0, _restore), "bit rot": (0.3, _rot),
     "counter away": (1.0, _counter_away), "full disk": (0.5, _room), "collect": (0.7, collect),
