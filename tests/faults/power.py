@@ -42,9 +42,10 @@ def story_of(world: World, name: str) -> str:
 
 
 def table(kept: dict[str, int | None]) -> str:
-    """Return the table, those that are found first in front."""
-    rows = sorted((kept[name] or MOST + 1, name) for name in every_variant() if name in kept)
-    lines = [f"| {name} | {f'{count:,}' if count <= MOST else f'not in {MOST:,}'} |" for count, name in rows]
+    """Return the table, those that are found first in front; a number below 0 is that of schedules without success."""
+    found = {name: kept.get(name, 0) or -MOST for name in every_variant() if name in kept}
+    rows = sorted((count if count > 0 else MOST - count, name) for name, count in found.items())
+    lines = [f"| {name} | {f'{count:,}' if count <= MOST else f'not in {count - MOST:,}'} |" for count, name in rows]
     return "\n".join(["| broken variant | schedules until found |", "|---|--:|", *lines])
 
 
@@ -61,7 +62,7 @@ def figure() -> str:
 def write_pages(kept: dict[str, int | None]) -> None:
     """Put the table and the sentence into their pages."""
     _put(PAGE, MARKS, table(kept))
-    for page in (PAGE, README):
+    for page in (PAGE, README) if LONG_RUN.is_file() else ():
         _put(page, FIGURE, figure())
 
 
@@ -91,7 +92,7 @@ def main() -> None:
         if options.story:
             print(story_of(world, name))
             continue
-        if name not in kept:
+        if (kept.get(name, -1) or 1) < 0:
             count, violation = schedules_until_found(world, name, options.most)
             print(f"{count if count is not None else '-':>7}  {name}: {violation}", flush=True)
             if count is not None or options.most >= MOST:

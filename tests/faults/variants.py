@@ -25,7 +25,7 @@ def variant(text: str) -> Callable[[Patch], Patch]:
 @contextmanager
 def broken(name: str) -> Iterator[None]:
     """Change the code as a variant says."""
-    made = VARIANTS[name]()
+    made = every_variant()[name]()
     with ExitStack() as stack:
         for patch in made if isinstance(made, list) else [made]:
             stack.enter_context(patch)
