@@ -8,6 +8,7 @@ or by SIGTERM. An interrupt says what is kept; the layers below note it on the e
 from __future__ import annotations
 
 import errno
+import re
 import signal
 import threading
 import traceback
@@ -37,8 +38,12 @@ class Failure(Exception):
 
 
 def one_line(text: object) -> str:
-    """Return the text with all white space, line ends included, as single spaces."""
-    return " ".join(str(text).split())
+    """Return the text with all white space, line ends included, as single spaces, and very long numbers cut.
+
+    >>> one_line(f"--epsilon {10**500} is\\n too much")
+    '--epsilon 10000000000000000000... is too much'
+    """
+    return re.sub(r"(\d{20})\d{20,}", r"\1...", " ".join(str(text).split()))
 
 
 def explain(error: Exception) -> tuple[str, int]:

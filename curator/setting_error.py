@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+# Largest numbers of a setting that has no smaller limit of its own: far beyond every setting that is of use.
+MOST_STEPS = 1_000_000
+MOST = 1e9
+
 
 class SettingError(ValueError):
     """A setting that is refused: ``--set lr=0: must be above 0``.

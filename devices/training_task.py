@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 
 from devices.array_types import FloatArray
-from devices.facts import PublicFacts
+from devices.facts import MOST_LOCAL_STEPS, PublicFacts
 from devices.mechanisms import gaussian
 from devices.mechanisms.analytic_gaussian import UNIT
 from devices.mechanisms.exact_loss import Loss, check_delta
@@ -141,7 +141,7 @@ class Task:
         sizes = (self.d, self.hidden, self.classes, self.steps)
         if not known or not all(type(size) is int and size >= 1 for size in sizes) or self.hidden > 1 << 14:
             raise InvalidQuery("the task is malformed")
-        if not COLLECTION_ID.fullmatch(self.collection) or self.steps > 10_000:
+        if not COLLECTION_ID.fullmatch(self.collection) or self.steps > MOST_LOCAL_STEPS:
             raise InvalidQuery("the task is malformed")
         if not (type(self.lr) is float and 0 < self.lr <= LARGEST):
             raise InvalidQuery("the learning rate is malformed")

@@ -9,6 +9,7 @@ from typing import Any
 
 CONFIDENCE = 1 - 1e-6
 TRIALS = 20_000
+MOST_TRIALS = 10_000_000
 ROUNDING = 2e-9  # claims are rounded up at 1e-9; windows of words are exact to 1e-10
 Stream = Callable[[bytes], Any]  # makes the noise of a trial from a key of 32 bytes: the devices' own, NoiseStream
 
@@ -55,11 +56,13 @@ def within(claim: float, exact: float | None, bound: float | None) -> bool:
 
 
 def check_effort(trials: int, confidence: float, seed: int) -> None:
-    """Refuse a confidence outside (0, 1), fewer than 32 trials, or a seed below 0 (ValueError)."""
+    """Refuse a confidence outside (0, 1), fewer than 32 trials or too many, or a seed below 0 (ValueError)."""
     if not 0 < confidence < 1:
         raise ValueError(f"--confidence {confidence:g}: must lie between 0 and 1, both excluded")
     if trials < 32:
         raise ValueError(f"--trials {trials}: at least 32 are needed")
+    if trials > MOST_TRIALS:
+        raise ValueError(f"--trials {trials}: at most {MOST_TRIALS:,} are possible")
     if seed < 0:
         raise ValueError(f"--seed {seed}: must be 0 or more")
 

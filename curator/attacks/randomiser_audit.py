@@ -185,7 +185,7 @@ def _score(yes: tuple[Counter[Hashable], ...], no: tuple[Counter[Hashable], ...]
     first, second, hits, false = (np.array([counter[outcome] for outcome in outcomes], float)
                                   for counter in (yes[0], no[0], yes[1], no[1]))  # fmt: skip
     order = np.argsort(-(first + 0.5) / (second + 0.5), kind="stable")
-    p, q = np.cumsum(hits[order]) / trials, np.cumsum(false[order]) / trials
+    p, q = (np.minimum(np.cumsum(counts[order]) / trials, 1) for counts in (hits, false))  # a half may have one more
     low = p - 3 * np.sqrt(p * (1 - p) / trials) - delta
     high = q + 3 * np.sqrt(q * (1 - q) / trials) + 5 / trials
     return float(np.max(np.log(np.maximum(low, 1e-12) / high)))

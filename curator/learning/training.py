@@ -26,7 +26,7 @@ from curator.learning.networks import HEADS, NETWORKS, Dropout, Network, fresh, 
 from curator.learning.threads import threads_for
 from curator.linear.reused_memory import reused_memory
 from curator.names import nearest
-from curator.setting_error import SettingError
+from curator.setting_error import MOST_STEPS, SettingError
 from curator.steps import track
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 LossFunction = Callable[[Tensor], Tensor]  # scores, float32 (n, classes), of a training pass -> what is minimised
 # scores without dropout, validation accuracy -> is this the best epoch so far?
 Better = Callable[[Tensor, float], bool]
-SELECTIONS = ("accuracy", "loss")
-WEIGHTS = ("once", "twice")
+SELECTIONS, WEIGHTS = ("accuracy", "loss"), ("once", "twice")
+_MOST = {"hidden": 1 << 14, "epochs": MOST_STEPS, "gat_heads": 1 << 8}  # hidden as on devices
 LARGEST_STEP = 1e30  # of a learning rate or a penalty: float32 weights overflow with much larger ones
 NO_LABEL = "no training node has a label: nothing can be learned"
 
@@ -80,9 +80,9 @@ class TrainingSettings:
     def __post_init__(self) -> None:
         if self.gnn not in NETWORKS:
             raise ValueError(f"--gnn {self.gnn}: unknown{nearest(self.gnn, NETWORKS)} (known: {', '.join(NETWORKS)})")
-        for name in ("hidden", "epochs", "gat_heads"):
-            if getattr(self, name) < 1:
-                raise SettingError(f"{name}={getattr(self, name)}", "must be at least 1")
+        for name, most in _MOST.items():
+            if not 1 <= getattr(self, name) <= most:
+                raise SettingError(f"{name}={getattr(self, name)}", f"must be 1..{most}")
         if not 0 < self.lr <= LARGEST_STEP:
             raise SettingError(f"lr={self.lr}", f"must be above 0 and at most {LARGEST_STEP:g}")
         if not 0 <= self.weight_decay <= LARGEST_STEP:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -15,7 +14,7 @@ from curator.owned import OwnedGraph
 from curator.privacy.guarantee import Guarantee
 from curator.reports.question import Budget, Question, Reporting
 from curator.reports.reports import Reports
-from curator.setting_error import SettingError
+from curator.setting_error import MOST, MOST_STEPS, SettingError
 from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 
@@ -229,21 +228,20 @@ class Method:
             if not 0 < value < 1:
                 raise SettingError(f"{name}={value}", "must lie between 0 and 1, both excluded")
 
-    def check_range(self, *names: str, least: int, most: int | None = None) -> None:
+    def check_range(self, *names: str, least: int, most: int = MOST_STEPS) -> None:
         """Refuse a whole number outside ``least`` .. ``most`` (ValueError)."""
-        allowed = f"{least} or more" if most is None else f"{least}..{most}"
         for name in names:
             value = getattr(self, name)
-            if value < least or (most is not None and value > most):
-                raise SettingError(f"{name}={value}", f"must be {allowed}")
+            if not least <= value <= most:
+                raise SettingError(f"{name}={value}", f"must be {least}..{most}")
 
     def check_numbers(self, *names: str, positive: bool = False) -> None:
-        """Refuse a number that is not finite, or below 0, or with ``positive`` 0 (ValueError)."""
+        """Refuse a number below 0, with ``positive`` also 0, or above :data:`MOST` (ValueError)."""
         for name in names:
             value = getattr(self, name)
-            if not (math.isfinite(value) and (value > 0 or (value == 0 and not positive))):
+            if not (0 < value <= MOST or (value == 0 and not positive)):
                 bound = "above 0" if positive else "0 or more"
-                raise SettingError(f"{name}={value:g}", f"must be a finite number{' ' if positive else ', '}{bound}")
+                raise SettingError(f"{name}={value:g}", f"must be a number {bound}, and at most {MOST:g}")
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Method:

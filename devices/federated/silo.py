@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from devices.array_types import FloatArray
 from devices.atomic_files import write_atomically
 from devices.device import Refusal
+from devices.facts import MOST_LOCAL_STEPS
 from devices.federated.wire import evaluation_reply, exchange_reply, read_mu, read_own, read_weights, update_reply
 from devices.network import LARGEST, Shape, diverging, softmax, usable
 from devices.query import InvalidQuery, canonical, malformed
@@ -60,7 +61,7 @@ class SiloTask:
         rates = (self.lr, self.weight_decay, self.dropout)
         if not all(type(size) is int and size >= 1 for size in sizes) or type(self.seed) is not int:
             raise InvalidQuery("the task is malformed")
-        if self.d > MOST_COLUMNS or max(self.hidden, self.classes) > 1 << 14 or self.steps > 10_000:
+        if self.d > MOST_COLUMNS or max(self.hidden, self.classes) > 1 << 14 or self.steps > MOST_LOCAL_STEPS:
             raise InvalidQuery("the task is too large")  # the products take memory for every column
         if not all(type(rate) is float and 0 <= rate <= LARGEST for rate in rates) or not self.dropout < 1:
             raise InvalidQuery("the task is malformed")

@@ -24,7 +24,7 @@ from strategies.estimate.asked import PaperQuestion, grouping_bytes, with_people
 from strategies.estimate.graph_facts import GraphFacts
 
 _SAMPLED = 48  # people whose reports are encoded
-_LEAST = 60  # people of the made-up graph
+_LEAST = 60  # people of the made-up graph, where there are as many
 _LEAST_DRAWN = 200  # and of one whose words are counted
 _FAVOURITES = 0.05  # share of all words that a class favours; more where people have many of few words
 
@@ -92,15 +92,15 @@ def _size(mechanism: Mechanism, people: Population, facts: GraphFacts) -> float:
     grouping = None if mechanism.takes(None) else tuple(np.arange(few) % getattr(mechanism, "groups", 1))
     small = with_people(mechanism, few)
     noise = NoiseStream(bytes(32))
-    reports = (small.respond(people.record(device), noise, device=device, grouping=grouping)
-               for device in range(few - _SAMPLED, few))  # fmt: skip
-    return sum(map(len, reports)) / _SAMPLED
+    sampled = range(max(0, few - _SAMPLED), few)
+    reports = (small.respond(people.record(device), noise, device=device, grouping=grouping) for device in sampled)
+    return sum(map(len, reports)) / len(sampled)
 
 
 @lru_cache(maxsize=4)
 def _people(facts: GraphFacts) -> Population:
     """Return a small made-up graph of these facts: its records are as long as theirs."""
-    return miniature(facts, max(_LEAST, 2 * facts.classes), seed=0)
+    return miniature(facts, min(facts.n, max(_LEAST, 2 * facts.classes)), seed=0)
 
 
 def miniature(facts: GraphFacts, n: int, *, seed: int) -> Population:

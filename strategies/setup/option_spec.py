@@ -150,6 +150,11 @@ def option(default: Any = MISSING, help: str = "", panel: str = "", metavar: str
     return field(default=default, metadata=metadata)
 
 
+def up_to(most: int) -> dict[str, Any]:
+    """Return what :func:`option` needs for a number of 1 to ``most``."""
+    return {"allows": lambda count: 1 <= count <= most, "must": f"must be 1 to {most:,}"}
+
+
 def declared(kind: type) -> dict[str, OptionSpec]:
     """Return the options of a dataclass by name, in the order of its fields."""
     return _declared(kind)

@@ -26,6 +26,7 @@ from strategies.setup.option_spec import (
     RUNNING,
     declared,
     option,
+    up_to,
 )
 
 GNNS = ("gcn", "sage", "gat")
@@ -40,7 +41,6 @@ _PART: dict[str, Any] = {
     "must": f"a budget must be a number above 0 and at most {MOST_EPSILON:,.0f} (or inf, where a method has it)",
     "hashed": "in force",
 }  # fmt: skip
-_COUNT: dict[str, Any] = {"allows": lambda count: 1 <= count < 1 << 31, "must": "must be 1 or more, and below 2^31"}
 
 
 def _most_people() -> int:
@@ -216,7 +216,7 @@ class RunOptions:
     )
     repeats: int = option(
         1, "Number of repeats, each with new devices.", REPETITION, "N", common=True, hashed="always",
-        **_COUNT,
+        **up_to(1000),
     )  # fmt: skip
     repeats_vary: str = option(
         "all", "What changes between repeats.", REPETITION, values=("noise", "split", "all"), hashed="always",
@@ -227,7 +227,7 @@ class RunOptions:
         values=("auto", "local", "ray", "flower"), hashed="never", personal=True, idle=("local",),
     )  # fmt: skip
     workers: int | None = option(
-        None, "Number of processes.", RUNNING, "N", shown="as cores allow", hashed="never", personal=True, **_COUNT
+        None, "Number of processes.", RUNNING, "N", shown="as cores allow", hashed="never", personal=True, **up_to(4096)
     )
     ray_address: str | None = option(None, "Address of a Ray cluster.", RUNNING, "A", hashed="never", personal=True)
     force: bool = option(

@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from resource import RUSAGE_SELF, getrusage
 
-import click
 import pytest
 from click.testing import Result
 from rich.console import Console
-from typer.main import get_command
 from typer.testing import CliRunner
 
 from cli.main import app
@@ -128,36 +124,6 @@ def test_a_mistake_is_one_line(arguments: tuple[str, ...], tmp_path: Path) -> No
 def test_an_option_that_a_plan_does_not_read_is_unknown(option: str) -> None:
     shown = ldpsim("hogs", option, "x")
     assert shown.exit_code == 2 and re.match(f"error: No such option:? '?{option}\\b", shown.stderr)
-
-
-def numeric_options() -> Iterator[str]:
-    """Yield every option of a plan whose value is a number, as its parser has them."""
-    words = {"--feature-share", "--noise-seed"}  # or a word
-    for option in get_command(app).commands["plan"].params:  # type: ignore[attr-defined]
-        if option.opts[0] in words or isinstance(option.type, INT | FLOAT) or option.type.name == "whole_number":
-            yield option.opts[0]
-
-
-INT, FLOAT = click.types.IntParamType, click.types.FloatParamType
-EXTREMES = ("0", "-1", "1", "1e-300", "1e300", "nan", "inf", "1000000", f"{10**30}", f"{10**400}")
-
-
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("option", list(numeric_options()))
-def test_absurd_numbers_are_one_line_or_a_plan(option: str, tmp_path: Path) -> None:
-    """None of them takes much memory, and none fails in another way than a mistake of the person does."""
-    before = getrusage(RUSAGE_SELF).ru_maxrss
-    for value in EXTREMES:
-        shown = ldpsim("hogs", "pate-m", option, value, "--quiet", "--no-worth", "--out", tmp_path)
-        assert shown.exit_code in (0, 2), (value, shown.output)
-        assert shown.exit_code == 0 or len(shown.stderr.strip().splitlines()) == 1, value
-    assert getrusage(RUSAGE_SELF).ru_maxrss - before < 600 * 1024  # KiB
-
-
-def test_the_parser_has_the_numbers_of_a_plan() -> None:
-    assert {"--clients", "--epsilon", "--repeats", "--holds", "--miniature", "--queries", "--seed"} <= {
-        *numeric_options()
-    }
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])

@@ -26,16 +26,20 @@ class Forks:
 
     def run(self, code: str, *args: object) -> int:
         """Return the exit code of a Python program with these arguments, negative for a signal."""
+        return self.ask({"code": code, "args": [str(arg) for arg in args]})
+
+    def ask(self, wanted: Any) -> int:
+        """Return the exit code of the work that a line wants."""
         assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.write(json.dumps({"code": code, "args": [str(arg) for arg in args]}) + "\n")
+        self.process.stdin.write(json.dumps(wanted) + "\n")
         self.process.stdin.flush()
         return int(self.process.stdout.readline())
 
 
 @contextmanager
-def forks() -> Iterator[Forks]:
-    """Start the process, and end it."""
-    command = [sys.executable, "-m", "tests.strategies.forks"]
+def forks(module: str = "tests.strategies.forks") -> Iterator[Forks]:
+    """Start the process of a module, and end it."""
+    command = [sys.executable, "-m", module]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -22,7 +22,7 @@ from curator.privacy.guarantee import Claim, Guarantee, open_guarantee
 from curator.privacy.level import Level
 from curator.privacy.levels import LEVELS
 from curator.setting_error import SettingError
-from devices.facts import PublicFacts
+from devices.facts import MOST_LOCAL_STEPS, PublicFacts
 from devices.mechanisms.exact_loss import Loss
 
 _FEDAVG = "McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data (FedAvg)"
@@ -83,7 +83,8 @@ class Federated(WithoutReports):
     reference_read: ClassVar[frozenset[str] | None] = frozenset({"hidden", "epochs"})
 
     def __post_init__(self) -> None:
-        self.check_range("rounds", "local_steps", least=1)
+        self.check_range("rounds", least=1)
+        self.check_range("local_steps", least=1, most=MOST_LOCAL_STEPS)
         self.check_range("evaluate_every", least=0)
         if not 0 < self.fraction <= 1:
             raise SettingError(f"fraction={self.fraction:g}", "must be above 0 and at most 1")

@@ -59,8 +59,7 @@ class Silos(Federated):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.silos < 2:
-            raise SettingError(f"silos={self.silos}", "at least 2 are needed")
+        self.check_range("silos", least=2)
         self.check_choices(partition=PARTITIONS)
         self.check_numbers("beta", positive=True)
 

@@ -7,7 +7,6 @@ those of Olatunji, Funke and Khosla, https://arxiv.org/abs/2109.08907.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -31,6 +30,7 @@ from curator.owner.teachers.student import Student, train_network
 from curator.privacy.guarantee import Guarantee, open_guarantee
 from curator.privacy.level import Level
 from curator.privacy.levels import LEVELS
+from curator.setting_error import MOST
 from devices.array_types import IntArray
 from devices.facts import PublicFacts
 
@@ -120,8 +120,8 @@ class LabelAnswers(OwnerMethod):
     def __post_init__(self) -> None:
         if self.queries < 1:
             raise ValueError(f"--queries {self.queries}: must be 1 or more")
-        if not (math.isfinite(self.lambda_) and self.lambda_ > 0):
-            raise ValueError(f"--lambda {self.lambda_:g}: must be a finite number above 0")
+        if not 0 < self.lambda_ <= MOST:
+            raise ValueError(f"--lambda {self.lambda_:g}: must be a number above 0, and at most {MOST:g}")
         if not 0 <= self.delta < 1:
             raise ValueError(f"--delta {self.delta:g}: must be above 0 and below 1 / n")
         if self.query_selection not in SELECTIONS:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable
@@ -93,7 +94,10 @@ def _values(text: str) -> list[Any]:
         parts = text.removeprefix("floats:").split(",")
         if len(parts) != 3:
             raise ValueError("the form is floats:LOW,HIGH,NUMBER")
-        return [float(value) for value in np.linspace(float(parts[0]), float(parts[1]), int(parts[2]))]
+        start, end, number = float(parts[0]), float(parts[1]), int(parts[2])
+        if number > MOST_LISTED or not math.isfinite(end - start):
+            raise ValueError(f"at most {MOST_LISTED:,} values between two finite numbers can be listed")
+        return [float(value) for value in np.linspace(start, end, number)]
     if text.startswith("["):
         return list(json.loads(text))
     if is_named(text):

@@ -46,6 +46,7 @@ from strategies.setup.run_setup import load_population
 LEVELS = ("label", "vector", "relationship", "node")
 GENERATED = "generated"  # the names of data that shadow runs can draw anew
 PARTS = ("label", "vector")  # of a whole person, besides the edges
+MOST_SHADOWS = 10_000
 _MOST_TARGETS = 24  # of one level
 
 
@@ -76,8 +77,8 @@ class ReleasedOptions:
     def __post_init__(self) -> None:
         if not self.methods:
             raise ValueError("--released-model needs the names of methods")
-        if self.shadows < 8 or self.shadows % 2:
-            raise ValueError(f"--shadows {self.shadows}: must be an even number, 8 or more")
+        if not 8 <= self.shadows <= MOST_SHADOWS or self.shadows % 2:
+            raise ValueError(f"--shadows {self.shadows}: must be an even number of 8 to {MOST_SHADOWS:,}")
         check_effort(TRIALS, self.confidence, self.seed)
         for name in self.methods:
             find(name)

@@ -79,5 +79,5 @@ def test_heads_are_a_parameter_of_a_gat_alone() -> None:
     assert "gat_heads" not in resolve(RunOptions(), HoGS, Budget()).parameters()
     blink = RunOptions(method="blink", dataset="cora", gnn="gat", tuned=True, epsilon=4.0, split="split42")
     assert resolve(blink, Blink, Budget(epsilon=4.0, public_features=True)).training.gat_heads == 1
-    with pytest.raises(ValueError, match="--set gat_heads=0: must be at least 1"):
+    with pytest.raises(ValueError, match="--set gat_heads=0: must be 1..256"):
         resolve(RunOptions(gnn="gat", settings={"gat_heads": "0"}), HoGS, Budget())
