@@ -41,6 +41,7 @@ from tests.cli.conftest import WITH_NULLS
 from tests.cli.consent.agreed import agreed
 from tests.cli.test_poison import row as lie
 from tests.strategies.planning.on_paper import plan_on_paper
+from tests.waiting import wait_until
 
 CHARTS = ("privacy", "bytes", "rounds", "seconds", "edges")
 DRAWN = "return [...document.querySelectorAll('.chart')].map(c => [c.id || c.dataset.row, +(c.dataset.drawn || 0)])"
@@ -98,11 +99,8 @@ def emulate(browser: Any, width: int, scheme: str, media: str = "screen") -> Non
     })  # fmt: skip
 
 
-def wait(browser: Any, script: str, seconds: float = 20) -> None:
-    until = time.monotonic() + seconds
-    while not browser.execute_script(script):
-        assert time.monotonic() < until, f"did not come true: {script}\n{browser.get_log('browser')}"
-        time.sleep(0.05)
+def wait(browser: Any, script: str) -> None:
+    wait_until(lambda: browser.execute_script(script))
 
 
 def points(browser: Any) -> dict[str, float]:
@@ -327,9 +325,7 @@ def test_a_command_is_copied_and_data_are_downloaded(
     assert copied == "ldpsim run --method hogs --dataset generated"
     browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
     browser.execute_script("document.querySelector('a[download=\"privacy.csv\"]').click()")
-    until = time.monotonic() + 10
-    while not (tmp_path / "privacy.csv").exists() and time.monotonic() < until:
-        time.sleep(0.05)
+    wait_until((tmp_path / "privacy.csv").exists)
     assert (tmp_path / "privacy.csv").read_text().startswith("method,test_accuracy,std")
 
 

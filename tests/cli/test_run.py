@@ -417,7 +417,7 @@ def test_sigterm_ends_a_run_on_ray_as_a_local_one(tmp_path: Path) -> None:
             assert process.stderr is not None
             assert "asking\n" in iter(process.stderr.readline, "")
             process.send_signal(signal.SIGTERM)
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate()
         finally:
             process.kill()
     (folder,) = tmp_path.iterdir()
@@ -451,7 +451,7 @@ def test_ctrl_c_and_sigterm_say_what_is_kept_and_leave_a_run_that_can_be_continu
     with training_elsewhere(tmp_path) as process:
         (folder,) = tmp_path.iterdir()
         process.send_signal(number)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate()
     assert (process.returncode, out) == (130, "")
     assert err.splitlines()[-1] == (
         "error: interrupted: 60 of 60 devices have answered and their answers are kept; "

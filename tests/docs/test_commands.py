@@ -136,7 +136,6 @@ def test_targets_of_make_are_there() -> None:
     assert named and named <= targets
 
 
-@pytest.mark.timeout(600)
 def test_the_quick_ones_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("LDPSIM_DATA", raising=False)

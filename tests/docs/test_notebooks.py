@@ -60,7 +60,6 @@ def test_without_data_it_says_so_in_one_line(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 @every
 def test_every_cell_runs_and_every_claim_holds(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")

@@ -28,7 +28,7 @@ def one_thread() -> Iterator[None]:
 def _with_marks(name: str) -> Any:
     """Runs on Flower are slow: quick tests of tests/strategies/engines compare the same runs, under an audit."""
     golden = RUNS[name]
-    marks = [pytest.mark.flower, pytest.mark.slow, pytest.mark.timeout(240)] if golden.servers == "flower" else []
+    marks = [pytest.mark.flower, pytest.mark.slow] if golden.servers == "flower" else []
     return pytest.param(name, marks=marks)
 
 

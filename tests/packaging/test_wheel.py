@@ -24,7 +24,7 @@ import pytest
 
 from tests.strategies.flower_app.rehearsal import perform, rehearsing, two_devices_twice
 
-pytestmark = [pytest.mark.wheel, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.wheel
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("cli", "curator", "devices", "strategies")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -123,7 +123,7 @@ def test_of_several_processes_one_takes_each_step(counter: FolderCounter) -> Non
     processes = [context.Process(target=climb, args=(counter.path, barrier, won)) for _ in range(3)]
     for process in processes:
         process.start()
-    steps = [won.get(timeout=60) for _ in processes]
+    steps = [won.get() for _ in processes]
     for process in processes:
         process.join()
     assert sum(steps) == 50 and counter.entries([0])[0].head.answers == 50

@@ -112,7 +112,7 @@ def served(tmp_path: Path, population: Population, policy_of: Callable[..., Poli
     yield serve
     for process in started:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate()
 
 
 def slow(path: Path, number: int) -> list[socket.socket]:

@@ -30,16 +30,16 @@ def pair() -> Iterator[Pair]:
         yield left, right
 
 
-def soon(seconds: float = 2.0) -> float:
+def soon(seconds: float = 600.0) -> float:
     return time.monotonic() + seconds
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 65_536, 1_000_003])
 def test_what_is_written_is_read(pair: Pair, size: int) -> None:
     payload = bytes(range(256)) * (size // 256 + 1)
-    writer = threading.Thread(target=framing.write_frame, args=(pair[0], payload[:size]), kwargs={"deadline": soon(10)})
+    writer = threading.Thread(target=framing.write_frame, args=(pair[0], payload[:size]), kwargs={"deadline": soon()})
     writer.start()
-    assert framing.read_frame(pair[1], limit=1 << 20, deadline=soon(10)) == payload[:size]
+    assert framing.read_frame(pair[1], limit=1 << 20, deadline=soon()) == payload[:size]
     writer.join()
 
 
@@ -71,20 +71,20 @@ def test_a_frame_that_is_cut_off(pair: Pair, sent: bytes) -> None:
 
 
 def test_drop_by_drop_gains_no_time(pair: Pair) -> None:
-    """Power: a timeout for each byte, not for the frame, would go on for 10 seconds."""
+    """Power: a timeout for each byte, not for the frame, would go on without an end."""
     stop = threading.Event()
 
     def drip() -> None:
-        pair[0].sendall(struct.pack("<I", 100))
+        pair[0].sendall(struct.pack("<I", 1 << 24))
         while not stop.wait(0.1):
             pair[0].sendall(b"x")
 
     thread = threading.Thread(target=drip)
     thread.start()
-    began = time.monotonic()
+    end = soon(0.5)
     with pytest.raises(FrameError, match="late"):
-        framing.read_frame(pair[1], limit=1000, deadline=soon(0.5))
-    assert 0.4 < time.monotonic() - began < 8
+        framing.read_frame(pair[1], limit=1 << 24, deadline=end)
+    assert time.monotonic() >= end
     stop.set()
     thread.join()
 

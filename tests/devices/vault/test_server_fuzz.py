@@ -153,7 +153,7 @@ def watched(
 
 @contextmanager
 def served(state: State, path: Path) -> Iterator[Vault]:
-    vault = Vault(state, seconds=2.0)
+    vault = Vault(state, seconds=600.0)
     with vault_home.listening(path) as listener:
         thread = threading.Thread(target=vault.serve, args=(listener,))
         thread.start()
@@ -161,13 +161,12 @@ def served(state: State, path: Path) -> Iterator[Vault]:
             yield vault
         finally:
             vault.stop()
-            thread.join(20)
-            assert not thread.is_alive()
+            thread.join()
 
 
 def send(path: Path, stream: bytes) -> Report | Refusal | None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(20)
+        connection.settimeout(600)
         connection.connect(str(path))
         try:
             connection.sendall(stream)

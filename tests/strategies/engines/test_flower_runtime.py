@@ -32,7 +32,7 @@ from strategies.engines.flower_processes import MARK, Flower, FlowerFailed, app_
 from strategies.engines.flower_runtime import collect_with_flower
 from strategies.rounds.stages import Stages
 
-pytestmark = [pytest.mark.flower, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.flower
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]
 ROOT = Path(__file__).resolve().parents[3]

@@ -102,7 +102,7 @@ def test_the_hook_sees_and_stops(audit: Audit) -> None:
     assert [line["host"] for line in audit()] == ["flower.ai"]
 
 
-FLOWER = pytest.param("flower", marks=[pytest.mark.flower, pytest.mark.timeout(240)])
+FLOWER = pytest.param("flower", marks=pytest.mark.flower)
 
 
 @pytest.mark.parametrize("engine", ["local", "ray", FLOWER])
@@ -150,7 +150,6 @@ def test_a_tracked_run_connects_to_nobody(
 
 
 @pytest.mark.flower
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("told", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_flwr_run_connects_nowhere_from_our_code(
     told: bool, audit: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

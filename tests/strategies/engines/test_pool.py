@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from strategies.engines.pool import Pool, WorkerDied, available_cores, on_ray, processes
+from tests.waiting import wait_until
 
 
 def die_or_double(number: int) -> int:
@@ -59,22 +60,17 @@ def sleep_or_fail(marks: Path | None) -> None:
 
 def started(marks: Path) -> int:
     """Wait for the process that sleeps and return its id."""
-    deadline = time.monotonic() + 60
-    while not (names := [path.name for path in marks.iterdir()]):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    return int(names[0])
+    wait_until(lambda: list(marks.iterdir()))
+    return int(next(marks.iterdir()).name)
 
 
 def is_gone(process: int) -> bool:
-    """Wait up to ten seconds for the end of a process."""
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        multiprocessing.active_children()  # reaps those that have ended
-        if not psutil.pid_exists(process) or psutil.Process(process).status() == psutil.STATUS_ZOMBIE:
-            return True
-        time.sleep(0.01)
-    return False
+    """Whether a process has ended."""
+    multiprocessing.active_children()  # reaps those that have ended
+    try:
+        return psutil.Process(process).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def test_a_worker_has_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +124,8 @@ def test_a_task_that_fails_ends_the_running_ones(tmp_path: Path) -> None:
         tasks = ((number, None if number and started(tmp_path) else tmp_path) for number in range(2))
         for _, future in pool.each(sleep_or_fail, tasks):
             future.result()
-    assert is_gone(started(tmp_path))
+    sleeping = started(tmp_path)
+    wait_until(lambda: is_gone(sleeping))
 
 
 SCRIPT = """
@@ -151,7 +148,7 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     worker = started(tmp_path / "marks")
     parent.kill()
     parent.wait()
-    assert is_gone(worker)
+    wait_until(lambda: is_gone(worker))
 
 
 def test_a_worker_is_prepared_before_its_first_task(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from strategies.engines import usage
 from strategies.engines.usage import cpu_seconds, forget_peak, note_ended, note_ending, peak_rss, phase_peak
+from tests.waiting import wait_until
 
 BUSY = "import time\nwhile time.process_time() < 0.4: pass\n"
 
@@ -26,10 +27,8 @@ def test_the_time_of_this_process_and_of_its_children_counts() -> None:
 
 def test_a_child_that_still_runs_counts_and_its_end_does_not_take_it_back() -> None:
     before = cpu_seconds()
-    with subprocess.Popen([sys.executable, "-c", BUSY + "time.sleep(30)"]) as child:
-        until = time.monotonic() + 20
-        while cpu_seconds() - before < 0.35 and time.monotonic() < until:
-            time.sleep(0.05)
+    with subprocess.Popen([sys.executable, "-c", BUSY + "time.sleep(600)"]) as child:
+        wait_until(lambda: cpu_seconds() - before >= 0.35, needs=lambda: child.poll() is None)
         seen = cpu_seconds() - before
         noted = note_ending()
         child.kill()

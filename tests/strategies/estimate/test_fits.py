@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from strategies.estimate import fits
@@ -15,11 +13,9 @@ HUGE = RunOptions(clients=10**8, out=None)
 
 def test_a_run_that_cannot_fit_is_refused_at_once_with_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("strategies.runs.set_up.load_population", lambda options: pytest.fail("people were made"))
-    started = time.perf_counter()
     with pytest.raises(ValueError, match=r"^hogs with 100,000,000 people cannot fit: about .* GiB .*--force") as error:
         set_up(HUGE)
     assert "\n" not in str(error.value)
-    assert time.perf_counter() - started < 2
 
 
 @pytest.mark.parametrize(("method", "clients", "size"), [("vote", 2_000_000, 16), ("ldpgen", 3_000_000, 6)])

@@ -25,7 +25,7 @@ from strategies.engines.collect import collect
 from strategies.engines.flower_processes import MARK, Flower
 from strategies.setup.options import RunOptions
 
-pytestmark = [pytest.mark.deployment, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.deployment
 ROOT = Path(__file__).resolve().parents[3]
 SUPERNODES = 4
 OPTIONS = RunOptions(dataset="generated", clients=24, epsilon=8.0)

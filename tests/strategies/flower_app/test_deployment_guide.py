@@ -23,7 +23,6 @@ def environment() -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.deployment
-@pytest.mark.timeout(1600)
 def test_the_rehearsal(environment: dict[str, str]) -> None:
     *commands, last = blocks("sh")
     assert "kill" in last

@@ -21,7 +21,7 @@ from strategies.engines.flower_processes import Flower, app_folder
 from strategies.engines.grids import LocalGrid
 from tests.strategies.flower_app.training_app.server_app import trained
 
-pytestmark = [pytest.mark.deployment, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.deployment
 APP = Path(__file__).with_name("training_app")
 PEOPLE, ROUNDS = 12, 2
 NOISE = GaussianUpdate.from_epsilon(2.0, clip=0.5, delta=1e-5)

@@ -30,7 +30,7 @@ from strategies.flower_app.deployed import PublicFile, agreed_policy
 from strategies.rounds.batches import questions_to_json
 from strategies.server_app import run_on_grid
 
-pytestmark = [pytest.mark.deployment, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.deployment
 ROOT = Path(__file__).resolve().parents[3]
 DEVICES, CLASSES = 4, 6
 ASKED = {"method": "vote", "epsilon": 4.0}

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,7 @@ from strategies.people.owner_graphs import owned_people, public_graph
 from strategies.people.private_and_public import divide
 from strategies.runs import teachers as module
 from strategies.runs.teachers import CHUNK, Classroom
+from tests.waiting import wait_until
 
 QUERIES = 2 * CHUNK + 5
 
@@ -102,9 +102,7 @@ def test_a_killed_run_goes_on_at_the_finished_chunks(tmp_path: Path, truth: np.n
     script = _SCRIPT.format(tests=str(Path(__file__).parent), home=str(home))
     root = Path(__file__).resolve().parents[3]
     process = subprocess.Popen([sys.executable, "-c", script], cwd=root, env={**os.environ, "PYTHONPATH": str(root)})
-    deadline = time.monotonic() + 60
-    while not list(home.glob("*/chunk-00000.npy")) and time.monotonic() < deadline and process.poll() is None:
-        time.sleep(0.002)
+    wait_until(lambda: list(home.glob("*/chunk-00000.npy")), needs=lambda: process.poll() is None)
     process.send_signal(signal.SIGKILL)
     process.wait()
     before = {path.name: path.stat().st_mtime_ns for path in home.glob("*/chunk-*.npy")}

@@ -109,7 +109,6 @@ def test_kept_reports_of_volunteers_give_the_same(tmp_path: Path, setting: str) 
 
 @pytest.mark.slow
 @pytest.mark.flower
-@pytest.mark.timeout(600)
 def test_reports_and_predictions_are_the_same_on_flowers_runtime() -> None:
     """One collection without an affinity round: each start of the runtime takes fifteen seconds."""
     given = {"clients": 40, "seed": 1, "settings": {"batches": "1", "affinity": "homophily"}}

@@ -27,7 +27,7 @@ from devices.enrolment.state import State, enrol
 from strategies.engines.flower_processes import Flower, app_folder, free_port
 from strategies.flower_app.deployed import PublicFile, agreed_policy
 
-pytestmark = [pytest.mark.deployment, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.deployment
 ROOT = Path(__file__).resolve().parents[4]
 EDITED = Path(__file__).with_name("edited_app")
 FACTS = {"n": 4, "d": 16, "classes": 2}
