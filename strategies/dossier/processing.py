@@ -134,11 +134,9 @@ def _phases(subject: Subject, kind: type[Method], model: DeploymentModel | None)
 
 
 def rounds(subject: Subject) -> tuple[LinePart | None, ...]:
-    """Return the number of rounds; of a plan whose earlier answers make the later questions, nobody knows it."""
-    if subject.kind == PLAN and subject.method.in_batches:
-        return ("several rounds",)
-    root = "bytes" if subject.kind == PLAN else "communication"
-    return (subject.figure(f"{root}.rounds", COUNT), " round(s)")
+    """Return the number of rounds; a plan has none where earlier answers make the later questions."""
+    found = subject.figure("bytes.rounds" if subject.kind == PLAN else "communication.rounds", COUNT)
+    return ("several rounds",) if found is None else (found, " round(s)")
 
 
 def necessity(subject: Subject) -> Section:

@@ -166,7 +166,8 @@ def plan_row(paper: OnPaper, options: RunOptions, level: str, speed: float) -> P
         "holds": guarantee["holds"],
         "bytes_per_device": traffic.each,
         "bytes": {"down": traffic.down, "up": traffic.up, "asked": traffic.asked,
-                  "in_all": traffic.each * traffic.asked * facts.n, "rounds": traffic.rounds},
+                  "in_all": traffic.each * traffic.asked * facts.n,
+                  "rounds": None if setup.method.in_batches else traffic.rounds},  # earlier answers decide
         "question_bytes": largest_question(asked, facts.n),
         "seconds": None if timed is None else timed.total,
         "seconds_by_phase": None if timed is None else dict(timed.seconds),

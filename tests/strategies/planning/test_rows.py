@@ -119,6 +119,8 @@ def test_the_figures_of_a_row_are_those_of_its_questions() -> None:
         and row.figures["trust"] == "untrusted curator"
     )
     assert row.figures["bytes_per_device"] == traffic.each and row.shown_budget == "6"
+    vote = plan_row(PAPER, RunOptions(method="vote"), "user", 1.0)
+    assert vote.figures["bytes"]["rounds"] is None  # its batches are asked one after another
     fedavg = plan_row(PAPER, RunOptions(method="ldp-fedavg"), "user", 1.0)
     fewer = training_traffic(PAPER.set_up(fedavg.options).method, PAPER.facts, TrainingSettings().hidden)  # type: ignore[arg-type]
     assert fedavg.figures["bytes_per_device"] == fewer.each and fedavg.figures["bytes"]["rounds"] == fewer.rounds
