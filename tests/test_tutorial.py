@@ -49,7 +49,7 @@ def _ldpsim(installed: Path, *arguments: str) -> str:
     paths = [str(installed), str(ROOT), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "cli.main", *arguments]
-    run = subprocess.run(command, env=environment, cwd=installed, capture_output=True, text=True, timeout=120)
+    run = subprocess.run(command, env=environment, cwd=installed, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     return run.stdout
 

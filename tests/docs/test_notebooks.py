@@ -28,7 +28,7 @@ def _read(path: Path) -> Any:
 def _executed(path: Path) -> str:
     """Execute a notebook and return what it printed."""
     notebook = _read(path)
-    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(GALLERY)}}).execute()
+    NotebookClient(notebook, timeout=None, resources={"metadata": {"path": str(GALLERY)}}).execute()
     outputs = (output for cell in notebook.cells for output in cell.get("outputs", ()))
     return "".join(output.get("text", "") for output in outputs)
 

@@ -37,7 +37,7 @@ def _process(command: tuple[object, ...], folder: Path, **extra: str) -> subproc
     environment = {name: value for name, value in os.environ.items() if name not in left_out}
     done = subprocess.run(
         [str(word) for word in command], cwd=folder, env={**environment, **extra}, capture_output=True, text=True,
-        timeout=600, check=False,
+        check=False,
     )  # fmt: skip
     assert done.returncode == 0, f"{command}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
     return done
@@ -162,7 +162,7 @@ def _serving(python: Path, folder: Path) -> Iterator[Path]:
             yield socket
         finally:
             process.terminate()
-            process.wait(timeout=60)
+            process.wait()
 
 
 def test_the_deployment_guide(python: Path) -> None:

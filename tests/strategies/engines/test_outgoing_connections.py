@@ -92,7 +92,7 @@ def asked(audit: Audit) -> set[tuple[str, str]]:
 
 
 def python(*args: str, folder: Path = ROOT) -> None:
-    done = subprocess.run([sys.executable, *args], cwd=folder, capture_output=True, text=True, timeout=240)
+    done = subprocess.run([sys.executable, *args], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
