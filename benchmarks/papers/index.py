@@ -91,6 +91,8 @@ LINES = (
     IndexLine("links.md", "Link prediction on Cora: `privge` beside re-runs, and four other methods",
               r"^(\d+) of (\d+) rows are measurably above", "{1} of {2} rows are measurably above their best null",
               "python -m benchmarks.papers.links"),
+    IndexLine("trust-or-ask.md", "GAP and ProGAP beside the public code, and beside asking everybody once",
+              r"(\d+ of \d+ figures agree with the public code)", "python -m benchmarks.papers.gap"),
     IndexLine("model-inference.md", "Attacks on the models that runs publish, beside the guarantees",
               r"^Of (\d+) rows with a guarantee (\d+) stay below it", "{2} of {1} rows with a guarantee stay below it",
               "python -m benchmarks.audits.released"),

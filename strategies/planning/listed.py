@@ -55,6 +55,8 @@ LISTED: dict[str, Listed] = {
     "ldp-fedavg": Listed("noisy updates of a network", "other trust"),
     "fedavg-mlp": Listed("updates of a network, in clear", "other trust"),
     "pate-m": Listed("the raw record, for an owner", "other trust"),
+    "gap": Listed("the raw record, for an owner", "other trust"),
+    "progap": Listed("the raw record, for an owner", "other trust"),
 }
 
 

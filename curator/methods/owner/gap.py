@@ -18,6 +18,7 @@ from torch import nn
 from curator.methods.owner.graph_owner import GraphOwner, Work
 from curator.owner.aggregation.layers import Classifier, Encoder
 from curator.owner.aggregation.sums import rows_of_norm_1
+from curator.owner.aggregation.training import as_read
 from devices.array_types import IntArray
 
 
@@ -42,7 +43,7 @@ Networks with Aggregation Perturbation"
         encoder = work.network(Encoder)
         work.train(encoder, [work.features])
         with torch.no_grad():
-            cached = [encoder.encoded(work.features)]
+            cached = [encoder.encoded(*as_read([work.features]))]
         for _ in range(self.hops):
             cached.append(torch.from_numpy(rows_of_norm_1(work.hop(cached[-1]))))
         classifier = work.network(Classifier, self.hops + 1, *work.sizes[1:])

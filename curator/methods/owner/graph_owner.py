@@ -36,7 +36,7 @@ from curator.methods.owner.owner import OwnerMethod
 from curator.methods.parameters import parameter
 from curator.owner.aggregation.layers import Alone, made
 from curator.owner.aggregation.sums import FloatRows, HandedLists, noisy_sums, rows_of_norm_1
-from curator.owner.aggregation.training import KEPT, Learners, PrivateSteps, fit_in_place, scores
+from curator.owner.aggregation.training import KEPT, Learners, PrivateSteps, as_read, fit_in_place, scores
 from curator.owner.privacy.aggregation import ACCOUNTANTS, MOST_EPSILON, NoisyTraining
 from curator.owner.privacy.graph_account import EDGE, LEVELS, NODE, GraphRelease
 from curator.owner.privacy.release import small_delta
@@ -197,7 +197,7 @@ class Work:
         self.noise, self.classes = noise, classes
         self.private = noise and method.level == NODE
         self.norm = method.stages_norm if self.private else "batch"
-        self.features = torch.from_numpy(np.ascontiguousarray(data.features.toarray(), np.float32))
+        self.features = data.features
         self.sizes = (self.features.shape[1], settings.hidden, classes)
         self._generator = torch.Generator().manual_seed(derive(seed, "graph owner"))
         self._noise_seed, self._hop, self._training = noise_seed, 0, 0
@@ -206,7 +206,7 @@ class Work:
         """Return a network with fresh weights."""
         return made(lambda: kind(*(given or self.sizes), norm=self.norm, **more), self._generator)
 
-    def train(self, network: nn.Module, inputs: list[Tensor], weights: list[nn.Parameter] | None = None) -> None:
+    def train(self, network: nn.Module, inputs: list[Any], weights: list[nn.Parameter] | None = None) -> None:
         """Train a network in place."""
         self._training += 1
         settings, released, steps = self.settings, self.released, None
@@ -226,9 +226,9 @@ class Work:
             self.arcs, rows_of_norm_1(rows.numpy()), self.released.deviation if self.noise else 0.0, draws
         )
 
-    def classes_of(self, network: nn.Module, inputs: list[Tensor]) -> IntArray:
+    def classes_of(self, network: nn.Module, inputs: list[Any]) -> IntArray:
         """int64 (n,): everybody's class."""
-        return np.asarray(scores(network, inputs).argmax(1).numpy(), np.int64)
+        return np.asarray(scores(network, as_read(inputs)).argmax(1).numpy(), np.int64)
 
     def alone(self) -> tuple[IntArray, nn.Module]:
         """Train the network without a graph."""

@@ -9,13 +9,14 @@ there are K noisy hops and K + 1 private trainings under one noise multiplier.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
 
 from curator.methods.owner.graph_owner import GraphOwner, Work
 from curator.owner.aggregation.layers import Progressive
+from curator.owner.aggregation.training import as_read
 from devices.array_types import IntArray
 
 
@@ -40,14 +41,14 @@ Privacy Guarantees"
     def trained(self, work: Work) -> tuple[IntArray, nn.Module]:
         """As :meth:`GraphOwner.trained`."""
         network = work.network(Progressive, stages=self.hops + 1)
-        cached = [work.features]
+        cached: list[Any] = [work.features]
         for stage in range(self.hops + 1):
             network.stage = stage
             if stage:
                 network.eval()
                 network.stage = stage - 1
                 with torch.no_grad():
-                    rows = network.own_rows(cached)
+                    rows = network.own_rows(as_read(cached))
                 network.stage = stage
                 cached.append(torch.from_numpy(work.hop(rows)))
             work.train(network, cached, network.of_stage())

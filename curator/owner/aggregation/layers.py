@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from curator.linear.torch_matrix import Constant
+
 NORMS = ("batch", "group", "none")
 _Network = TypeVar("_Network", bound=nn.Module)
 
@@ -37,10 +39,12 @@ class SeluPerceptron(nn.Module):
         self.linear = nn.ModuleList(nn.Linear(*pair) for pair in zip(sizes, sizes[1:], strict=False))
         self.norms = nn.ModuleList(norm_of(norm, units) for units in sizes[1 : -1 if plain else None])
 
-    def forward(self, rows: Tensor) -> Tensor:
-        """Return float32 (people, units of the last layer)."""
+    def forward(self, given: Tensor | Constant) -> Tensor:
+        """Return float32 (people, units of the last layer); features may be sparse."""
+        first = cast(nn.Linear, self.linear[0])
+        rows: Tensor = first(given) if isinstance(given, Tensor) else given @ first.weight.T + first.bias
         for number, layer in enumerate(self.linear):
-            rows = layer(rows)
+            rows = layer(rows) if number else rows
             if number < len(self.norms):
                 rows = self.norms[number](functional.selu(rows))
         return rows
@@ -53,7 +57,7 @@ class Alone(nn.Module):
         super().__init__()
         self.layers = SeluPerceptron([features, hidden, hidden, classes], norm=norm)
 
-    def forward(self, inputs: Sequence[Tensor]) -> Tensor:
+    def forward(self, inputs: Sequence[Tensor | Constant]) -> Tensor:
         """Return scores, float32 (people, classes), of the features."""
         return cast(Tensor, self.layers(inputs[0]))
 
@@ -67,11 +71,11 @@ class Encoder(nn.Module):
         self.norm = norm_of(norm, hidden)
         self.head = nn.Linear(hidden, classes)
 
-    def encoded(self, features: Tensor) -> Tensor:
+    def encoded(self, features: Tensor | Constant) -> Tensor:
         """Return rows of norm 1, float32 (people, hidden)."""
         return functional.normalize(self.layers(features), dim=1)
 
-    def forward(self, inputs: Sequence[Tensor]) -> Tensor:
+    def forward(self, inputs: Sequence[Tensor | Constant]) -> Tensor:
         """Return scores, float32 (people, classes), of the features."""
         return cast(Tensor, self.head(functional.selu(self.norm(self.encoded(inputs[0])))))
 
@@ -112,11 +116,11 @@ class Progressive(nn.Module):
         parts = [*self.bases[: self.stage + 1], self.heads[self.stage]]
         return [weight for part in parts for weight in part.parameters()]
 
-    def own_rows(self, inputs: Sequence[Tensor]) -> Tensor:
+    def own_rows(self, inputs: Sequence[Tensor | Constant]) -> Tensor:
         """Return what the present stage's base makes of its own hop, float32 (people, hidden)."""
         return cast(Tensor, self.bases[self.stage](inputs[self.stage]))
 
-    def forward(self, inputs: Sequence[Tensor]) -> Tensor:
+    def forward(self, inputs: Sequence[Tensor | Constant]) -> Tensor:
         """Return the scores of the present stage, float32 (people, classes)."""
         pairs = zip(self.bases[: self.stage + 1], inputs, strict=True)
         joined = torch.cat([base(rows) for base, rows in pairs], dim=1)

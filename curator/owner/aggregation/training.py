@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from curator.learning.adam import Adam
+from curator.linear.torch_matrix import Constant
 from curator.observer import log_metric
 from curator.steps import track
 from devices.array_types import IntArray
@@ -59,14 +61,14 @@ class Learners:
 
 
 def fit_in_place(
-    network: nn.Module, inputs: Sequence[Tensor], people: Learners, *, weights: Sequence[Tensor], lr: float,
+    network: nn.Module, inputs: Sequence[Any], people: Learners, *, weights: Sequence[Tensor], lr: float,
     weight_decay: float, epochs: int, keep: str = "last", private: PrivateSteps | None = None,
 ) -> None:  # fmt: skip
     """Train a network in place, and leave it in the mode of inference.
 
     Args:
         network: Called with rows of ``inputs``.
-        inputs: float32 (n, ...) each.
+        inputs: float32 (n, ...) each, a tensor or scipy CSR.
         people: The people.
         weights: Those that are trained.
         lr, weight_decay: Of Adam.
@@ -76,8 +78,9 @@ def fit_in_place(
     """
     optimiser = Adam(weights, lr=lr, weight_decay=weight_decay)
     best, kept = -1.0, None
-    rows, labels = [each[people.train] for each in inputs], torch.from_numpy(people.labels[people.train])
-    shown, truth = [each[people.val] for each in inputs], torch.from_numpy(people.labels[people.val])
+    own, labels = [each[people.train] for each in inputs], torch.from_numpy(people.labels[people.train])
+    rows = as_read(own) if private is None else []
+    shown, truth = as_read([each[people.val] for each in inputs]), torch.from_numpy(people.labels[people.val])
     every = 1 if private is None else max(1, int(1 / private.rate))
     total = epochs if private is None else private.steps
     for number in track(range(total), total):
@@ -85,7 +88,7 @@ def fit_in_place(
         if private is None:
             functional.cross_entropy(network(rows), labels).backward()  # type: ignore[no-untyped-call]
         else:
-            _private_gradients(network, rows, labels, weights, private)
+            _private_gradients(network, own, labels, weights, private)
         optimiser.step()
         if keep == "best" and len(truth) and (number + 1) % every == 0:
             accuracy = float((scores(network, shown).argmax(1) == truth).float().mean())
@@ -97,9 +100,14 @@ def fit_in_place(
     network.eval()
 
 
+def as_read(inputs: Sequence[Any]) -> list[Tensor | Constant]:
+    """Return what a network reads: tensors as they are, scipy matrices as constants."""
+    return [each if isinstance(each, Tensor) else Constant(each, torch.device("cpu")) for each in inputs]
+
+
 @torch.no_grad()
-def scores(network: nn.Module, inputs: Sequence[Tensor]) -> Tensor:
-    """Return the scores in the mode of inference."""
+def scores(network: nn.Module, inputs: Sequence[Tensor | Constant]) -> Tensor:
+    """Return the scores in the mode of inference, of what :func:`as_read` returns."""
     network.eval()
     found: Tensor = network(inputs)
     return found
@@ -151,11 +159,13 @@ def clipped_sum(
 
 
 def _private_gradients(
-    network: nn.Module, rows: Sequence[Tensor], labels: Tensor, weights: Sequence[Tensor], private: PrivateSteps
+    network: nn.Module, own: Sequence[Any], labels: Tensor, weights: Sequence[Tensor], private: PrivateSteps
 ) -> None:
     """Set the gradients of one step under noise."""
     drawn = np.flatnonzero(private.draws.random(len(labels)) < private.rate)
-    sums = clipped_sum(network, [each[drawn] for each in rows], labels[drawn], weights, private.clip)
+    rows = [each[drawn] for each in own]
+    dense = [each if isinstance(each, Tensor) else torch.from_numpy(each.toarray()) for each in rows]
+    sums = clipped_sum(network, dense, labels[drawn], weights, private.clip)
     expected = private.rate * len(labels)
     for weight, total in zip(weights, sums, strict=True):
         noise = private.draws.standard_normal(tuple(weight.shape)).astype(np.float32)
