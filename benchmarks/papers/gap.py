@@ -120,7 +120,8 @@ def run(cell: GapCell) -> dict[str, str]:
         train, val, test = split.train, split.val, split.test
         given = {"keep": "last" if cell.level == "node" else "best"}
         seeds = (chosen.split, cell.seed, chosen.training)
-    method: Any = find(cell.method)(level=cell.level, hops=cell.hops, **given)
+    kind: Any = find(cell.method)
+    method = kind(level=cell.level, hops=cell.hops, **given)
     settings = TrainingSettings(gnn=method.default_gnn, **method.usual_training())
     noise = cell.epsilon != NO_NOISE
     released = method.release(people=len(people), training=len(train), epochs=settings.epochs,

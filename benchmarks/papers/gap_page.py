@@ -127,6 +127,22 @@ def person_table(rows: Sequence[Row], dataset: str) -> str:
     return table(("loss of a person", *(f"{loss:g}" for loss in losses)), lines)
 
 
+def others_table(rows: Sequence[Row]) -> str:
+    """Return the owner's accuracies on the other graphs, at losses of a relationship and of a person."""
+    lines = []
+    for dataset in ("generated", "pubmed", "facebook"):
+        for level in ("edge", "node"):
+            for method, hops, name in (("gap", "2", "`gap`"), ("progap", "2", "`progap`"), ("gap", "0", "no graph")):
+                of = owned(rows, dataset, method, level, hops)
+                clear = values(
+                    rows, part="trust", dataset=dataset, method=method, level=level, hops=hops, epsilon="none"
+                )
+                if of or clear:
+                    at = (shown(of.get(loss, [])) for loss in (4.0, 8.0, 16.0))
+                    lines.append((dataset, level, name, *at, shown(clear)))
+    return table(("people", "level", "method", "4", "8", "16", "no noise"), lines) if lines else "None was run yet."
+
+
 def draw(rows: Sequence[Row], path: Path) -> None:
     """Draw Cora: accuracy over the loss of a relationship, and over that of a person."""
     import matplotlib as mpl
@@ -181,6 +197,7 @@ def page(found: Found) -> str:
     for dataset in ("cora", "citeseer"):
         text = text.replace(f"{{relationship {dataset}}}", relationship_table(rows, dataset))
         text = text.replace(f"{{person {dataset}}}", person_table(rows, dataset))
+    text = text.replace("{others}", others_table(rows))
     compared = oracle_table(rows)
     lines = compared.splitlines()[2:]
     text = text.replace("{agree}", f"{sum(line.endswith('| yes |') for line in lines)} of {len(lines)}")
