@@ -83,20 +83,40 @@ def section(by_graph: Mapping[str, Table]) -> Iterator[str]:
 
 
 def verdicts(graph: str, rows: Table) -> Iterator[str]:
-    """Yield a sentence for each method: its worst attack, and the accounts that a point takes."""
+    """Yield a line for each method: its worst attack, the accounts that a point takes, and the chosen people."""
     for title, group in grouped(rows).items():
         lies = [row for row in group if row["defence"] == NONE and row["attack"] not in (NONE, SILENT)
                 and row["vs_silent"] is not None]  # fmt: skip
-        worst = min(lies, key=lambda row: row["vs_silent"])
-        if worst["vs_silent"] > -LEAST:
-            most = percent(max(row["share"] for row in lies))
-            yield f"**{GRAPHS[graph]}, {title}**: no attack of up to {most} costs a point beside silent accounts."
-            continue
-        yield (
-            f"**{GRAPHS[graph]}, {title}**: the worst is `{worst['attack']}` of {percent(worst['share'])} "
-            f"({worst['accounts']:.0f} accounts): {points(worst['vs_silent'])} points beside silent accounts, "
-            f"{worst['per_point']:.3g} accounts a point."
-        )
+        worst, most = min(filter(_costs, lies), key=lambda row: row["vs_silent"], default=None), _last(lies)
+        words = (
+            f"no attack of up to {percent(most[0]['share'])} measurably costs a point beside silent accounts"
+            if worst is None else
+            f"the worst is `{worst['attack']}` of {percent(worst['share'])} ({worst['accounts']:.0f} accounts, "
+            f"{worst['repeats']:.0f} repeats): {points(worst['vs_silent'])} points beside silent accounts, "
+            f"{worst['per_point']:.3g} accounts a point"
+        )  # fmt: skip
+        yield f"**{GRAPHS[graph]}, {title}**: {words}.{''.join(map(_goal, most))}"
+
+
+def _costs(row: Mapping[str, Any]) -> bool:
+    """Return whether a row costs a point or more, and twice its standard error where there are several repeats."""
+    error = 0.0 if row["vs_silent_std"] is None else row["vs_silent_std"] / row["repeats"] ** 0.5
+    return bool(row["vs_silent"] <= -max(LEAST, 2 * error))
+
+
+def _last(lies: Table) -> list[Mapping[str, Any]]:
+    """Return the response rows of the largest share."""
+    share = max(row["share"] for row in lies)
+    return [row for row in lies if row["share"] == share and row["lie"] == "response"]
+
+
+def _goal(row: Mapping[str, Any]) -> str:
+    if row["goal_value"] is None or row["goal_clean"] is None or row["goal"] not in ("misclassify", "influence"):
+        return ""
+    now, before, share = 100 * row["goal_value"], 100 * row["goal_clean"], percent(row["share"])
+    if row["goal"] == "misclassify":
+        return f" `{row['attack']}` of {share}: {now:.0f} % of the chosen people get the class ({before:.0f} %)."
+    return f" `{row['attack']}` of {share}: the chosen people rise to degree rank {now:.0f} ({before:.0f})."
 
 
 def beside(group: Table) -> str:

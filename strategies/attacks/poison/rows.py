@@ -17,6 +17,7 @@ from strategies.attacks.poison.laws import laws_of, rare_events
 from strategies.attacks.poison.options import NONE, PoisonCell
 
 BREAKDOWN = 0.05  # of accuracy less than with silent liars
+HALF_A_POINT = 0.005
 CellResults = Mapping[str, Mapping[str, Any]]
 
 
@@ -162,8 +163,8 @@ def _share(cell: PoisonCell) -> float:
 
 
 def _per_point(accounts: int, gained: float | None) -> float | None:
-    """Return the number of accounts for each point of accuracy that honest people lose; None where they lose none."""
-    return None if gained is None or gained >= 0 else accounts / (-100 * gained)
+    """Return the number of accounts for each point of accuracy that honest people lose; None below half a point."""
+    return None if gained is None or gained > -HALF_A_POINT else accounts / (-100 * gained)
 
 
 def _alarms(part: _Repeat) -> dict[str, Any] | None:

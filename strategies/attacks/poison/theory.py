@@ -91,7 +91,8 @@ class OneHopVote:
         ends = np.concatenate([people.edges, people.edges[::-1]], axis=1)
         ends = ends[:, np.isin(ends[1], given)]
         np.add.at(votes, (ends[0], people.labels[ends[1]]), 1)
-        leading = votes.argmax(axis=1)  # ties, and people without a vote: the smallest class
+        common = np.bincount(people.labels[given], minlength=people.facts.classes) / (len(given) + 1)
+        leading = (votes + common).argmax(axis=1)  # ties, and people without a vote: the class that more people have
         margins = votes.max(axis=1) - votes[:, label]
         return cls(test, margins[test], (leading == people.labels)[test], (people.labels == label)[test],
                    (leading == label)[test])  # fmt: skip

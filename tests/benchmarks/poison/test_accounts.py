@@ -34,11 +34,14 @@ def test_the_table() -> None:
 
 def test_the_worst_attack_is_named() -> None:
     assert list(verdicts("cora", ROWS)) == [
-        "**Cora, hogs, eps 8**: the worst is `join-flood` of 10 % (271 accounts): -5.0 points beside silent accounts, "
-        "54.2 accounts a point."
+        "**Cora, hogs, eps 8**: the worst is `join-flood` of 10 % (271 accounts, 3 repeats): -5.0 points beside silent "
+        "accounts, 54.2 accounts a point."
     ]
     (calm,) = verdicts("cora", [row for row in ROWS if row["attack"] != "join-flood"])
-    assert calm == "**Cora, hogs, eps 8**: no attack of up to 10 % costs a point beside silent accounts."
+    assert calm == "**Cora, hogs, eps 8**: no attack of up to 10 % measurably costs a point beside silent accounts."
+    chosen = row("join-pairs", goal="misclassify", vs_silent=-0.02, vs_silent_std=0.03, goal_value=0.6, goal_clean=0.2)
+    (line,) = verdicts("cora", [*ROWS[:2], chosen])
+    assert line.endswith("silent accounts. `join-pairs` of 10 %: 60 % of the chosen people get the class (20 %).")
 
 
 def test_the_section() -> None:
