@@ -92,7 +92,8 @@ def verdicts(graph: str, rows: Table) -> Iterator[str]:
             f"no attack of up to {percent(most[0]['share'])} measurably costs a point beside silent accounts"
             if worst is None else
             f"the worst is `{worst['attack']}` of {percent(worst['share'])} ({worst['accounts']:.0f} accounts, "
-            f"{worst['repeats']:.0f} repeats): {points(worst['vs_silent'])} points beside silent accounts, "
+            f"{worst['repeats']:.0f} repeat{'s' * (worst['repeats'] > 1)}): {points(worst['vs_silent'])} points beside "
+            "silent accounts, "
             f"{worst['per_point']:.3g} accounts a point"
         )  # fmt: skip
         yield f"**{GRAPHS[graph]}, {title}**: {words}.{''.join(map(_goal, most))}"
@@ -138,8 +139,9 @@ def accounts_table(group: Table) -> str:
             clean = "" if row["goal_clean"] is None else f" ({100 * row['goal_clean']:.1f}{vote})"
             goal = f"{_GOALS[row['goal']]} {100 * row['goal_value']:.1f}{clean}"
         law = row["law"] and row["law"] != "honest disagreements"
+        name = "nobody" if row["attack"] == NONE else f"`{row['attack']}`{' input' * (row['lie'] == 'input')}"
         cells = (
-            "nobody" if row["attack"] == NONE else f"`{row['attack']}`", percent(row["share"]),
+            name, percent(row["share"]),
             number(row["accounts"], 0), f"{100 * row['accuracy']:.1f}{spread}",
             "" if control or row["vs_silent"] is None else points(row["vs_silent"]), goal,
             "" if row["attack"] == NONE else number(row["fakes_accepted"], 1),
