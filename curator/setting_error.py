@@ -5,6 +5,7 @@ from __future__ import annotations
 # Largest numbers of a setting that has no smaller limit of its own: far beyond every setting that is of use.
 MOST_STEPS = 1_000_000
 MOST = 1e9
+LEAST = 1e-9  # smallest one above 0
 
 
 class SettingError(ValueError):

@@ -14,7 +14,7 @@ from curator.owned import OwnedGraph
 from curator.privacy.guarantee import Guarantee
 from curator.reports.question import Budget, Question, Reporting
 from curator.reports.reports import Reports
-from curator.setting_error import MOST, MOST_STEPS, SettingError
+from curator.setting_error import LEAST, MOST, MOST_STEPS, SettingError
 from devices.array_types import DoubleArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 
@@ -222,10 +222,10 @@ class Method:
                 raise SettingError(f"{name}={value}", f"must be one of {', '.join(choices)}")
 
     def check_shares(self, *names: str) -> None:
-        """Refuse a parameter outside (0, 1) (ValueError)."""
+        """Refuse a parameter outside (0, 1), or at its very ends (ValueError)."""
         for name in names:
             value = getattr(self, name)
-            if not 0 < value < 1:
+            if not LEAST <= value <= 1 - LEAST:
                 raise SettingError(f"{name}={value}", "must lie between 0 and 1, both excluded")
 
     def check_range(self, *names: str, least: int, most: int = MOST_STEPS) -> None:
@@ -236,12 +236,11 @@ class Method:
                 raise SettingError(f"{name}={value}", f"must be {least}..{most}")
 
     def check_numbers(self, *names: str, positive: bool = False) -> None:
-        """Refuse a number below 0, with ``positive`` also 0, or above :data:`MOST` (ValueError)."""
+        """Refuse a number below 0, with ``positive`` also 0, or one that is too small or too large (ValueError)."""
         for name in names:
             value = getattr(self, name)
-            if not (0 < value <= MOST or (value == 0 and not positive)):
-                bound = "above 0" if positive else "0 or more"
-                raise SettingError(f"{name}={value:g}", f"must be a number {bound}, and at most {MOST:g}")
+            if not (LEAST <= value <= MOST or (value == 0 and not positive)):
+                raise SettingError(f"{name}={value:g}", f"must be {'' if positive else '0, or '}{LEAST:g} to {MOST:g}")
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Method:
