@@ -129,6 +129,12 @@ class Disk:
             self._settle(path, content)
         self.moves = [move for move in self.moves if move[0] != folder]
 
+    def sync_all(self) -> None:
+        """Sync everything, as a person does who copies a disk: what the copy has, this disk does not lose."""
+        for content in self.now.values():
+            content.sync()
+        self.safe, self.moves = dict(self.now), []
+
     def _settle(self, path: str, content: Content | None) -> None:
         if content is None:
             self.safe.pop(path, None)

@@ -68,6 +68,7 @@ def _copy(life: Life, rng: Random) -> None:
     if number > MOST_COPIES:
         return
     made = Copy(f"{lineage}{number}", life.world.disks.disk(f"{lineage}{number}"), epoch=copy.epoch, touched=True)
+    copy.disk.sync_all()
     made.disk.load(copy.disk.files())
     life.copies[made.name] = made
     life.world.records[made.name] = life.world.records.get(copy.name, 0)
@@ -79,6 +80,7 @@ def _copy(life: Life, rng: Random) -> None:
 
 def _back_up(life: Life, rng: Random) -> None:
     copy = life.copy(rng)
+    copy.disk.sync_all()
     life.snapshots[copy.name] = copy.disk.files(), copy.epoch
     life.judge.copied(copy.residents, copy.name, f"{copy.name}@")
     life.tell(f"a backup is made of {copy.name}")
