@@ -76,11 +76,24 @@ _OWNER = DeploymentModel(
         "Platform: not examined",
     ),
 )
+_GRAPH_OWNER = DeploymentModel(
+    "Central",
+    "The owner is trusted: it holds the raw records and the graph. Private is what networks and predictions say about "
+    "others, against everybody who sees them.",
+    "The owner adds noise to the sums over neighbours once, and keeps them; the figures count all sums and trainings.",
+    "The networks are trained on the kept sums, and the predictions are made from them.",
+    (
+        "Floating point: no measure; Gaussian noise is drawn in floating point, and the figures are for real numbers",
+        "Timing: not examined",
+        "Platform: not examined",
+    ),
+)
 _MODELS = {
     ("untrusted curator", "curator"): _REPORTS,
     ("untrusted curator", "devices"): _NOISY_UPDATES,
     ("trusted curator", "devices"): _NOISY_MODELS,
     ("trusted curator", "owner"): _OWNER,
+    ("trusted curator", "graph owner"): _GRAPH_OWNER,
 }  # by the method's `trust` and `trained_by`
 
 

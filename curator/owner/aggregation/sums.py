@@ -89,8 +89,13 @@ def sent_and_listed(senders: IntArray, names: IntArray, listed: tuple[IntArray, 
 
 
 def rows_of_norm_1(rows: FloatRows) -> FloatRows:
-    """Return the rows scaled to norm 1; a row of zeros stays."""
-    norm = np.sqrt((rows.astype(np.float64) ** 2).sum(axis=1, keepdims=True))
+    """Return the rows scaled to norm 1; a row of zeros stays.
+
+    A row with a number that is not finite becomes zeros. A network whose training diverged gives such rows, and no noise
+    would hide one of them in a sum.
+    """
+    finite = np.isfinite(rows).all(axis=1, keepdims=True)
+    norm = np.sqrt((np.where(finite, rows, 0).astype(np.float64) ** 2).sum(axis=1, keepdims=True))
     scaled = np.divide(rows, norm, out=np.zeros(rows.shape, np.float64), where=norm > 0)
     return np.asarray(scaled, np.float32)
 

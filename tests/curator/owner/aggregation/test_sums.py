@@ -183,6 +183,12 @@ def test_rows_have_norm_1_and_rows_of_zeros_stay() -> None:
     assert np.allclose(rows, [[0.6, 0.8], [0, 0], [1, 0]])
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_row_that_is_not_finite_is_one_of_zeros() -> None:
+    rows = rows_of_norm_1(np.array([[np.inf, 1], [np.nan, 0], [-np.inf, np.inf], [0, 2]], np.float32))
+    assert np.array_equal(rows, [[0, 0], [0, 0], [0, 0], [0, 1]])
+
+
 def test_noise_has_its_deviation_and_isolated_people_get_noise_alone() -> None:
     rows = np.ones((2, 40_000), np.float32)
     found = noisy_sums(csr_array(np.array([[0, 1], [0, 0]], np.float32)), rows, 2.0, np.random.default_rng(1))
