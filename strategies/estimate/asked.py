@@ -128,6 +128,11 @@ def with_people(mechanism: Mechanism, n: int) -> Mechanism:
     return replace(mechanism, n=n) if named else mechanism  # type: ignore[type-var]
 
 
+def asks_features(asked: Sequence[PaperQuestion]) -> bool:
+    """Return whether any question is about features."""
+    return any("features" in ask.attributes for question in asked for stage in question.query.plan for ask in stage)
+
+
 def mechanisms_asked(method: Method, asked: Sequence[PaperQuestion]) -> tuple[str, ...]:
     """Return the mechanisms of a method's questions, each with the attributes that it is about, each once.
 

@@ -6,6 +6,7 @@ from curator.methods import find
 from devices.query import MAX_BYTES
 from strategies.estimate.asked import (
     PaperQuestion,
+    asks_features,
     largest_question,
     ones_reported,
     questions_on_paper,
@@ -50,9 +51,9 @@ def load_of(options: RunOptions, facts: GraphFacts, *, speed: float = 1.0) -> Lo
     )
     epochs = 1.0 if method.in_rounds else training.epochs / usual.epochs
     ones = ones_reported(asked, facts.n, facts.mean_degree)
-    pairs = None
+    public, pairs = options.public_features or method.public_features, None
     if is_noisy(facts, ones):
-        budget = budget_of(options, public_features=options.public_features or method.public_features)
+        budget = budget_of(options, public_features=public)
         pairs = likely_pairs(resolve(options, method, budget).method, asked, facts)
     return expected_load(
         options.method, facts, ones, trials_drawn(asked, facts.n), pairs=pairs,
@@ -60,6 +61,7 @@ def load_of(options: RunOptions, facts: GraphFacts, *, speed: float = 1.0) -> Lo
         repeats=options.repeats, speed=speed, hidden=training.hidden,
         heads=training.gat_heads if training.gnn == "gat" else 0,
         volunteers=options.volunteers is not None,
+        features=public or not asked or asks_features(asked),
     )  # fmt: skip
 
 

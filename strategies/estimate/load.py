@@ -122,6 +122,7 @@ def expected_load(
     heads: int = 0,
     pairs: float | None = None,
     volunteers: bool = False,
+    features: bool = True,
 ) -> Load | None:
     """Return the load of a run; None for a method without constants.
 
@@ -139,6 +140,7 @@ def expected_load(
         heads: Attention heads of a ``gat``, else 0.
         pairs: Pairs that the method holds at once (:mod:`strategies.estimate.likely_pairs`); None if nobody knows.
         volunteers: Whether some people volunteer.
+        features: Whether the curator learns of features; else no matrix of them is kept.
     """
     measured = constants()["methods"]
     known = measured.get(name_of_constants(method, volunteers=volunteers)) if method in measured else None
@@ -157,8 +159,8 @@ def expected_load(
     seconds["nulls"] = known.get("nulls", 0.0) * again if nulls else 0.0
     seconds = {name: value * repeats * speed for name, value in seconds.items()}
     sizes = Sizes(
-        n=facts.n, d=facts.features, classes=facts.classes, edges=facts.edges, ones=ones, pairs=pairs or 0.0,
-        hidden=hidden, heads=heads,
+        n=facts.n, d=facts.features if features else 0, classes=facts.classes, edges=facts.edges, ones=ones,
+        pairs=pairs or 0.0, hidden=hidden, heads=heads,
     )  # fmt: skip
     law = find(method).memory
     fitted = constants()["machine"]["process_bytes"] + of("memory")

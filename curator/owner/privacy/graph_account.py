@@ -25,7 +25,7 @@ from devices.mechanisms import round_up
 
 EDGE, NODE = "edge", "node"
 LEVELS = (EDGE, NODE)
-_CLEAR = "the record is handed to the trusted owner in clear"
+_CLEAR = "handed to the trusted owner"
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class GraphRelease:
     def central_node(self) -> Level:
         """Return what holds for a person in the owner's data."""
         if self.level == EDGE:
-            return Level("unprotected", reason="features and labels train in clear: nothing bounds what is published")
+            return Level("unprotected", reason="features and labels train in clear")
         if self.joins is None:
             return Level("unprotected", reason="validation labels choose the epoch: no loss bounds that (keep=last)")
         others = "nobody lists more" if self.refuses else "the lists of others stay as they are"
@@ -136,12 +136,12 @@ class GraphRelease:
         to_owner = Level("unprotected", reason=_CLEAR)
         edge = Level(
             "unprotected",
-            reason=f"{_CLEAR}; readers of what is published learn {{published}} of an edge at delta {{delta}}",
+            reason=f"{_CLEAR}; readers learn {{published}} of an edge, delta {{delta}}",
             figures={"published": _up(self.relationship), "delta": self.asked.delta},
         )
         holds = {**dict.fromkeys(OF_LDPSIM, to_owner), "relationship": edge, "central_node": self.central_node()}
         about = "one arc" if self.level == EDGE else "a person"
-        said = f"({self.claimed:.4g}, {self.asked.delta:g})-DP for {about}, as the public code counts"
+        said = f"({self.claimed:.4g}, {self.asked.delta:g})-DP for {about}, as published"
         return Guarantee(trust, Claim(said, self.claimed), holds, tuple(self.reasons()), self.releases)
 
     def reasons(self) -> list[str]:

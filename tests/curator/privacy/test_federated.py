@@ -161,7 +161,7 @@ def test_guarantees_say_who_is_protected_from_whom() -> None:
         ("ldp-fedavg", {"fraction": "0.3"}, "take turns"),
         ("ldp-fedavg", {"evaluate_every": "5"}, "label"),
         ("silo-fedavg-gcn", {"partition": "louvain"}, "dirichlet, metis"),
-        ("silo-fedavg-gcn", {"silos": "1"}, "at least 2"),
+        ("silo-fedavg-gcn", {"silos": "1"}, "--set silos=1: must be 2"),
     ],
 )
 def test_a_mistake_is_one_line(method: str, settings: dict[str, str], line: str) -> None:

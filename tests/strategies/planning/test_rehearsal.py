@@ -106,7 +106,7 @@ def test_a_method_of_which_no_time_is_known_has_the_smallest_miniature(
     made = planned(["vote"])
     assert made.rehearsal is not None and made.rehearsal.people == 600
     with pytest.raises(ValueError, match="more than an hour: fewer --repeats"):
-        planned(["vote"], given=RunOptions(repeats=3601))
+        planned(["vote", "sbp", "hogs", "rgnn"], given=RunOptions(repeats=1000))
 
 
 def test_a_rehearsal_of_more_than_an_hour_is_refused_before_it_begins(
