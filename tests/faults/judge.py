@@ -205,7 +205,7 @@ class Judge:
     ) -> Iterator[tuple[tuple[str, str], State]]:
         """Yield codes and states of every order of reading the counter, committing and settling.
 
-        One question to two copies can give two equal rows. Then the counter's end is that of both, and so are the bytes.
+        One question to two copies can give two equal rows. Then the counter's end and the bytes are those of both.
         """
         if one.question == other.question and one.number != other.number:
             yield from self._together(lineage, state, one, replace(other, number=one.number))

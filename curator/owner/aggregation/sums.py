@@ -91,7 +91,7 @@ def sent_and_listed(senders: IntArray, names: IntArray, listed: tuple[IntArray, 
 def rows_of_norm_1(rows: FloatRows) -> FloatRows:
     """Return the rows scaled to norm 1; a row of zeros stays.
 
-    A row with a number that is not finite becomes zeros. A network whose training diverged gives such rows, and no noise
+    A row with a number that is not finite becomes zeros. A network whose training diverged gives such rows. No noise
     would hide one of them in a sum.
     """
     finite = np.isfinite(rows).all(axis=1, keepdims=True)

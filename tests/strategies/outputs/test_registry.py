@@ -184,7 +184,8 @@ def test_files_and_models() -> None:
     assert names == {"hogs": "Local", "privgnn": "Central", "dp-fedavg": "Federated", "ldp-fedavg": "Federated"}
     with pytest.raises(ValueError, match=r"\Araw: the registry has no deployment model for trust 'none' where "):
         model_of(find("raw"))
-    noise = [kind for kind in map(find, sorted(table())) if kind.mechanisms or (kind.trust != "none" and "owner" in kind.trained_by)]
+    kinds = [find(name) for name in sorted(table())]
+    noise = [kind for kind in kinds if kind.mechanisms or (kind.trust != "none" and "owner" in kind.trained_by)]
     assert noise and all(model_of(kind).actors for kind in noise)
 
 
