@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 from pathlib import Path
 
+from devices.atomic_files import write_atomically
 from tests.faults.run import begin, search
 from tests.faults.schedule import again, shrink, told
 from tests.faults.variants import broken, every_variant
@@ -41,10 +41,11 @@ def story_of(world: World, name: str) -> str:
         return "" if found is None else told(again(world, shrink(world, found.schedule)))
 
 
-def table(kept: dict[str, int | None]) -> str:
+def table(kept: dict[str, int]) -> str:
     """Return the table, those that are found first in front; a number below 0 is that of schedules without success."""
-    found = {name: kept.get(name, 0) or -MOST for name in every_variant() if name in kept}
-    rows = sorted((count if count > 0 else MOST - count, name) for name, count in found.items())
+    rows = sorted(
+        (kept[name] if kept[name] > 0 else MOST - kept[name], name) for name in every_variant() if name in kept
+    )
     lines = [f"| {name} | {f'{count:,}' if count <= MOST else f'not in {count - MOST:,}'} |" for count, name in rows]
     return "\n".join(["| broken variant | schedules until found |", "|---|--:|", *lines])
 
@@ -59,9 +60,10 @@ def figure() -> str:
     )
 
 
-def write_pages(kept: dict[str, int | None]) -> None:
+def write_pages(kept: dict[str, int]) -> None:
     """Put the table and the sentence into their pages."""
-    _put(PAGE, MARKS, table(kept))
+    if kept:
+        _put(PAGE, MARKS, table(kept))
     for page in (PAGE, README) if LONG_RUN.is_file() else ():
         _put(page, FIGURE, figure())
 
@@ -92,15 +94,12 @@ def main() -> None:
         if options.story:
             print(story_of(world, name))
             continue
-        if (kept.get(name, -1) or 1) < 0:
+        if kept.get(name, -1) < 0:
             count, violation = schedules_until_found(world, name, options.most)
             print(f"{count if count is not None else '-':>7}  {name}: {violation}", flush=True)
-            if count is not None or options.most >= MOST:
-                kept[name] = count
-                KEPT.parent.mkdir(parents=True, exist_ok=True)
-                temporary = KEPT.with_suffix(f".{os.getpid()}")
-                temporary.write_text(json.dumps(kept, indent=1))
-                temporary.replace(KEPT)
+            kept[name] = -options.most if count is None else count
+            KEPT.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(KEPT, json.dumps(kept, indent=1))
 
 
 if __name__ == "__main__":
