@@ -115,7 +115,11 @@ class Judge:
             for code, after in self._may(lineage, state, asked, fault):
                 if code == outcome.code:
                     found.add(after)
-        self._keep(person, asked, outcome, found, lineage)
+        if not found:
+            may = sorted({code for state in self.states[person] for code, _ in self._may(lineage, state, asked, "")})
+            raise Violation(f"device {person} of {asked.copy} replied {outcome.code or 'nothing'} to {asked.question}; "
+                            f"it may reply {' or '.join(may)}")  # fmt: skip
+        self._keep(person, found, lineage)
 
     def race(self, person: int, one: Asked, other: Asked, said: tuple[Outcome, Outcome]) -> None:
         """Judge the replies of two processes that were asked at once."""
@@ -133,7 +137,11 @@ class Judge:
                     found.add(after)
             if "LEDGER_DAMAGED" in (said[0].code, said[1].code):  # one waited for the other for too long
                 found |= self._busy(lineage, state, (one, other), said)
-        self._keep(person, other, said[1], found, lineage)
+        if not found:
+            both = " and ".join(f"that of {asked.copy} replied {outcome.code or 'nothing'} to {asked.question}"
+                                for asked, outcome in zip((one, other), said, strict=True))  # fmt: skip
+            raise Violation(f"device {person} was asked twice at once: {both}; no order of steps gives both")
+        self._keep(person, found, lineage)
 
     def _busy(
         self, lineage: Lineage, state: State, both: tuple[Asked, Asked], said: tuple[Outcome, Outcome]
@@ -146,11 +154,7 @@ class Judge:
                               if again == said[order[1]].code}  # fmt: skip
         return found
 
-    def _keep(self, person: int, asked: Asked, outcome: Outcome, found: set[State], lineage: Lineage) -> None:
-        if not found:
-            may = sorted({code for state in self.states[person] for code, _ in self._may(lineage, state, asked, "")})
-            raise Violation(f"device {person} of {asked.copy} replied {outcome.code or 'nothing'} to {asked.question}; "
-                            f"it may reply {' or '.join(may)}")  # fmt: skip
+    def _keep(self, person: int, found: set[State], lineage: Lineage) -> None:
         if len(found) > MOST:
             lineage.loose = True
         self.states[person] = found
