@@ -1,7 +1,8 @@
 """How many schedules the simulator needs for each broken variant: ``python -m tests.faults.power``.
 
 Results are kept in ``runs/faults/power.json``, so that a stopped search continues. ``--page`` writes the table of
-``docs/testing.md`` from them, and the sentence about the longest run, there and in the README.
+``docs/testing.md`` from them, and the sentence about the longest run, there and in the README. ``--logs`` first adds
+up the logs of that run.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from devices.atomic_files import write_atomically
-from tests.faults.run import begin, search
+from tests.faults.run import COUNTED, begin, search
 from tests.faults.schedule import again, shrink, told
 from tests.faults.variants import broken, every_variant
 from tests.faults.world import World
@@ -60,6 +62,19 @@ def figure() -> str:
     )
 
 
+def add_up(logs: Sequence[Path]) -> None:
+    """Write the sums of a long run from its logs.
+
+    Raises:
+        ValueError: where two lines are of one block, or a schedule violated an invariant.
+    """
+    lines = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
+    if len({line["first"] for line in lines}) < len(lines) or any(line["violations"] for line in lines):
+        raise ValueError("a block is there twice, or a schedule violated an invariant")
+    sums = {name: sum(line[name] for line in lines) for name in COUNTED}
+    write_atomically(LONG_RUN, json.dumps({**sums, "second answers": 0}, indent=1) + "\n")
+
+
 def write_pages(kept: dict[str, int]) -> None:
     """Put the table and the sentence into their pages."""
     if kept:
@@ -82,8 +97,11 @@ def main() -> None:
     given.add_argument("--anew", action="store_true")
     given.add_argument("--story", action="store_true")
     given.add_argument("--page", action="store_true")
+    given.add_argument("--logs", type=Path, nargs="*", default=[])
     options = given.parse_args()
     kept = json.loads(KEPT.read_text()) if KEPT.is_file() and not options.anew else {}
+    if options.logs:
+        add_up(options.logs)
     if options.page:
         write_pages(kept)
         return

@@ -1,31 +1,32 @@
 """Schedules of faults: ``python -m tests.faults.run --seeds 1000``, or a search for every broken variant.
 
 A range of seeds that was stopped continues with ``--first``. Seeds are steered in blocks of 1,000, so a range begins
-at a multiple of that to find what an earlier run found.
+at a multiple of that to find what an earlier run found. ``--log`` writes a JSON line for each block, and
+``python -m tests.faults.power --page --logs FILES`` adds them up.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from flwr.supercore.task_identity import TaskIdentity
 
 from tests.faults.schedule import Coverage, Result, again, blocks, compare_twin, make, shrink, told
 from tests.faults.world import World
 
-LINE = 10_000
+COUNTED = ("schedules", "faults", "asks", "replies")
 
 
-def search(
-    world: World, first: int, last: int, *, log: Path | None = None, sums: Counter[str] | None = None
-) -> tuple[Result | None, Counter[str]]:
+def search(world: World, first: int, last: int) -> tuple[Result | None, Counter[str]]:
     """Run the schedules of a range of seeds; return the first that violates an invariant, and sums of all."""
-    sums = Counter() if sums is None else sums
+    sums: Counter[str] = Counter()
     for block in blocks(first, last):
         coverage = Coverage()
         for seed in block:
@@ -33,30 +34,30 @@ def search(
             sums.update(schedules=1, faults=result.faults, asks=result.asks, replies=result.replies)
             if result.violation:
                 return result, sums
-            if log is not None and (seed + 1) % LINE == 0:
-                with log.open("a") as file:
-                    file.write(f"{line_of(sums)}, up to seed {seed}\n")
         sums["kinds in states"] += len(coverage.seen)
     return None, sums
 
 
 def long_run(world: World, first: int, last: int, log: Path) -> Counter[str]:
-    """Run the schedules of a range of seeds to its end; the log gets a line every 10,000, and each violation."""
+    """Run the schedules of a range of seeds to its end; the log gets a line for each block, and for each violation."""
     sums: Counter[str] = Counter()
-    done = first
-    while done < last:
-        found, _ = search(world, done, last, log=log, sums=sums)
-        done = last if found is None else found.schedule.seed + 1
-        if found is not None:
-            sums["violations"] += 1
+    for block in blocks(first, last):
+        done = block.start
+        while done < block.stop:
+            found, part = search(world, done, block.stop)
+            entry: dict[str, Any] = {"first": done, **{name: part[name] for name in COUNTED}, "violations": 0}
+            done = block.stop if found is None else found.schedule.seed + 1
+            if found is not None:
+                entry |= {"violations": 1, "story": told(found), "again": str(found.schedule)}
             with log.open("a") as file:
-                file.write(f"{told(found)}\nagain: {found.schedule}\n")
+                file.write(f"{json.dumps(entry)}\n")
+            sums.update({name: entry[name] for name in (*COUNTED, "violations")})
     return sums
 
 
 def line_of(sums: Counter[str]) -> str:
     """Return the sums of a run in a line."""
-    counts = ", ".join(f"{sums[name]:,} {name}" for name in ("schedules", "faults", "asks", "replies"))
+    counts = ", ".join(f"{sums[name]:,} {name}" for name in COUNTED)
     return f"{counts}, {sums['violations']} violations"
 
 
@@ -72,7 +73,7 @@ def main() -> int:
     given = argparse.ArgumentParser(description=__doc__)
     given.add_argument("--seeds", type=int, default=1000)
     given.add_argument("--first", type=int, default=0)
-    given.add_argument("--log", type=Path, help="go on after a violation, and write lines and stories to this file")
+    given.add_argument("--log", type=Path, help="go on after a violation, and write sums and stories here")
     options = given.parse_args()
     world, started = begin(), time.process_time()
     with world.simulated():
