@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -183,12 +183,14 @@ class Disk:
         self.moves = []
         return f"{unsynced} writes and {lost} names were not synced"
 
-    def rot(self, path: str, rng: Random) -> str:
-        """Flip a bit of a file, in memory and on the medium."""
+    def rot(self, path: str, rng: Random, behind: Iterable[bytes] = ()) -> str:
+        """Flip a bit of a file, in memory and on the medium: anywhere, or at times in the byte behind some bytes."""
         data = bytearray(_read(path))
         if not data:
             return "of an empty file, nothing"
-        at = rng.randrange(len(data))
+        at, ends = rng.randrange(len(data)), [data.find(some) + len(some) for some in behind if some in data]
+        if ends and rng.random() < 0.5:
+            at = min(rng.choice(ends), len(data) - 1)
         data[at] ^= 1 << rng.randrange(8)
         _write(path, bytes(data))
         content = self.now[path]

@@ -192,10 +192,9 @@ class Life:
 
     def _durable(self, copy: Copy, person: int, question: Question, outcome: Outcome) -> None:
         """Check that what leaves is on the medium of its machine already."""
-        query = query_of(question)
         medium = [content.synced for _, content in sorted(copy.disk.safe.items(), reverse=True)]  # the log first
         for name, data in zip(question.attributes, split(outcome.data), strict=False):
-            needle = name.encode() + query.fingerprint(name) + data
+            needle = _mark(question, name) + data
             if not any(needle in file for file in medium):
                 raise Violation(
                     f"the reply of device {person} about {name} left before it was on the disk of {copy.name}"
@@ -257,6 +256,16 @@ class Life:
         else:
             data, code = bytes_of(question)[:-3], "UNKNOWN_QUERY"
         return Mail(copy.name, person, question, data, code)
+
+
+def before_reports(life: Life) -> list[bytes]:
+    """Return what stands in a ledger in front of each report that somebody asked for."""
+    asked = {(question, name) for question in life.judge.asks.values() for name in question.attributes}
+    return sorted({_mark(question, name) for question, name in asked})
+
+
+def _mark(question: Question, name: str) -> bytes:
+    return name.encode() + query_of(question).fingerprint(name)
 
 
 def _outcome(answer: Report | Refusal) -> Outcome:

@@ -42,6 +42,7 @@ class Server:
         self.locked: dict[tuple[str, int], object] = {}
         self.down = False
         self.breaks = ""  # "before" or "after": what becomes of the next commit
+        self.spares_reads = False  # whether that is the next commit with changes
 
     def module(self) -> Any:
         """Return what stands for the module ``psycopg``."""
@@ -98,7 +99,9 @@ class Session:
     def _commit(self) -> None:
         server = self.server
         self._step("COMMIT")
-        breaks, server.breaks = server.breaks, ""
+        breaks = ""
+        if self.changes or not server.spares_reads:
+            breaks, server.breaks = server.breaks, ""
         if server.down or breaks == "before":
             raise Operational("server closed the connection")
         server.rows.update(self.changes)

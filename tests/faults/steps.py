@@ -8,7 +8,7 @@ from tests.faults.audit import audit
 from tests.faults.collecting import collect, finish
 from tests.faults.harm import ask_and_harm, ask_two_at_once
 from tests.faults.hosts import Copy, Mail
-from tests.faults.life import DOORS, Action, Life
+from tests.faults.life import DOORS, Action, Life, before_reports
 from tests.faults.questions import bytes_of
 
 MOST_COPIES = 2  # of a lineage
@@ -122,7 +122,7 @@ def _rot(life: Life, rng: Random) -> None:
     lineage.loose = True
     lineage.free |= not life.setting.counter
     life.faults += 1
-    life.tell(f"{copy.name}: {disk.rot(path, rng)} is flipped")
+    life.tell(f"{copy.name}: {disk.rot(path, rng, before_reports(life))} is flipped")
 
 
 def _counter_away(life: Life, rng: Random) -> None:
@@ -137,8 +137,9 @@ def _counter_away(life: Life, rng: Random) -> None:
             server.lose_power()
             life.tell("the counter's server loses power and starts again")
         else:
-            server.breaks = ("before", "after")[kind - 2]
-            life.tell(f"the connection to the counter will break {server.breaks} its next commit")
+            server.breaks, server.spares_reads = ("before", "after")[kind - 2], rng.random() < 0.5
+            which = "commit of changes" if server.spares_reads else "commit"
+            life.tell(f"the connection to the counter will break {server.breaks} its next {which}")
     elif life.setting.counter == "file":
         if kind < 2:
             place.broken = not place.broken
