@@ -184,6 +184,13 @@ def _remove(life: PartsLife, rng: Random) -> None:
     life.tell(f"{name} is deleted")
 
 
+def _new_disk(life: PartsLife, rng: Random) -> None:
+    """Put an empty disk in the place of the one with the parts, and enrol the shard; counters are on another disk."""
+    while life.enrolled():
+        _remove(life, rng)
+    _enrol(life, rng)
+
+
 def _restart(life: PartsLife, rng: Random) -> None:
     life.tell("the worker starts again")
     life.stop_all()
@@ -196,7 +203,8 @@ def _power(life: PartsLife, rng: Random) -> None:
 
 PARTS_ACTIONS: dict[str, tuple[float, Callable[[PartsLife, Random], None]]] = {
     "enrol": (3.0, _enrol), "ask the part": (5.0, _ask), "copy the part": (1.5, _copy), "rename": (1.5, _move),
-    "delete": (0.5, _remove), "restart the worker": (1.0, _restart), "lose power": (0.7, _power),
+    "delete": (0.5, _remove), "new disk": (0.8, _new_disk), "restart the worker": (1.0, _restart),
+    "lose power": (0.7, _power),
 }  # fmt: skip
 
 
