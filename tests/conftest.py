@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import importlib.metadata
 import logging
 import os
 import re
@@ -28,8 +30,10 @@ ROOM = 4 << 30  # bytes
 def pytest_configure(config: pytest.Config) -> None:
     """Put temporary folders into memory where there is room and nobody names another place; Ray stays outside.
 
-    No property test depends on the clock.
+    No property test depends on the clock. Entry points are read once in a process: each reading opens the files of two
+    hundred packages, and a look at all methods reads them.
     """
+    importlib.metadata.entry_points = cache(importlib.metadata.entry_points)
     settings.register_profile("ldpsim", deadline=None)
     settings.load_profile("ldpsim")
     if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= ROOM:
@@ -86,6 +90,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Put the files that start servers first in a worker: together they take the longest."""
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: not starts_servers(item.path))
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported and collected out of the garbage collector's sight.
+
+    It stays to the end, and each full collection would walk through two million objects.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
