@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib.metadata
 import logging
+import multiprocessing
 import os
 import re
 import shutil
@@ -17,6 +18,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
+
+from tests import warm
 
 # A file in which one of these stands starts servers: Ray, Flower's runtime, PostgreSQL or a browser.
 SERVERS = re.compile(r"\b(ray_here|mark\.flower|mark\.deployment|postgres_server|mlflow_server|def browser)\b")
@@ -92,13 +95,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: not starts_servers(item.path))
 
 
-def pytest_collection_finish() -> None:
-    """Leave what was imported and collected out of the garbage collector's sight.
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Leave what was imported and collected out of the garbage collector's sight, and fork the server of processes.
 
-    It stays to the end, and each full collection would walk through two million objects.
+    What is there stays to the end, and each full collection would walk through two million objects.
     """
+    if session.config.getoption("collectonly") or not session.items:
+        return
     gc.collect()
     gc.freeze()
+    warm.start()
 
 
 @pytest.fixture(scope="session")
@@ -125,6 +131,12 @@ def ray_here() -> Iterator[None]:
     ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     yield
     ray.shutdown()
+
+
+@pytest.fixture
+def real_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spawn the processes of pools, which takes seconds, instead of forking them (:mod:`tests.warm`)."""
+    monkeypatch.setattr(multiprocessing, "get_context", warm.first_context)
 
 
 @pytest.fixture

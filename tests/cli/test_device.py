@@ -28,6 +28,7 @@ from devices.device import Refusal, Report
 from devices.enrolment.state import State
 from devices.vault.client import VaultDevice
 from strategies.flower_app.deployed import PublicFile
+from tests import warm
 
 ROOT = Path(__file__).resolve().parents[2]
 FACTS: dict[str, Any] = {"n": 4, "d": 16, "classes": 3}
@@ -56,7 +57,7 @@ def start() -> Iterator[Start]:
 
     def vault(*arguments: object, wait: bool = True) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "cli.main", "device", "serve", *map(str, arguments)]
-        process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        process = warm.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
         started.append(process)
         if wait:
             assert process.stderr is not None

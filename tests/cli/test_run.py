@@ -21,6 +21,7 @@ from cli.main import app
 from curator.methods import table
 from curator.privacy.level import Level
 from curator.privacy.levels import LEVELS
+from tests import warm
 
 CLI = [sys.executable, "-m", "cli.main"]
 ROOT = Path(__file__).parents[2]
@@ -154,7 +155,7 @@ def test_the_document_is_the_file(world: Path) -> None:
 
 def test_only_the_document_is_on_standard_output(tmp_path: Path) -> None:
     command = [*CLI, "run", *SMALL, "--out", str(tmp_path), "--json", "--no-reference"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    done = warm.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["reference"]["nonprivate_test"] is None
     assert done.stderr == ""  # no terminal, so no progress
 
@@ -431,11 +432,7 @@ def test_sigterm_ends_a_run_on_ray_as_a_local_one(tmp_path: Path) -> None:
 def training_elsewhere(out: Path, *more: object) -> Iterator[subprocess.Popen[str]]:
     """Another process in the middle of ``ldpsim run``, with no end."""
     command = [sys.executable, "-c", ENDLESS, "run", *SMALL, "--no-reference", "--out", str(out), *map(str, more)]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        # A shell starts background work with SIGINT ignored, and a child inherits that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    ) as process:  # fmt: skip
+    with warm.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
             assert "training\n" in iter(process.stderr.readline, "")

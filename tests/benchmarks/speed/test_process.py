@@ -6,8 +6,11 @@ import os
 from functools import partial
 
 import numpy as np
+import pytest
 
 from benchmarks.speed.process import MIB, beside, cost_of
+
+pytestmark = pytest.mark.usefixtures("real_processes")
 
 
 def filled(size: int) -> np.ndarray:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +20,7 @@ from devices.enrolment.state import State, enrol
 from devices.ledger.chain import checked
 from devices.policy.policy import Policy
 from devices.query import Query
+from tests import warm
 
 ROOT = Path(__file__).parents[3]
 
@@ -102,7 +102,7 @@ def race(
         for folder, question, which in zip(folders, questions, devices, strict=True)
         for text in (str(folder), question.to_bytes().hex(), which)
     ]
-    done = subprocess.run([sys.executable, "-c", RACE, how, str(out), *tasks], cwd=ROOT, capture_output=True, text=True)
+    done = warm.run([sys.executable, "-c", RACE, how, str(out), *tasks], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = [json.loads(Path(f"{out}-{number}").read_text()) for number in (0, 1)]
     return [{int(device): said for device, said in answers.items()} for answers in found]

@@ -12,7 +12,6 @@ threads are forked and what the children import is imported once.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from devices.enrolment.state import State, enrol
 from devices.ledger.ledger import Ledger
 from devices.policy.policy import Policy
 from devices.query import Query
+from tests import warm
 
 ROOT = Path(__file__).parents[3]
 SIZE, BATCH, KILLS = 240, 8, 20
@@ -169,7 +169,7 @@ def test_a_killed_collection_never_gives_two_reports(
     enrol(folder, population, policy_of(population), seed=3, counters=counters).close()
     asked = [ask_for("open", n=SIZE, eps=eps) for eps in (1.0, 2.0)]
     kills = KILLS if mode == "at random" else 4
-    done = subprocess.run(
+    done = warm.run(
         [sys.executable, "-c", LOOP, str(folder), str(SIZE), str(BATCH), str(kills), mode]
         + [query.to_bytes().hex() for query in asked],
         cwd=ROOT, capture_output=True, text=True,
@@ -211,7 +211,7 @@ def test_a_collection_killed_anywhere_is_finished_by_the_same_question(
         expected = [never_killed.device(i).answer(query).data for i in range(SIZE)]  # type: ignore[union-attr]
     folder = tmp_path / "state"
     enrol(folder, population, policy_of(population), seed=3).close()
-    done = subprocess.run(
+    done = warm.run(
         [sys.executable, "-c", LOOP, str(folder), str(SIZE), str(BATCH), "8", "at random", query.to_bytes().hex()],
         cwd=ROOT, capture_output=True, text=True,
     )  # fmt: skip

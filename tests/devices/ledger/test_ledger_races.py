@@ -6,7 +6,6 @@ It covers ``devices.ledger.ledger``, ``devices.ledger.ledger_file`` and ``device
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import threading
 import time
@@ -21,6 +20,7 @@ from devices.enrolment.state import enrol
 from devices.ledger.ledger import Ledger
 from devices.policy.policy import Policy
 from devices.query import Query
+from tests import warm
 
 ROOT = Path(__file__).parents[3]
 
@@ -141,7 +141,7 @@ def test_processes_that_claim_at_once(
     population = people(n=150)
     enrol(tmp_path / "s", population, policy_of(population), seed=1).close()
     questions = [ask_for("c", n=150, eps=eps).to_bytes().hex() for eps in (1.0, 1.0 if same else 2.0)]
-    done = subprocess.run(
+    done = warm.run(
         [sys.executable, "-c", RACE, str(tmp_path / "s"), *questions],
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip

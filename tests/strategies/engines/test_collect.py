@@ -29,7 +29,7 @@ def test_auto_is_local_unless_a_cluster_is_named() -> None:
     assert choose("flower", None) == "flower"
 
 
-def test_the_garbage_collector_leaves_old_objects_alone_until_the_end(
+def test_the_garbage_collector_leaves_old_objects_alone_until_the_end_or_as_it_did_before(
     enrolled: Enrolled, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
@@ -39,9 +39,15 @@ def test_the_garbage_collector_leaves_old_objects_alone_until_the_end(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("strategies.engines.collect.run_collection", interrupted)
+    folders = [enrolled().folder for _ in range(2)]
+    gc.unfreeze()  # the tests keep their own out of its sight
     with pytest.raises(KeyboardInterrupt):
-        collect(enrolled().folder, ask(), devices=40, engine="local")
+        collect(folders[0], ask(), devices=40, engine="local")
     assert seen[0] > 0 == gc.get_freeze_count()
+    gc.freeze()  # as a command does after its imports
+    with pytest.raises(KeyboardInterrupt):
+        collect(folders[1], ask(), devices=40, engine="local")
+    assert seen[1] > 0 < gc.get_freeze_count()
 
 
 @pytest.mark.usefixtures("ray_here")

@@ -18,6 +18,8 @@ import pytest
 from strategies.engines.pool import Pool, WorkerDied, available_cores, on_ray, processes
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.usefixtures("real_processes")
+
 
 def die_or_double(number: int) -> int:
     if number == 3:

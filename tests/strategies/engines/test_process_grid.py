@@ -18,6 +18,8 @@ from strategies.engines.collect import collect
 from strategies.engines.pool import available_cores
 from strategies.engines.process_grid import PROCESSES_PAY_FROM, allow_open_files, worker_processes
 
+pytestmark = pytest.mark.usefixtures("real_processes")
+
 
 def test_reports_of_several_processes_are_those_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three shards, two processes; then again, from the ledgers."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 
 from devices.atomic_files import exclusive_lock
@@ -26,6 +27,7 @@ from strategies.experiments.failures import Failed
 from strategies.experiments.sweep import run_sweep
 from strategies.experiments.sweep_file import Cell, read_sweep
 from strategies.outputs.sweep_table import MEASURED, columns, typed, write_tables
+from tests import warm
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[3]
@@ -297,12 +299,12 @@ def test_a_killed_sweep_goes_on_and_ends_with_the_same_table(tmp_path: Path) -> 
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
 
     def start(folder: Path) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, str(script), str(grid), str(folder)], env=environment)
+        return warm.Popen([sys.executable, str(script), str(grid), str(folder)], env=environment)
 
     killed = start(tmp_path / "killed")
     found = (tmp_path / "killed").glob
     wait_until(lambda: len(list(found("*/result.json"))) == 2, needs=lambda: killed.poll() is None)
-    workers = [int(pid) for pid in _children(killed.pid)]
+    workers = _children(killed.pid)
     killed.kill()
     killed.wait()
     assert workers
@@ -333,8 +335,8 @@ def test_a_copy_of_a_cell_is_not_taken_for_it(tmp_path: Path, capsys: pytest.Cap
     assert line.startswith(f"warning: {first.folder / 'a-copy'} ") and "copy" in line
 
 
-def _children(pid: int) -> list[str]:
-    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+def _children(pid: int) -> list[int]:
+    return [child.pid for child in psutil.Process(pid).children(recursive=True)]
 
 
 def _alive(pid: int) -> bool:

@@ -28,6 +28,7 @@ from strategies.results.folder import (
     write_config,
     write_result,
 )
+from tests import warm
 
 ROOT = Path(__file__).parents[3]
 
@@ -94,7 +95,7 @@ for _ in range(4):
 def test_processes_at_once_hold_folders_of_their_own_and_death_frees_them(tmp_path: Path) -> None:
     """Several processes start at once; each gets another number. A killed one leaves its folder to the next."""
     command = [sys.executable, "-c", HOLD, str(tmp_path)]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as processes:
+    with warm.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as processes:
         assert processes.stdout is not None
         held = dict(reversed(processes.stdout.readline().split()) for _ in range(4))  # name -> process
         names = ["hogs-generated-abc-0", *(f"hogs-generated-abc-0-{number}" for number in (2, 3, 4))]

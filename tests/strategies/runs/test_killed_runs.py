@@ -21,6 +21,7 @@ from curator.methods import table
 from curator.methods.base import Budget
 from curator.methods.federated.private import DPFedAvg
 from curator.privacy.federated import updates_epsilon
+from tests import warm
 
 KILLED = -9
 FIGURES = ("claimed", "holds", "collections", "lifetime_per_device", "why_they_differ")
@@ -46,7 +47,7 @@ def start() -> Iterator[Commands]:
     program = Path(__file__).with_name("killing.py")
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "tests.strategies.runs.killing"]
-    with subprocess.Popen(
+    with warm.Popen(
         command, cwd=program.parents[3], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         yield Commands(process)

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import signal
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from strategies.people.owner_graphs import handed_over
 from strategies.people.private_and_public import divide
 from strategies.runs import owner as owner_run
 from strategies.runs import set_up as set_up_module
+from tests import warm
 
 QUICK = {"queries": "45", "K": "15", "epochs": "6", "hidden": "8"}
 
@@ -181,7 +181,7 @@ def test_a_kill_among_the_teachers_and_a_second_start(tmp_path: Path) -> None:
         f"simulate(options(Path({str(out)!r})), progress=die)\n"
     )
     root = Path(__file__).resolve().parents[3]
-    died = subprocess.run([sys.executable, "-c", script], cwd=root, env={**os.environ, "PYTHONPATH": str(root)},
+    died = warm.run([sys.executable, "-c", script], cwd=root, env={**os.environ, "PYTHONPATH": str(root)},
                           check=False)  # fmt: skip
     assert died.returncode == -signal.SIGKILL
     assert [path.name for path in out.glob("teachers/*/chunk-*.npy")] == ["chunk-00000.npy"]

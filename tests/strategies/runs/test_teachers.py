@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from strategies.people.owner_graphs import owned_people, public_graph
 from strategies.people.private_and_public import divide
 from strategies.runs import teachers as module
 from strategies.runs.teachers import CHUNK, Classroom
+from tests import warm
 from tests.waiting import wait_until
 
 QUERIES = 2 * CHUNK + 5
@@ -101,7 +101,7 @@ def test_a_killed_run_goes_on_at_the_finished_chunks(tmp_path: Path, truth: np.n
     home = tmp_path / "killed"
     script = _SCRIPT.format(tests=str(Path(__file__).parent), home=str(home))
     root = Path(__file__).resolve().parents[3]
-    process = subprocess.Popen([sys.executable, "-c", script], cwd=root, env={**os.environ, "PYTHONPATH": str(root)})
+    process = warm.Popen([sys.executable, "-c", script], cwd=root, env={**os.environ, "PYTHONPATH": str(root)})
     wait_until(lambda: list(home.glob("*/chunk-00000.npy")), needs=lambda: process.poll() is None)
     process.send_signal(signal.SIGKILL)
     process.wait()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -29,6 +28,7 @@ from devices.wire import QUERY_TYPE, query_content, read_reply
 from strategies.attacks.adversaries import Target
 from strategies.attacks.adversaries.curator import rebudgeted
 from strategies.attacks.adversaries.faults import FAULTS
+from tests import warm
 
 SMALL = 40
 NAMES = {
@@ -146,7 +146,7 @@ def test_a_folder_that_cannot_be_written(counted: Callable[[bool], Target]) -> N
                 path.chmod(mode if path.is_dir() else file_mode)
             folders[-1].chmod(mode)
         before = {path: path.read_bytes() for folder in folders[1:] for path in folder.rglob("*") if path.is_file()}
-        said = subprocess.run(
+        said = warm.run(
             [sys.executable, "-c", ANSWER, target.query.to_bytes().hex(), *map(str, folders)],
             cwd=Path(__file__).parents[4], capture_output=True, text=True, check=True,
         ).stdout.splitlines()  # fmt: skip

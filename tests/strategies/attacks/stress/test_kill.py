@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tests import warm
+
 ROOT = Path(__file__).parents[4]
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True)
+    return warm.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True)
 
 
 def test_forty_kills() -> None:
