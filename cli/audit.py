@@ -129,11 +129,9 @@ def audit(
         raise ValueError(f"{named[0]}: only for methods; the claim of a function is --claims")
     if out is not None and (out.is_dir() or not out.parent.is_dir()):
         raise ValueError(f"--out {out}: must name a file in a folder that is there")
-    _check_attack(
-        [*["--released-model"] * released_model, *["--rebuild"] * rebuild],
-        {"--shadows": shadows, "--runs": runs, "--pairs": pairs, "--clients": clients,
-         "--dataset": None if dataset == "generated" else dataset},
-    )  # fmt: skip
+    of_attacks = {"--shadows": shadows, "--runs": runs, "--pairs": pairs, "--clients": clients,
+                  "--dataset": None if dataset == "generated" else dataset}  # fmt: skip
+    _check_attack([*["--released-model"] * released_model, *["--rebuild"] * rebuild], of_attacks)
     with working(silent=quiet or as_json) as progress:
         rows: Sequence[Any]
         if released_model:
@@ -182,14 +180,8 @@ def audit(
     else:
         table = loss_table(rows, trials=trials, confidence=confidence, theirs=theirs)
     if out is not None:
-        given = {
-            "--released-model": released_model,
-            "--rebuild": rebuild,
-            "--epsilon": epsilon,
-            "--domain": domain,
-            "--claims": claims,
-        }
-        write_page(out, table, _command(names, {**given, "--set": settings}))
+        given = {"--released-model": released_model, "--rebuild": rebuild, **of_attacks, **of_methods, **of_functions}
+        write_page(out, table, _command(names, {**given, "--seed": seed or None}))
     if as_json:
         more = {} if out is None else {"html": str(out.absolute())}
         print_json({"rows": [row.to_dict() for row in rows], "passed": not wrong, **more})

@@ -6,16 +6,17 @@ import base64
 from pathlib import Path
 
 from cli.poison_words import breakdown_lines, by_method, columns_of, join_in, named_lie, null_model_words
+from cli.words import NONE
 from devices.atomic_files import write_atomically
 from strategies.attacks.campaign import CampaignResult
 
 
 def write_page(result: CampaignResult, path: Path) -> None:
-    """Write the page of a result to an HTML file."""
+    """Write the page of a result to an HTML file; a column without any figure is left out."""
     from cli.report.page import environment
     from strategies.attacks.poison.figure import panel_pictures
 
-    columns = columns_of(result.rows)
+    columns = [column for column in columns_of(result.rows) if any(column.words(row) != NONE for row in result.rows)]
     text = environment().get_template("poison.html").render(
         dataset=str(result.settings["dataset"]), joined=join_in(result.rows), lines=breakdown_lines(result.rows),
         passed=result.passed, headings=["lie", *(column.heading for column in columns)],

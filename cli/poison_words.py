@@ -48,7 +48,9 @@ def named_lie(row: Mapping[str, Any]) -> str:
     """Return the name of a row: the attack and the lie, or the defence."""
     if row["defence"] != "none":
         return f"  + {row['defence']}"  # below the same lies without it
-    return "nobody lies" if row["attack"] == "none" else f"{row['attack']} {row['lie']}".rstrip()
+    if row["attack"] == "none":
+        return "nobody lies" if row.get("accounts") is None else "nobody joins"
+    return f"{row['attack']} {row['lie']}".rstrip()
 
 
 def accuracy(row: Mapping[str, Any]) -> str:
@@ -87,9 +89,9 @@ def theory(row: Mapping[str, Any]) -> str:
     return NONE if row["passed"] is None else "ok" if row["passed"] else DIFFERS
 
 
-def figure(value: float | None) -> str:
-    """Return a measured or expected figure, with three decimals where it is small."""
-    return NONE if value is None else f"{value:,.3f}" if abs(value) < 10 else f"{value:,.0f}"
+def figure(value: float | None, digits: int = 3) -> str:
+    """Return a measured or expected figure, with ``digits`` decimals where it is small."""
+    return NONE if value is None else f"{value:,.{digits}f}" if abs(value) < 10 else f"{value:,.0f}"
 
 
 def whole(value: float | None) -> str:
@@ -121,7 +123,7 @@ COLUMNS = (  # after the name of the row; a narrow terminal has the first two sh
     Column("vs silent", difference, "vs silent"),
     Column("goal", goal_words, "goal"),
     Column("fakes a liar", lambda row: number(row["fakes_accepted"]), "fakes", joined=False),
-    Column("accounts", lambda row: figure(row.get("accounts")), joined=True),
+    Column("accounts", lambda row: figure(row.get("accounts"), digits=0), joined=True),
     Column("false pairs an account", lambda row: number(row["fakes_accepted"]), joined=True),
     Column("accounts a point", lambda row: whole(row.get("per_point")), "cost", joined=True),
     Column("of a one-hop vote", lambda row: whole(row.get("one_hop_per_point")), joined=True),

@@ -109,7 +109,7 @@ def discriminant(signals: DoubleArray, linked: BoolArray, taught: BoolArray) -> 
 
 @dataclass(frozen=True, eq=False)
 class ScoredPairs:
-    """ScoredPairs of one run with the signals of each.
+    """Pairs of one run with the signals of each.
 
     Args:
         signals: Attacker -> float64 (m, k); an attacker without a signal is left out.

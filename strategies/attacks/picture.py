@@ -11,7 +11,7 @@ from typing import Any
 
 @contextmanager
 def small_picture(path: Path | io.BytesIO, *, inches: tuple[float, float], dpi: int) -> Iterator[Any]:
-    """Offer a figure of matplotlib, and save what was drawn as a PNG with a palette of 64 colours.
+    """Offer a figure of matplotlib, and save what was drawn as a PNG with a palette of 128 colours.
 
     Args:
         path: The file, or a buffer for it.
@@ -27,4 +27,6 @@ def small_picture(path: Path | io.BytesIO, *, inches: tuple[float, float], dpi: 
     yield figure
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=dpi)
-    Image.open(drawn).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, "PNG", optimize=True)
+    # The median cut gives the palette to common colours: a line of few pixels gets the colour of another line.
+    palette = {"colors": 128, "method": Image.Quantize.MAXCOVERAGE, "dither": Image.Dither.NONE}
+    Image.open(drawn).convert("RGB").quantize(**palette).save(path, "PNG", optimize=True)

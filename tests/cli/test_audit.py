@@ -245,7 +245,8 @@ def test_a_graph_is_rebuilt(tmp_path: Path) -> None:
     assert max(map(len, lines[:-1])) <= 80 and "1 of 2 pass. 1 without a bound." in lines
     assert sum("public data alone" in line for line in lines) == sum(" edges of coins  " in line for line in lines) == 2
     text = page.read_text()
-    assert "rr, raw: edges rebuilt from what is published" in text and "--rebuild" in text
+    assert "rr, raw: edges rebuilt from what is published" in text
+    assert "<code>ldpsim audit rr raw --rebuild --runs 2 --clients 120 --set epochs=5</code>" in text
     assert text.count("<tr>") == 1 + 10 and "guesses right" in text
     document = json.loads(runner.invoke(app, [*REBUILD, "--json"]).stdout)
     first, second = document["rows"]

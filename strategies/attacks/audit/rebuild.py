@@ -137,7 +137,7 @@ def level_of_readers(guarantee: Guarantee) -> Level:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """ScoredPairs of one run; no pair is in two lists.
+    """Pairs of one run; no pair is in two lists.
 
     Args:
         edges: int64 (k, 2), edges that the run sees.
