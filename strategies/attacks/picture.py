@@ -28,5 +28,5 @@ def small_picture(path: Path | io.BytesIO, *, inches: tuple[float, float], dpi: 
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=dpi)
     # The median cut gives the palette to common colours: a line of few pixels gets the colour of another line.
-    palette = {"colors": 128, "method": Image.Quantize.MAXCOVERAGE, "dither": Image.Dither.NONE}
-    Image.open(drawn).convert("RGB").quantize(**palette).save(path, "PNG", optimize=True)
+    clear = Image.open(drawn).convert("RGB")
+    clear.quantize(128, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, "PNG", optimize=True)
