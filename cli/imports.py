@@ -23,7 +23,9 @@ def large_imports() -> Iterator[None]:
     gc.disable()
     try:
         yield
-        gc.freeze()
+        from strategies.engines.collect import leave_old_objects_alone
+
+        leave_old_objects_alone()
     finally:
         if collects:
             gc.enable()

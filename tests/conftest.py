@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from functools import cache
@@ -104,6 +105,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         return
     gc.collect()
     gc.freeze()
+    if "strategies.engines.collect" in sys.modules:
+        sys.modules["strategies.engines.collect"].leave_old_objects_alone()
     warm.start()
 
 

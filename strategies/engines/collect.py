@@ -87,15 +87,24 @@ def collect(
         return run_collection(strategy, wrapped(grid, folder, around))
 
 
+_for_good = False
+
+
+def leave_old_objects_alone() -> None:
+    """Keep the garbage collector from objects that are there already, to the end of the process."""
+    global _for_good
+    gc.freeze()
+    _for_good = True
+
+
 @contextmanager
 def _old_objects_left_alone() -> Iterator[None]:
     """Keep the garbage collector from objects that are there already.
 
     The many small objects of a collection make it look at all objects of the process, which takes as long as the
-    answers of several hundred devices. Where somebody has done this for what is imported, it stays so: an end here
-    would bring all of it back.
+    answers of several hundred devices. Where this was done for good, it stays so: the end here would undo it.
     """
-    if gc.get_freeze_count():
+    if _for_good:
         yield
         return
     gc.freeze()
