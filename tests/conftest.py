@@ -38,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     hundred packages, and a look at all methods reads them.
     """
     importlib.metadata.entry_points = cache(importlib.metadata.entry_points)
+    gc.disable()  # until everything is imported and collected
     settings.register_profile("ldpsim", deadline=None)
     settings.load_profile("ldpsim")
     if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= ROOM:
@@ -101,10 +102,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
     What is there stays to the end, and each full collection would walk through two million objects.
     """
+    gc.freeze()
+    gc.enable()
     if session.config.getoption("collectonly") or not session.items:
         return
-    gc.collect()
-    gc.freeze()
     if "strategies.engines.collect" in sys.modules:
         sys.modules["strategies.engines.collect"].leave_old_objects_alone()
     warm.start()

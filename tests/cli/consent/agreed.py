@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,13 +35,18 @@ def agreed(
     return agreed_policy(given, public, **policy), questions_of(given, public)
 
 
-def all_agreed(*epsilons: float) -> Iterator[tuple[str, Agreed]]:
-    """Yield a name, a policy and its questions, for every method and source of labels that a deployment can ask."""
+@cache
+def all_agreed() -> dict[str, Agreed]:
+    """Return policy and questions by name, for every method and source of labels that a deployment can ask."""
+    return dict(_all_agreed())
+
+
+def _all_agreed() -> Iterator[tuple[str, Agreed]]:
     for method in BUILT_IN:
         if find(method).reads:
             continue
         for labels in ("volunteers", "public", "private"):
-            for epsilon in epsilons:
+            for epsilon in (0.5, 4.0):
                 for config in ({}, {"reporting": "one-end"}):
                     try:
                         yield (

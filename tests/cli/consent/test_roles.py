@@ -16,7 +16,7 @@ from devices.mechanisms import GRR
 from devices.policy.policy import Cap, Policy
 from tests.cli.consent.agreed import FACTS, Agreed, agreed, all_agreed
 
-CASES = dict(all_agreed(0.5, 4.0))
+CASES = all_agreed()
 
 
 def of(role: str, made: Agreed) -> Role:

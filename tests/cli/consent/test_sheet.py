@@ -16,7 +16,7 @@ from devices.policy.policy import Policy
 from strategies.flower_app.deployed import PublicFile, agreed_policy, questions_of
 from tests.cli.consent.agreed import FACTS, Agreed, agreed, all_agreed
 
-CASES = dict(all_agreed(1.0, 8.0))
+CASES = all_agreed()
 OPEN = {language: (said(language, "odds.open"), said(language, "odds.public")) for language in LANGUAGES}
 
 
