@@ -6,6 +6,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMED = ("devices", "curator", "strategies")
@@ -66,13 +67,20 @@ def shared_functions(root: Path) -> dict[str, list[str]]:
     return {name: sorted(paths) for name, paths in sorted(found.items()) if len(paths) > 1}
 
 
+def _with_docstrings(node: Any) -> Iterator[Any]:
+    """Yield a module, and the classes and functions in it; expressions hold none."""
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        yield node
+    for name in ("body", "orelse", "handlers", "finalbody", "cases"):
+        for inner in getattr(node, name, ()):
+            yield from _with_docstrings(inner)
+
+
 def questions(root: Path) -> list[str]:
     """Return the places of docstrings that open with a question word, and their first words."""
     found = []
     for path in modules(root, PACKAGES):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                continue
+        for node in _with_docstrings(ast.parse(path.read_text())):
             text = (ast.get_docstring(node) or "").split()
             if text and text[0].strip(".,:'`") in QUESTIONS:
                 line = getattr(node, "lineno", 1)
