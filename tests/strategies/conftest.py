@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,14 @@ def enrolled(tmp_path: Path, population: Population, ask: Callable[..., tuple[Qu
         return enrol(tmp_path / f"state-{next(number)}", population, rules, seed=5)
 
     return make
+
+
+@pytest.fixture
+def short_perceptron(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Train the perceptron of null models and votes for 5 epochs and not 300: for tests that read no accuracy of it."""
+    from curator.learning import training
+
+    monkeypatch.setattr(training, "TrainingSettings", partial(training.TrainingSettings, epochs=5))
 
 
 @pytest.fixture(scope="module")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from curator.methods import OwnerMethod, Reference, find, table
+from devices import datasets
 from devices.data.splits import make_split
 from strategies import RunOptions, simulate
 from strategies.runs.set_up import set_up
@@ -54,11 +57,21 @@ def _holds(record: dict[str, Any], kind: Any) -> None:
     assert all(privacy["holds"][asked[attribute]]["status"] == "bounded" for attribute in kind.private)
 
 
+@pytest.fixture(scope="module")
+def read_once() -> Iterator[None]:
+    """Read Cora once, and not for each method: its reader has tests of its own."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(datasets, "_read", cache(datasets._read))
+        yield
+
+
+@pytest.mark.usefixtures("short_perceptron")
 @pytest.mark.parametrize("name", EVERY)
 def test_it_runs_on_the_generated_graph(name: str) -> None:
     _holds(simulate(_options(name)).record, find(name))
 
 
+@pytest.mark.usefixtures("read_once", "short_perceptron")
 @pytest.mark.parametrize("name", EVERY)
 def test_it_runs_on_cora(name: str, data_dir: Path) -> None:
     _holds(simulate(_options(name, dataset="cora", data_dir=data_dir)).record, find(name))

@@ -44,6 +44,7 @@ def test_the_methods_are_those_that_can_ask_for_labels() -> None:
     assert {"lpgnn", "rgnn", "sbp", "vote", "hogs", "solitude", "upgnet", "privge", "blink", "lp-and"} <= set(ASKING)
 
 
+@pytest.mark.usefixtures("short_perceptron")
 @pytest.mark.parametrize("method", ASKING)
 def test_a_mechanism_of_another_package_works_with_every_method(method: str) -> None:
     """Its report is a row of flags, which was refused as an array element; now also null models read it."""
@@ -54,6 +55,7 @@ def test_a_mechanism_of_another_package_works_with_every_method(method: str) -> 
     assert record["privacy"]["holds"]["label"]["value"] == pytest.approx(1.0, abs=1e-8)
 
 
+@pytest.mark.usefixtures("short_perceptron")
 @pytest.mark.parametrize("mechanism", ["unequal", "subset_selection"])
 @pytest.mark.parametrize("method", ["lpgnn", "rgnn", "sbp", "vote"])
 def test_methods_with_a_reading_of_their_own(method: str, mechanism: str) -> None:

@@ -26,6 +26,7 @@ from strategies.runs.one_report import OneReportRun
 from strategies.runs.run import RepeatContext
 from strategies.runs.set_up import set_scene, set_up
 
+pytestmark = pytest.mark.usefixtures("short_perceptron")
 ALL = ("adjacency", "features", "label")
 CLEAR = {"method": "lpgnn", "eps_features": float("inf"), "eps_labels": float("inf")}
 

@@ -45,6 +45,7 @@ def _options(**given: Any) -> RunOptions:
     return RunOptions(**{**plain, **given})
 
 
+@pytest.mark.usefixtures("short_perceptron")
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_everybody_is_asked_once_and_what_holds_is_what_the_ledgers_say(setting: str, tmp_path: Path) -> None:
     options = _options(out=tmp_path, **SETTINGS[setting])
@@ -86,6 +87,7 @@ def test_everybody_is_asked_once_and_what_holds_is_what_the_ledgers_say(setting:
     assert 0 <= record["accuracy"]["test"] <= 1
 
 
+@pytest.mark.usefixtures("short_perceptron")
 @pytest.mark.usefixtures("ray_here")
 @pytest.mark.parametrize(
     ("setting", "rounds"),
@@ -98,6 +100,7 @@ def test_reports_and_predictions_are_the_same_on_local_and_ray(setting: str, rou
     assert seen[0]["communication"]["rounds"] == seen[1]["communication"]["rounds"] == rounds
 
 
+@pytest.mark.usefixtures("short_perceptron")
 @pytest.mark.parametrize("setting", ["volunteers", "volunteers, private labels"])
 def test_kept_reports_of_volunteers_give_the_same(tmp_path: Path, setting: str) -> None:
     whole = simulate(_options(out=tmp_path / "whole", save_reports=True, **SETTINGS[setting]))
@@ -117,6 +120,7 @@ def test_reports_and_predictions_are_the_same_on_flowers_runtime() -> None:
     assert seen[0]["accuracy"] == seen[1]["accuracy"]
 
 
+@pytest.mark.usefixtures("short_perceptron")
 @pytest.mark.parametrize("given", [{"public_features": True}, SETTINGS["volunteers, private labels"]])
 def test_scrambled_test_labels_change_no_byte(monkeypatch: pytest.MonkeyPatch, given: dict[str, Any]) -> None:
     """Neither a question nor a report nor a prediction depends on the label of a test person."""
@@ -151,6 +155,7 @@ def _whole(options: RunOptions, people: Population, monkeypatch: pytest.MonkeyPa
     return sent, digest, predicted
 
 
+@pytest.mark.usefixtures("short_perceptron")
 def test_features_of_people_without_a_label_are_in_reports_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """With other words of a test person no question changes, and no report but the person's own may."""
     options = _options(volunteers=0.2, settings={"batches": "1"})
@@ -163,6 +168,7 @@ def test_features_of_people_without_a_label_are_in_reports_alone(monkeypatch: py
     assert seen[0][0] == seen[1][0] and seen[0][1] != seen[1][1]
 
 
+@pytest.mark.usefixtures("short_perceptron")
 def test_an_interrupted_run_goes_on_and_kept_reports_give_the_same(tmp_path: Path) -> None:
     options = _options(out=tmp_path / "whole", save_reports=True, **SETTINGS["batches"])
     whole = simulate(options)
@@ -186,6 +192,7 @@ def test_an_interrupted_run_goes_on_and_kept_reports_give_the_same(tmp_path: Pat
     assert rest["accuracy"] == whole.record["accuracy"] and 0 < rest["devices"]["replayed"] < PEOPLE
 
 
+@pytest.mark.usefixtures("short_perceptron")
 def test_silent_people_and_null_models() -> None:
     given = {"public_features": True, "nulls": True, "dropout": 0.2, "settings": {"batches": "2"}}
     record = simulate(_options(**given)).record
