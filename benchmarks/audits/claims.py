@@ -130,7 +130,9 @@ def owners() -> Iterator[Claim]:
         program, epsilon, delta = programs[row["program"]], float(row["epsilon"]), float(row["delta"])
         if not row["sigma"]:
             if epsilon == 1:
-                yield Claim(program, part, epsilon, "an edge", None, f"it ends with {row['error'].partition(':')[0]}", delta)
+                yield Claim(
+                    program, part, epsilon, "an edge", None, f"it ends with {row['error'].partition(':')[0]}", delta
+                )
             continue
         sigma = float(row["sigma"]) / math.sqrt(int(row["hops"]))
         for changes, shift in (("an arc", 1.0), ("an undirected edge", math.sqrt(2))):
