@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,14 @@ def others_table(rows: Sequence[Row]) -> str:
     return table(("people", "level", "method", "4", "8", "16", "no noise"), lines) if lines else "None was run yet."
 
 
+def seeds_words(rows: Sequence[Row], dataset: str) -> str:
+    """Return how many seeds the figures of a graph have: the fewest and the most."""
+    found = Counter(tuple(row[name] for name in CELL) for row in rows
+                    if row["part"] == "trust" and row["dataset"] == dataset).values()  # fmt: skip
+    fewest, most = min(found, default=0), max(found, default=0)
+    return f"{most}" if fewest == most else f"{fewest} to {most}"
+
+
 def draw(rows: Sequence[Row], path: Path) -> None:
     """Draw Cora: accuracy over the loss of a relationship, and over that of a person."""
     import matplotlib as mpl
@@ -198,6 +207,8 @@ def page(found: Found) -> str:
         text = text.replace(f"{{relationship {dataset}}}", relationship_table(rows, dataset))
         text = text.replace(f"{{person {dataset}}}", person_table(rows, dataset))
     text = text.replace("{others}", others_table(rows))
+    for dataset in ("pubmed", "facebook"):
+        text = text.replace(f"{{seeds {dataset}}}", seeds_words(rows, dataset))
     compared = oracle_table(rows)
     lines = compared.splitlines()[2:]
     text = text.replace("{agree}", f"{sum(line.endswith('| yes |') for line in lines)} of {len(lines)}")

@@ -36,7 +36,8 @@ from strategies.attacks.poison.options import NONE, PoisonCell
 from strategies.attacks.poison.rows import poison_rows
 
 GRAPHS = {"cora": "Cora", "citeseer": "CiteSeer"}
-LEAST = 0.01  # a gain that is called one
+LEAST = 0.01  # a loss that is called one
+ALONE = 0.02  # of one repeat: the page says that less than two points say nothing there
 _COLUMNS = ("attack", "share", "accounts", "accuracy %", "to silence", "goal", "false pairs an account",
             "accounts a point", "of a one-hop vote", "measured", "theory", "repeats")  # fmt: skip
 _GOALS = {"inflate": "as the class", "misclassify": "chosen as the class", "influence": "rank of the chosen"}
@@ -100,9 +101,10 @@ def verdicts(graph: str, rows: Table) -> Iterator[str]:
 
 
 def _costs(row: Mapping[str, Any]) -> bool:
-    """Return whether a row costs a point or more, and twice its standard error where there are several repeats."""
-    error = 0.0 if row["vs_silent_std"] is None else row["vs_silent_std"] / row["repeats"] ** 0.5
-    return bool(row["vs_silent"] <= -max(LEAST, 2 * error))
+    """Return whether a row costs a point or more and twice its standard error; of one repeat, two points or more."""
+    if row["vs_silent_std"] is None:
+        return bool(row["vs_silent"] <= -ALONE)
+    return bool(row["vs_silent"] <= -max(LEAST, 2 * row["vs_silent_std"] / row["repeats"] ** 0.5))
 
 
 def _last(lies: Table) -> list[Mapping[str, Any]]:

@@ -41,6 +41,8 @@ def test_the_worst_attack_is_named() -> None:
     assert calm == "**Cora, hogs, eps 8**: no attack of up to 10 % measurably costs a point beside silent accounts."
     chosen = row("join-pairs", goal="misclassify", vs_silent=-0.02, vs_silent_std=0.03, goal_value=0.6, goal_clean=0.2)
     (line,) = verdicts("cora", [*ROWS[:2], chosen])
+    once = [row("join-class", vs_silent=loss, repeats=1, per_point=20.0) for loss in (-0.017, -0.021)]
+    assert [any("the worst" in line for line in verdicts("cora", [*ROWS[:2], each])) for each in once] == [False, True]
     assert line.endswith("silent accounts. `join-pairs` of 10 %: 60 % of the chosen people get the class (20 %).")
 
 
