@@ -1,18 +1,22 @@
 """Schedules of faults: ``python -m tests.faults.run --seeds 1000``, or a search for every broken variant.
 
-A range of seeds that was stopped continues with ``--first``. Seeds are steered in blocks of 1,000, so a range begins
-at a multiple of that to find what an earlier run found. ``--log`` writes a JSON line for each block, and
-``python -m tests.faults.power --page --logs FILES`` adds them up.
+Seeds are steered in blocks of 1,000, so a range begins at a multiple of that to find what an earlier run found.
+``--log`` writes a JSON line for each block, ``--workers`` runs several at a time, and a run that was stopped continues
+with the blocks that its log lacks. ``python -m tests.faults.power --page --logs FILES`` adds them up.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import logging
+import multiprocessing
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,21 +42,59 @@ def search(world: World, first: int, last: int) -> tuple[Result | None, Counter[
     return None, sums
 
 
-def long_run(world: World, first: int, last: int, log: Path) -> Counter[str]:
-    """Run the schedules of a range of seeds to its end; the log gets a line for each block, and for each violation."""
+def entries(world: World, block: Sequence[int]) -> list[dict[str, Any]]:
+    """Return the log's lines about a block: sums up to each violation with its story, and those of the rest."""
+    found: list[dict[str, Any]] = []
+    done, last = block[0], block[-1] + 1
+    while done < last:
+        result, part = search(world, done, last)
+        found.append({"first": done, **{name: part[name] for name in COUNTED}, "violations": 0})
+        done = last if result is None else result.schedule.seed + 1
+        if result is not None:
+            found[-1] |= {"violations": 1, "story": told(result), "again": str(result.schedule)}
+    return found
+
+
+def long_run(first: int, last: int, log: Path, workers: int) -> Counter[str]:
+    """Run the blocks of a range of seeds that the log lacks; it gets a line for each, and for each violation."""
+    log.touch()
+    kept = [json.loads(line) for line in log.read_text().splitlines()]
+    there = {entry["first"] for entry in kept}
+    missing = [block for block in blocks(first, last) if block.start not in there]
+    with multiprocessing.get_context("spawn").Pool(workers, _start_worker) as pool, log.open("a") as file:
+        for lines in pool.imap_unordered(_work, missing):
+            file.writelines(f"{json.dumps(entry)}\n" for entry in lines)
+            file.flush()
+            kept += lines
     sums: Counter[str] = Counter()
-    for block in blocks(first, last):
-        done = block.start
-        while done < block.stop:
-            found, part = search(world, done, block.stop)
-            entry: dict[str, Any] = {"first": done, **{name: part[name] for name in COUNTED}, "violations": 0}
-            done = block.stop if found is None else found.schedule.seed + 1
-            if found is not None:
-                entry |= {"violations": 1, "story": told(found), "again": str(found.schedule)}
-            with log.open("a") as file:
-                file.write(f"{json.dumps(entry)}\n")
-            sums.update({name: entry[name] for name in (*COUNTED, "violations")})
+    for entry in kept:
+        sums.update({name: entry[name] for name in (*COUNTED, "violations")})
     return sums
+
+
+_stack = ExitStack()  # of a worker
+_worker: list[World] = []
+
+
+def _start_worker() -> None:
+    _worker.append(_stack.enter_context(_kept_world()))
+
+
+def _work(block: Sequence[int]) -> list[dict[str, Any]]:
+    found = entries(_worker[0], block)
+    gc.collect()
+    return found
+
+
+@contextmanager
+def _kept_world() -> Iterator[World]:
+    """Give the simulated world of a process that does nothing else: garbage is collected once in a block."""
+    world = begin()
+    with world.simulated():
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        yield world
 
 
 def line_of(sums: Counter[str]) -> str:
@@ -74,13 +116,14 @@ def main() -> int:
     given.add_argument("--seeds", type=int, default=1000)
     given.add_argument("--first", type=int, default=0)
     given.add_argument("--log", type=Path, help="go on after a violation, and write sums and stories here")
+    given.add_argument("--workers", type=int, default=1, help="processes of a run with a log")
     options = given.parse_args()
-    world, started = begin(), time.process_time()
-    with world.simulated():
-        last = options.first + options.seeds
-        if options.log is not None:
-            print(line_of(long_run(world, options.first, last, options.log)))
-            return 0
+    last = options.first + options.seeds
+    if options.log is not None:
+        print(line_of(long_run(options.first, last, options.log, options.workers)))
+        return 0
+    with _kept_world() as world:
+        started = time.process_time()
         found, sums = search(world, options.first, last)
         seconds = time.process_time() - started
         print(f"{line_of(sums)}; {sums['schedules'] / seconds:.0f} schedules a second")
