@@ -7,7 +7,16 @@ from pathlib import Path
 from benchmarks import RESULTS
 from benchmarks.papers.gap import BOTH, CELLS, KEYS, ORACLE, TRUST, GapCell, run, studies, write_page
 from benchmarks.papers.gap_page import ORACLE as PUBLIC
-from benchmarks.papers.gap_page import agrees, draw, oracle_table, owned, person_table, relationship_table, seeds_words
+from benchmarks.papers.gap_page import (
+    GRAPHS,
+    agrees,
+    by_graph,
+    draw,
+    oracle_table,
+    owned,
+    person_table,
+    relationship_table,
+)
 from benchmarks.study import read_rows
 
 
@@ -38,7 +47,8 @@ def test_tables_have_the_rows_that_are_there(tmp_path: Path) -> None:
     assert "| `gap`: an owner is trusted | - | 60.0 (1) | - |" in person_table(rows, "cora")
     assert owned(rows, "cora", "gap", "node") == {8.0: [60.0]}
     assert "| cora | gap | edge | no noise | 81.0 (1) | 81.9 ± 1.8 (3) | -0.9 | yes |" in oracle_table(rows)
-    assert seeds_words(rows, "cora") == "1 to 2" and seeds_words(rows, "pubmed") == "0"
+    assert by_graph(person_table, rows).startswith(f"### Cora\n\n{person_table(rows, 'cora')}\n\n### CiteSeer\n\n")
+    assert set(GRAPHS) == {cell.dataset for cell in CELLS}
     draw(rows, tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 10_000
 
