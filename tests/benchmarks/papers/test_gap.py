@@ -6,7 +6,6 @@ from pathlib import Path
 
 from benchmarks import RESULTS
 from benchmarks.papers.gap import BOTH, CELLS, KEYS, ORACLE, TRUST, GapCell, run, studies, write_page
-from benchmarks.papers.gap_page import ORACLE as PUBLIC
 from benchmarks.papers.gap_page import (
     GRAPHS,
     agrees,
@@ -17,6 +16,7 @@ from benchmarks.papers.gap_page import (
     person_table,
     relationship_table,
 )
+from benchmarks.papers.gap_page import ORACLE as PUBLIC
 from benchmarks.study import read_rows
 
 
