@@ -1,8 +1,8 @@
 """How many schedules the simulator needs for each broken variant: ``python -m tests.faults.power``.
 
 Results are kept in ``runs/faults/power.json``, so that a stopped search continues. ``--page`` writes the table of
-``docs/testing.md`` from them, and the sentence about the longest run, there and in the README. ``--logs`` first adds
-up the logs of that run.
+``docs/testing.md`` from them, and the sentence about the long run, there and in the README. ``--logs`` first adds the
+logs of a part of that run to its sums.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import argparse
 import json
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from devices.atomic_files import write_atomically
@@ -23,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "runs" / "faults" / "power.json"
 PAGE = ROOT / "docs" / "testing.md"
 README = ROOT / "README.md"
-LONG_RUN = ROOT / "docs" / "results" / "faults.json"  # sums of the longest run, the one place of its figures
+LONG_RUN = ROOT / "docs" / "results" / "faults.json"  # sums of the long run and its seeds, the one place of its figures
 MOST = 100_000
 FIGURE = "<!-- figure of the simulator of faults: start -->", "<!-- figure of the simulator of faults: end -->"
 MARKS = "<!-- table of broken variants: start -->", "<!-- table of broken variants: end -->"
@@ -63,16 +64,25 @@ def figure() -> str:
 
 
 def add_up(logs: Sequence[Path]) -> None:
-    """Write the sums of a long run from its logs.
+    """Add the logs of a long run to its sums, and note which seeds it has run: the next part begins behind them.
 
     Raises:
-        ValueError: where two lines are of one block, or a schedule violated an invariant.
+        ValueError: where a block is there twice, or a schedule violated an invariant.
     """
     lines = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
-    if len({line["first"] for line in lines}) < len(lines) or any(line["violations"] for line in lines):
+    kept = json.loads(LONG_RUN.read_text()) if LONG_RUN.is_file() else {"seeds": []}
+    there = [tuple(ends) for ends in kept["seeds"]]
+    seeds = sorted([*there, *((line["first"], line["first"] + line["schedules"]) for line in lines)])
+    if any(line["violations"] for line in lines) or any(one[1] > other[0] for one, other in pairwise(seeds)):
         raise ValueError("a block is there twice, or a schedule violated an invariant")
-    sums = {name: sum(line[name] for line in lines) for name in COUNTED}
-    write_atomically(LONG_RUN, json.dumps({**sums, "second answers": 0}, indent=1) + "\n")
+    merged: list[list[int]] = []
+    for first, last in seeds:
+        if merged and merged[-1][1] == first:
+            merged[-1][1] = last
+        else:
+            merged.append([first, last])
+    sums = {name: kept.get(name, 0) + sum(line[name] for line in lines) for name in COUNTED}
+    write_atomically(LONG_RUN, json.dumps({**sums, "second answers": 0, "seeds": merged}) + "\n")
 
 
 def write_pages(kept: dict[str, int]) -> None:

@@ -1,0 +1,32 @@
+"""Sums of a long run of the simulator."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("apsw")
+from tests.faults import power
+
+
+def _log(path: Path, *firsts: int, violations: int = 0) -> Path:
+    lines = [{"first": first, "schedules": 1000, "faults": 3, "asks": 2, "replies": 1, "violations": violations}
+             for first in firsts]  # fmt: skip
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return path
+
+
+def test_a_long_run_is_added_up_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(power, "LONG_RUN", tmp_path / "faults.json")
+    power.add_up([_log(tmp_path / "one", 1000, 0), _log(tmp_path / "other", 3000)])
+    power.add_up([_log(tmp_path / "later", 2000)])
+    assert json.loads(power.LONG_RUN.read_text()) == {
+        "schedules": 4000, "faults": 12, "asks": 8, "replies": 4, "second answers": 0, "seeds": [[0, 4000]],
+    }  # fmt: skip
+    assert power.figure() == ("A simulator ran 4,000 schedules with 12 faults: 8 asks, 4 replies, 0 second answers.")
+    with pytest.raises(ValueError, match="twice"):
+        power.add_up([_log(tmp_path / "again", 3000)])
+    with pytest.raises(ValueError, match="violated"):
+        power.add_up([_log(tmp_path / "bad", 9000, violations=1)])
