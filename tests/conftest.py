@@ -24,6 +24,7 @@ from tests import warm
 
 # A file in which one of these stands starts servers: Ray, Flower's runtime, PostgreSQL or a browser.
 SERVERS = re.compile(r"\b(ray_here|mark\.flower|mark\.deployment|postgres_server|mlflow_server|def browser)\b")
+RAY = re.compile(r"\bray_here\b")  # the one that all tests share
 
 
 # A file system in memory. Every release waits for the disk (fsync), and the tests make hundreds of thousands of them.
@@ -35,8 +36,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Put temporary folders into memory where there is room and nobody names another place; Ray stays outside.
 
     No property test depends on the clock. Entry points are read once in a process: each reading opens the files of two
-    hundred packages, and a look at all methods reads them.
+    hundred packages, and a look at all methods reads them. Ray gives its workers a low priority by default: beside the
+    tests of other processes they would hardly run, and the worker of pytest that waits for them would end last.
     """
+    os.environ.setdefault("RAY_worker_niceness", "0")
     importlib.metadata.entry_points = cache(importlib.metadata.entry_points)
     gc.disable()  # until everything is imported and collected
     settings.register_profile("ldpsim", deadline=None)
@@ -63,6 +66,16 @@ def commands_made_once() -> Iterator[None]:
 def starts_servers(path: Path) -> bool:
     """Return whether the tests of a file start servers, which is read in its text."""
     return SERVERS.search(path.read_text()) is not None
+
+
+@cache
+def place(path: Path) -> int:
+    """Return the place of a file in a worker: 0 for servers, 1 for Ray, 2 for all others.
+
+    Files with servers come first, because together they take the longest. Those with Ray are the last of them: its
+    processes use the processor even when nobody asks them anything, and they stay to the end.
+    """
+    return 2 if not starts_servers(path) else int(RAY.search(path.read_text()) is not None)
 
 
 class ByFile(LoadFileScheduling):
@@ -92,9 +105,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | Non
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the files that start servers first in a worker: together they take the longest."""
+    """Put the files that start servers first in a worker."""
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: not starts_servers(item.path))
+        items.sort(key=lambda item: place(item.path))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
