@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -111,7 +111,7 @@ class OptionSpec:
         except ValueError:
             return given
 
-    @property
+    @cached_property
     def is_table(self) -> bool:
         """Whether the value is a mapping."""
         return get_origin(self.kind) is Mapping

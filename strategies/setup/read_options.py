@@ -23,6 +23,7 @@ from strategies.setup.unread import sampler
 
 SET = "settings."  # before the name of a parameter, as in a sweep file
 _OPTIONS = declared(RunOptions)
+_EXCLUDING = [spec for spec in reversed(_OPTIONS.values()) if spec.excludes[0]]
 
 
 def check_read(options: RunOptions, method: Method) -> None:
@@ -44,18 +45,7 @@ def unread(options: RunOptions, method: Method) -> dict[str, str]:
 
     The key of a parameter is its name after ``settings.``.
     """
-    found, read = dict[str, str](), method.options_read()
-    excluded = {name: _OPTIONS[by].excludes[1] for by in _given(options) for name in _OPTIONS[by].excludes[0]}
-    for name in _given(options):
-        spec = _OPTIONS[name]
-        if name in OF_METHODS and name not in read:
-            found[name] = _not_by(method, name)
-        elif name in excluded:
-            found[name] = excluded[name]
-        elif name == "gnn" and not _trains(options, method):
-            found[name] = _no_network(method)
-        elif spec.unread is not None and (reason := spec.unread(options, method)):
-            found[name] = reason
+    found = {name: reason for name in _given(options) if (reason := _unread_option(name, options, method))}
     beside = {name: getattr(options, name) for name in _OPTIONS}
     of_method = unread_parameters(method, beside)
     for key in options.settings:
@@ -64,6 +54,19 @@ def unread(options: RunOptions, method: Method) -> dict[str, str]:
         elif key in TRAINING and (reason := _unread_training(key, options, method)):
             found[SET + key] = reason
     return found
+
+
+def _unread_option(name: str, options: RunOptions, method: Method) -> str:
+    """Return why the method does not read a given option; empty if it does."""
+    spec = _OPTIONS[name]
+    if name in OF_METHODS and name not in method.options_read():
+        return _not_by(method, name)
+    for by in _EXCLUDING:
+        if name in by.excludes[0] and by.is_given(getattr(options, by.name)):
+            return by.excludes[1]
+    if name == "gnn" and not _trains(options, method):
+        return _no_network(method)
+    return "" if spec.unread is None else spec.unread(options, method)
 
 
 def read_alone(options: RunOptions) -> tuple[RunOptions, Mapping[str, str]]:
@@ -119,10 +122,11 @@ def readers(name: str, beside: RunOptions | None = None) -> dict[str, str]:
         beside: Options, this one among them, beside which a method has to read it; None: beside some.
     """
     found = {}
+    others = None if beside is None else replace(beside, settings={})  # a reason depends on the method beside them
     for method, kind in table().items():
         usual = kind()
-        if beside is not None:
-            reads = name not in unread(replace(beside, method=method, settings={}), usual)
+        if others is not None:
+            reads = not _unread_option(name, others, usual)
         else:
             reads = name in usual.options_read() and not (
                 (name == "gnn" and not usual.trains_network()) or (name == "sampler" and sampler(None, usual))
