@@ -79,7 +79,8 @@ def figure_of(row: Row) -> Accuracy:
 
 def look_up(paper: str, source: str, **keys: object) -> Accuracy | None:
     """Return the figure of the first row with these keys and a source that begins with ``source``."""
+    wanted = [(name, str(value)) for name, value in keys.items()]
     for row in published(paper):
-        if row["source"].startswith(source) and all(row[name] == str(value) for name, value in keys.items()):
+        if row["source"].startswith(source) and all(row[name] == value for name, value in wanted):
             return figure_of(row)
     return None
