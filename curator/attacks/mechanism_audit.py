@@ -21,6 +21,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Sequence
+from operator import ne
 from typing import Any
 
 from curator.attacks.audit_row import AuditRow, Effort, Stream, within
@@ -117,7 +118,7 @@ def _said(example: Example, how: str, passed: bool) -> str:
 
 
 def _distance(one: tuple[Any, ...], other: tuple[Any, ...]) -> int:
-    return sum(a != b for a, b in zip(one, other, strict=True))
+    return sum(map(ne, one, other))
 
 
 def _draw(example: Example, person: Any) -> Callable[[Any], bytes]:
