@@ -79,6 +79,10 @@ def test_tests_that_fail_as_they_are_are_told_after_the_others(
 def test_a_stopped_run_goes_on(tmp_path: Path, shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "Workshop", lambda root: shop)
     monkeypatch.setattr(shop, "close", lambda: None)
+    # What the tests find is no matter here; the module's own tests take seconds a mutant.
+    (shop.copy / "test_small.py").write_text("def test_it():\n    pass\n")
+    monkeypatch.setattr(command, "mirrored", lambda root, module: ("test_small.py",))
+    monkeypatch.setattr(command, "inputs_of", lambda root, mutant, tests: "")
     sample = {"devices/mechanisms": [m for m in mutants_of(MODULE, (ROOT / MODULE).read_text()) if m.is_python()][:3]}
     path = tmp_path / "results.jsonl"
     command.Run(path, 0.0, 1).run(sample)  # no processor time at all
