@@ -22,8 +22,9 @@ from typer.testing import CliRunner
 from cli.main import app
 from curator.graph import Graph
 from curator.learning import networks, pair_attention
+from curator.learning.epoch_scores import cross_entropy
 from curator.learning.networks import make_network
-from curator.learning.training import TrainedNetwork, TrainingSettings, choose_device, cross_entropy, train
+from curator.learning.training import TrainedNetwork, TrainingSettings, choose_device, train
 from curator.owner.teachers import answering
 from curator.owner.teachers.answering import Teaching, posteriors
 from curator.owner.teachers.graph import PlainGraph, cut
@@ -86,7 +87,7 @@ def test_scores_and_gradients_of_a_network(name: str, where: torch.device, monke
         torch.manual_seed(1)
         model = make_network(settings.gnn, graph, classes=CLASSES, device=device, **settings.sizes)
         scores = model()
-        cross_entropy(graph, device)(scores).backward()  # type: ignore[no-untyped-call]
+        cross_entropy(graph, device)(scores[graph.train]).backward()  # type: ignore[no-untyped-call]
         gradients = {key: value.grad for key, value in model.named_parameters() if value.grad is not None}
         assert set(gradients) == {key for key, _ in model.named_parameters()} and scores.device.type == device.type
         return {"scores": scores.detach().cpu(), **{key: value.cpu() for key, value in gradients.items()}}

@@ -71,7 +71,7 @@ def products(graph: Graph) -> Callable[[], Tensor]:
             model.inputs @ model.weight1
             for _ in range(2):  # the training pass, and the scores that choose the epoch
                 model.spread @ (hidden @ model.weight2)
-            gradient = model.spread.transposed @ scores  # type: ignore[operator]
+            gradient = model.spread.transposed @ scores
             hidden.t() @ gradient
             gradient @ model.weight2.t()
             found: Tensor = back @ hidden

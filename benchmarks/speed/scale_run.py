@@ -48,7 +48,7 @@ def measured(
 ) -> dict[str, Any]:
     """Make a run and return its phases, test accuracy and bytes; write what a terminal would show to ``panel``."""
     # Here, because the processes that answer for the devices import this module, and need no torch.
-    from curator.learning.threads import limit_threads
+    from curator.linear.threads import limit_threads
     from strategies import simulate
 
     limit_threads(1)

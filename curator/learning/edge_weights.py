@@ -31,9 +31,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from curator.learning.adam import Adam
+from curator.learning.epoch_scores import BestEpoch, labelled
 from curator.learning.kprop_networks import DenseSAGE
 from curator.learning.networks import GAT, GCN, Network
-from curator.learning.training import BestEpoch, TrainedNetwork, TrainingSettings, choose_device, fit, labelled
+from curator.learning.training import TrainedNetwork, TrainingSettings, choose_device, fit
 from curator.linear.torch_matrix import Constant, constant
 
 if TYPE_CHECKING:
@@ -114,6 +115,8 @@ class _Learned(Network):
     def _bind(self, graph: Graph, device: torch.device) -> None:
         self.inputs = constant(graph.features, device)
         self.edges = Edges(graph.edge_index, graph.features.shape[0], device)
+
+    output_of = Network.output_of  # its edges are no constant matrix
 
 
 class _LearnedGCN(_Learned, GCN):

@@ -49,6 +49,7 @@ class KPropGCN(GCN):
     pass). Fresh weights are those of PyTorch's linear layer.
     """
 
+    normalises = True
     mean: Tensor
     variance: Tensor
 

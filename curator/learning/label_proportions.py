@@ -119,19 +119,22 @@ def make_bags(cluster: IntArray, told: LabelEvidence, nodes: IntArray, again: In
 
 
 class ProportionLoss:
-    """L_llp as a function of the predicted distributions of all nodes.
+    """L_llp as a function of the predicted distributions of the training nodes.
 
     Args:
         bags: The clusters.
+        nodes: int64 (k,), the training nodes.
         device: Device of the network.
     """
 
-    def __init__(self, bags: Bags, device: torch.device) -> None:
+    def __init__(self, bags: Bags, nodes: IntArray, device: torch.device) -> None:
         self.mean = Constant(bags.mean, device)
+        self.nodes = torch.from_numpy(nodes).to(device)
         self.target = torch.from_numpy(bags.target).float().to(device)
 
     def __call__(self, predicted: Tensor) -> Tensor:
-        """Mean over the bags of KL(b~ || b^), of ``predicted`` float32 (n, classes), rows of sum 1."""
-        found = (self.mean @ predicted).clamp_min(torch.finfo(torch.float32).tiny)
+        """Mean over the bags of KL(b~ || b^), of ``predicted`` float32 (k, classes), rows of sum 1."""
+        everywhere = predicted.new_zeros(self.mean.shape[1], predicted.shape[1]).index_copy(0, self.nodes, predicted)
+        found = (self.mean @ everywhere).clamp_min(torch.finfo(torch.float32).tiny)
         divergence = torch.xlogy(self.target, self.target) - self.target * found.log()
         return divergence.sum(dim=1).mean()

@@ -21,16 +21,9 @@ from torch.nn import functional
 
 from curator import observer
 from curator.learning.adam import Adam
-from curator.learning.threads import threads_for
-from curator.learning.training import (
-    NO_LABEL,
-    ToldScores,
-    TrainedNetwork,
-    TrainingSettings,
-    choose_device,
-    labelled,
-    share_of_hits,
-)
+from curator.learning.epoch_scores import ToldScores, labelled, share_of_hits
+from curator.learning.training import NO_LABEL, TrainedNetwork, TrainingSettings, choose_device
+from curator.linear.threads import threads_for
 from curator.steps import track
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from torch.nn import functional
 
 from curator.learning.pair_attention import SLOPE, attend
 from curator.linear.propagation import adjacency_matrix, gcn_matrix, mean_matrix, propagate
-from curator.linear.torch_matrix import Constant, constant
+from curator.linear.torch_matrix import Constant, constant, scores_of_nodes
 from curator.names import nearest
 
 if TYPE_CHECKING:
@@ -37,12 +37,13 @@ LARGE = 1 << 26  # entries of dense features of which GraphSAGE keeps no second 
 # GAT works on all pairs if more than one pair in 20 is an edge: git show 54ab255:benchmarks/speed/bench_gat.py
 CROWDED = 20
 
-_DRAWN_AT_ONCE = 1 << 15  # numbers that stay in a core's cache
 _DRAWING = threading.Lock()  # of weights from torch's global state
 
 
 class Network(nn.Module):
     """Two layers over one graph; the graph is constant, only the weights are parameters."""
+
+    normalises = False  # whether activations of a training pass differ from those that are scored
 
     def __init__(
         self, graph: Graph, *, hidden: int, classes: int, device: torch.device,
@@ -78,6 +79,16 @@ class Network(nn.Module):
         """float32 (n, classes): the second layer's scores."""
         raise NotImplementedError
 
+    def output_of(self, nodes: Tensor) -> Callable[[Tensor], Tensor]:
+        """Return the second layer for some nodes alone: float32 (n, hidden) -> (len(nodes), classes).
+
+        Scores and gradients have the bytes of :meth:`output` with these rows taken out of it.
+
+        Args:
+            nodes: int64, each once; work is saved if they rise.
+        """
+        return lambda hidden: self.output(hidden).index_select(0, nodes)
+
     def rebind(self, graph: Graph) -> None:
         """Bind the network to another graph of as many nodes and features; the weights stay."""
         weights = {name: part.clone() for name, part in self.state_dict().items()}
@@ -111,6 +122,12 @@ class GCN(Network):
 
     def output(self, hidden: Tensor) -> Tensor:
         return (self.spread @ (hidden @ self.weight2)).add_(self.bias2)
+
+    def output_of(self, nodes: Tensor) -> Callable[[Tensor], Tensor]:
+        spread = self.spread.rows(nodes)
+        if spread is None:
+            return super().output_of(nodes)
+        return lambda hidden: scores_of_nodes(spread @ (hidden @ self.weight2), self.bias2, nodes, len(hidden))
 
 
 class SAGE(Network):
@@ -148,6 +165,14 @@ class SAGE(Network):
 
     def output(self, hidden: Tensor) -> Tensor:
         return self.spread @ (hidden @ self.weight2) + self.bias2 + hidden @ self.own2
+
+    def output_of(self, nodes: Tensor) -> Callable[[Tensor], Tensor]:
+        spread = self.spread.rows(nodes)
+        if spread is None:
+            return super().output_of(nodes)
+        return lambda hidden: scores_of_nodes(
+            spread @ (hidden @ self.weight2), self.bias2, nodes, len(hidden), hidden @ self.own2
+        )
 
 
 class GAT(Network):
@@ -237,37 +262,7 @@ class Perceptron(GCN):
     def output(self, hidden: Tensor) -> Tensor:
         return hidden @ self.weight2 + self.bias2
 
-
-class Dropout:
-    """Set a share of the entries to 0, and divide the others by the share that is kept.
-
-    The values are those of ``functional.dropout`` with the same state of the generator, in half the time: PyTorch draws
-    them one by one on a CPU, unless it lets MKL draw (Intel).
-
-    Args:
-        share: Share of entries that are dropped, in [0, 1).
-        generator: Of a CPU; None for other devices: PyTorch's own dropout and state.
-
-    >>> dropped = Dropout(0.5, torch.Generator().manual_seed(1))(torch.ones(1000))
-    >>> sorted(set(dropped.tolist()))
-    [0.0, 2.0]
-    """
-
-    def __init__(self, share: float, generator: torch.Generator | None) -> None:
-        self.share, self.generator = share, generator
-
-    def __call__(self, values: Tensor) -> Tensor:
-        """float32, the shape of the values: they, times 0 or 1 / (1 - share)."""
-        if self.generator is None:
-            return functional.dropout(values, self.share)
-        if not self.share:
-            return values
-        kept = 1 - self.share
-        noise = torch.empty(values.shape)
-        drawn = torch.empty(min(_DRAWN_AT_ONCE, noise.numel()), dtype=torch.float64)
-        for part in torch.split(noise.view(-1), _DRAWN_AT_ONCE):
-            part.copy_(drawn[: len(part)].uniform_(generator=self.generator).lt_(kept)).div_(kept)
-        return values * noise
+    output_of = Network.output_of  # there is no product with a graph to save
 
 
 NETWORKS: dict[str, type[Network]] = {"gcn": GCN, "sage": SAGE, "gat": GAT, "mlp": Perceptron}

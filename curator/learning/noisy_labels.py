@@ -126,7 +126,8 @@ def train_denoised(
             raise ValueError(f"no label reaches a training node over {noise.hops} hops without self-loops: nothing can "
                              "be learned (--set k_y=0 takes every node's own)")  # fmt: skip
         raise ValueError(NO_LABEL)
-    return fit(lambda: make(where), graph, drop.loss, drop.better, settings=settings, seed=seed, device=where)
+    return fit(lambda: make(where), graph, drop.loss, drop.better, reads=None if noise.hops else graph.train,
+               settings=settings, seed=seed, device=where)  # fmt: skip
 
 
 class Drop:
@@ -144,21 +145,29 @@ class Drop:
         target = denoised(noise.told, noise.matrix, noise.hops)
         learn = graph.train[target[graph.train] >= 0]
         self.learn, self.target = (torch.from_numpy(array).to(device) for array in (learn, target[learn]))
+        self.last = self.spread.rows(self.learn) if self.spread is not None else None
         self.train, self.val = (_Reports(noise.told, nodes, device) for nodes in (graph.train, graph.val))
         self.in_training, self.best = -1.0, Epoch()
 
     def loss(self, scores: Tensor) -> Tensor:
-        """Cross-entropy of P(y~ | x') against y~; notes the pass's share of reports that name the prediction."""
-        self.in_training = self.train.share_named(scores)
+        """Cross-entropy of P(y~ | x') against y~; notes the pass's share of reports that name the prediction.
+
+        Args:
+            scores: float32 (n, classes) of all nodes; those of the training nodes for no hops.
+        """
         if self.spread is None:
+            self.in_training = self.train.share_named(scores)
             return self.train.loss(scores)
+        self.in_training = self.train.share_named(scores.detach()[self.train.nodes])
         spread = self.told.lie + (self.told.truth - self.told.lie) * torch.softmax(scores, dim=1)
-        for _ in range(self.noise.hops):
+        for _ in range(self.noise.hops - 1):
             spread = self.spread @ spread
-        return functional.nll_loss(torch.log_softmax(spread[self.learn], dim=1), self.target)
+        # only nodes to learn from are read after the last hop
+        spread = (self.spread @ spread)[self.learn] if self.last is None else self.last @ spread
+        return functional.nll_loss(torch.log_softmax(spread, dim=1), self.target)
 
     def better(self, scores: Tensor, accuracy: float) -> bool:
-        """Return whether this epoch is the best so far by the rule above."""
+        """Return whether this epoch, of these scores of the validation nodes, is the best so far by the rule above."""
         new = Epoch(float(self.val.loss(scores)), self.val.share_named(scores), self.in_training)
         better = self.best.beaten_by(new, self.told.truth, self.noise.by_loss)
         self.best = new if better else self.best
@@ -178,11 +187,15 @@ class _Reports:
         )
 
     def loss(self, scores: Tensor) -> Tensor:
-        """Mean of -ln sum_y P(y | x') P(report | y), the probabilities of a report scaled to the sum 1."""
-        agreed = (torch.softmax(scores[self.nodes], dim=1) * self.weights).sum(dim=1, keepdim=True)
+        """Mean of -ln sum_y P(y | x') P(report | y), the probabilities of a report scaled to the sum 1.
+
+        Args:
+            scores: float32 (k, classes) of these people.
+        """
+        agreed = (torch.softmax(scores, dim=1) * self.weights).sum(dim=1, keepdim=True)
         return -torch.log(self.least + self.span * agreed + _TINY).mean()
 
     def share_named(self, scores: Tensor) -> float:
         """Return the share of the reports that name the predicted class; 0 for none."""
-        predicted = scores[self.nodes].argmax(dim=1, keepdim=True)
+        predicted = scores.argmax(dim=1, keepdim=True)
         return float(self.named.gather(1, predicted).double().sum()) / max(1, len(self.nodes))

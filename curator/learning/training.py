@@ -22,9 +22,19 @@ from torch.nn import functional
 
 from curator import observer
 from curator.learning.adam import Adam
-from curator.learning.networks import HEADS, NETWORKS, Dropout, Network, fresh, make_network
-from curator.learning.threads import threads_for
+from curator.learning.epoch_scores import (
+    BestEpoch,
+    Better,
+    LossFunction,
+    ToldScores,
+    cross_entropy,
+    labelled,
+    share_of_hits,
+)
+from curator.learning.networks import HEADS, NETWORKS, Network, fresh, make_network
+from curator.linear.dropout import Dropout
 from curator.linear.reused_memory import reused_memory
+from curator.linear.threads import threads_for
 from curator.names import nearest
 from curator.setting_error import MOST_STEPS, SettingError
 from curator.steps import track
@@ -32,9 +42,6 @@ from curator.steps import track
 if TYPE_CHECKING:
     from curator.graph import Graph
 
-LossFunction = Callable[[Tensor], Tensor]  # scores, float32 (n, classes), of a training pass -> what is minimised
-# scores without dropout, validation accuracy -> is this the best epoch so far?
-Better = Callable[[Tensor, float], bool]
 SELECTIONS, WEIGHTS = ("accuracy", "loss"), ("once", "twice")
 _MOST = {"hidden": 1 << 14, "epochs": MOST_STEPS, "gat_heads": 1 << 8}  # hidden as on devices
 LARGEST_STEP = 1e30  # of a learning rate or a penalty: float32 weights overflow with much larger ones
@@ -147,8 +154,8 @@ def train(
         classes: Number of classes.
         seed: Seed of the initial weights and of dropout; torch's global state does not change.
         device: ``auto``, ``cpu`` or ``cuda``.
-        loss: The loss as a function of the scores, float32 (n, classes) on that device;
-            None for the mean cross-entropy of the training nodes.
+        loss: The loss as a function of the training nodes' scores, float32 (k, classes) on that device;
+            None for their mean cross-entropy.
         clip_norm: Largest norm of the whole gradient; a larger gradient is scaled down.
 
     Raises:
@@ -160,8 +167,8 @@ def train(
         return make_network(settings.gnn, graph, classes=classes, device=where, **settings.sizes)
 
     better = BestEpoch(graph, where, settings.selection)
-    return fit(make, graph, loss or cross_entropy(graph, where), better, settings=settings, seed=seed, device=where,
-               clip_norm=clip_norm)  # fmt: skip
+    return fit(make, graph, loss or cross_entropy(graph, where), better, reads=graph.train, settings=settings,
+               seed=seed, device=where, clip_norm=clip_norm)  # fmt: skip
 
 
 def train_on_weights(
@@ -179,8 +186,8 @@ def train_on_weights(
     targets = torch.from_numpy(weights).float().to(where)
 
     def loss_on(nodes: NDArray[np.int64]) -> LossFunction:
-        places = torch.from_numpy(nodes).to(where)
-        return lambda scores: functional.cross_entropy(scores[places], targets[places])
+        wanted = targets[torch.from_numpy(nodes).to(where)]
+        return lambda scores: functional.cross_entropy(scores, wanted)
 
     def make() -> Network:
         return make_network(settings.gnn, graph, classes=classes, device=where, **settings.sizes)
@@ -191,7 +198,7 @@ def train_on_weights(
         best.append(min(float(judge(scores)), best[-1]))
         return best[-1] < best[-2]
 
-    return fit(make, graph, loss_on(graph.train), better, settings=settings, seed=seed, device=where)
+    return fit(make, graph, loss_on(graph.train), better, reads=graph.train, settings=settings, seed=seed, device=where)
 
 
 def fit(
@@ -201,6 +208,7 @@ def fit(
     better: Better,
     after_step: Callable[[Network], None] | None = None,
     *,
+    reads: NDArray[np.int64] | None = None,
     settings: TrainingSettings,
     seed: int,
     device: torch.device,
@@ -214,6 +222,7 @@ def fit(
         loss: The loss as a function of the scores of a training pass.
         better: Tells whether an epoch is the best so far. The first epoch is always kept.
         after_step: Called with the network after every step of the optimiser.
+        reads: int64, the nodes whose scores the loss gets; None for all.
         settings: Optimiser, dropout and number of epochs.
         seed: Seed of the initial weights and of dropout; torch's global state does not change.
         device: Device of the network.
@@ -232,6 +241,8 @@ def fit(
         model, generator = fresh(make, seed)
         dropout = Dropout(settings.gnn_dropout, None if on_gpu else generator)
         val_nodes, val_labels = labelled(graph, graph.val, device)
+        scores_to_learn = model.output if reads is None else model.output_of(torch.from_numpy(reads).to(device))
+        val_scores = model.output_of(val_nodes)
         told = ToldScores(graph, device) if observer.is_watched() else None
         optimiser = Adam(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
         best_epoch, best_accuracy, best_scores, state = 0, math.nan, torch.empty(0, 1), {}
@@ -239,18 +250,26 @@ def fit(
         for epoch in track(range(settings.epochs + 1), settings.epochs + 1):
             with torch.set_grad_enabled(epoch < settings.epochs):
                 z = model.pre_activation()
+                active = None if model.normalises else model.activate(z, training=True)
             if epoch > 0:
                 with torch.no_grad():
-                    scores = model.output(model.activate(z.detach(), training=False))
-                    classes = scores.index_select(0, val_nodes).argmax(dim=1)
-                    accuracy = share_of_hits(classes, val_labels) if len(val_nodes) else math.nan
+                    hidden = model.activate(z, training=False) if active is None else active
                     if told is not None:
-                        told(scores, epoch)
-                    if not len(val_nodes) or better(scores, accuracy) or epoch == 1:
-                        best_epoch, best_accuracy, best_scores = epoch, accuracy, scores
+                        told(model.output(hidden), epoch)
+                    best, accuracy = epoch == settings.epochs, math.nan
+                    if len(val_nodes):
+                        scores = val_scores(hidden)
+                        accuracy = share_of_hits(scores.argmax(dim=1), val_labels)
+                        best = better(scores, accuracy) or epoch == 1
+                    if best:
+                        best_epoch, best_accuracy, best_scores = epoch, accuracy, model.output(hidden)
                         state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+                    del hidden
             if epoch < settings.epochs:
-                loss(model.output(dropout(model.activate(z, training=True)))).backward()  # type: ignore[no-untyped-call]
+                active = model.activate(z, training=True) if active is None else active
+                del z
+                loss(scores_to_learn(dropout(active))).backward()  # type: ignore[no-untyped-call]
+                del active
                 if clip_norm < math.inf:
                     torch.nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
                 optimiser.step()
@@ -260,61 +279,3 @@ def fit(
     predictions = best_scores.argmax(dim=1).cpu().numpy()
     return TrainedNetwork(model.cpu(), predictions, best_epoch, best_accuracy,
                           time.perf_counter() - started)  # fmt: skip
-
-
-class ToldScores:
-    """Accuracy and mean cross-entropy of the nodes with a label, for the observer; one pass for all nodes."""
-
-    def __init__(self, graph: Graph, device: torch.device) -> None:
-        parts = {name: nodes for name, nodes in (("train", graph.train), ("val", graph.val)) if len(nodes)}
-        self.names = [f"{name}_{figure}" for name in parts for figure in ("accuracy", "loss")]
-        self.sizes = [len(nodes) for nodes in parts.values()]
-        self.nodes, self.labels = labelled(graph, np.concatenate(list(parts.values())), device)
-
-    def __call__(self, scores: Tensor, epoch: int) -> None:
-        """Tell the figures of scores without dropout, float32 (n, classes)."""
-        found = scores.index_select(0, self.nodes)
-        hits = (found.argmax(dim=1) == self.labels).double()
-        losses = functional.cross_entropy(found, self.labels, reduction="none").double()
-        both = zip(torch.split(hits, self.sizes), torch.split(losses, self.sizes), strict=True)
-        figures = torch.stack([part.mean() for pair in both for part in pair]).tolist()  # one wait for a GPU
-        for name, value in zip(self.names, figures, strict=True):
-            observer.log_metric(name, value, epoch)
-
-
-class BestEpoch:
-    """Choice of the epoch with the largest validation accuracy, or the smallest validation cross-entropy.
-
-    Args:
-        graph: Its validation nodes and their labels are used.
-        device: Device of the scores.
-        selection: ``accuracy`` or ``loss``.
-    """
-
-    def __init__(self, graph: Graph, device: torch.device, selection: str = "accuracy") -> None:
-        self.nodes, self.labels = labelled(graph, graph.val, device)
-        self.by_loss = selection == "loss"
-        self.best = -math.inf
-
-    def __call__(self, scores: Tensor, accuracy: float) -> bool:
-        """Return whether this epoch is better than all before; a loss of nan is the worst."""
-        value = -float(functional.cross_entropy(scores[self.nodes], self.labels)) if self.by_loss else accuracy
-        better = value > self.best
-        self.best = value if better else self.best
-        return better
-
-
-def cross_entropy(graph: Graph, device: torch.device) -> LossFunction:
-    """Return the mean cross-entropy of the training nodes, as a function of the scores."""
-    nodes, labels = labelled(graph, graph.train, device)
-    return lambda scores: functional.cross_entropy(scores.index_select(0, nodes), labels)
-
-
-def labelled(graph: Graph, nodes: NDArray[np.int64], device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return nodes and their labels as int64 tensors on a device."""
-    return torch.from_numpy(nodes).to(device), torch.from_numpy(graph.labels[nodes]).to(device)
-
-
-def share_of_hits(classes: Tensor, labels: Tensor) -> float:
-    """Return the share of equal entries; 0 for none."""
-    return int((classes == labels).sum()) / max(1, len(labels))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
+from copy import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,13 +39,36 @@ class Constant:
         if sparse and matrix.nnz > _SPARSE_BELOW * math.prod(matrix.shape):
             matrix, sparse = matrix.toarray(), False
         self.sparse = sparse
-        self.matrix = _to_torch(matrix, device) if sparse else torch.from_numpy(np.ascontiguousarray(matrix)).to(device)
-        # for the backward pass; a sparse transpose is sorted once, here
-        self.transposed = _to_torch(matrix.T, device) if sparse else None
+        self._device = device
+        self._entries = _sorted(matrix) if sparse else None
+        self.matrix = (torch.from_numpy(np.ascontiguousarray(matrix)).to(device) if self._entries is None
+                       else _to_torch(self._entries, device))  # fmt: skip
+
+    @cached_property
+    def transposed(self) -> Tensor:
+        """The transpose, for the backward pass. A sparse one is made when it is first needed, and then kept."""
+        return self.matrix.t() if self._entries is None else _to_torch(_sorted(self._entries.T), self._device)
+
+    def rows(self, chosen: Tensor) -> Constant | None:
+        """Return some rows of a sparse matrix: products and gradients have the bytes of those with all rows.
+
+        None where they would not: for a dense matrix, and for rows in another order, which add up in that order.
+
+        Args:
+            chosen: int64 row numbers.
+        """
+        numbers = chosen.cpu().numpy()
+        if self._entries is None or not np.all(np.diff(numbers) > 0):
+            return None
+        part = copy(self)
+        part.__dict__.pop("transposed", None)
+        part._entries = self._entries[numbers]
+        part.shape, part.matrix = part._entries.shape, _to_torch(part._entries, self._device)
+        return part
 
     def __matmul__(self, right: Tensor) -> Tensor:
         if self.sparse:
-            product: Tensor = _SparseProduct.apply(right, self.matrix, self.transposed)  # type: ignore[no-untyped-call]
+            product: Tensor = _SparseProduct.apply(right, self)  # type: ignore[no-untyped-call]
             return product
         return self.matrix @ right
 
@@ -111,15 +136,45 @@ def constant(matrix: Any, device: torch.device) -> Constant | Product:
     return Product(matrix, device) if isinstance(matrix, Factored) else Constant(matrix, device)
 
 
+def scores_of_nodes(product: Tensor, bias: Tensor, nodes: Tensor, n: int, own: Tensor | None = None) -> Tensor:
+    """Return product + bias + own[nodes], float32 (k, classes).
+
+    The gradients have the bytes of product + bias + own for all nodes, of which ``nodes`` are taken out. A bias has
+    the sum over all nodes, most of them 0: a sum over ``nodes`` alone would add in another order.
+
+    Args:
+        product: float32 (k, classes), of the nodes.
+        bias: float32 (classes,).
+        nodes: int64 (k,), each once.
+        n: Number of all nodes.
+        own: float32 (n, classes), of all nodes; None for 0.
+    """
+    total: Tensor = _ScoresOfNodes.apply(product, bias, nodes, n, own)  # type: ignore[no-untyped-call]
+    return total
+
+
 class _SparseProduct(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, right: Tensor, matrix: Tensor, transposed: Tensor) -> Tensor:
-        ctx.transposed = transposed
-        return _times(matrix, right)
+    def forward(ctx: Any, right: Tensor, left: Constant) -> Tensor:
+        ctx.left = left
+        return _times(left.matrix, right)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return _times(ctx.transposed, gradient), None, None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return _times(ctx.left.transposed, gradient), None
+
+
+class _ScoresOfNodes(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, product: Tensor, bias: Tensor, nodes: Tensor, n: int, own: Tensor | None) -> Tensor:
+        ctx.nodes, ctx.n, ctx.has_own = nodes, n, own is not None
+        total = product + bias
+        return total if own is None else total.add_(own.index_select(0, nodes))
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None, Tensor | None]:
+        everywhere = gradient.new_zeros(ctx.n, gradient.shape[1]).index_copy_(0, ctx.nodes, gradient)
+        return gradient, everywhere.sum(0), None, None, everywhere if ctx.has_own else None
 
 
 class _BitProduct(torch.autograd.Function):
@@ -145,11 +200,16 @@ def _times(sparse: Tensor, right: Tensor) -> Tensor:
     return torch.addmm(product, sparse, right, beta=0, out=product)
 
 
-def _to_torch(matrix: Any, device: torch.device) -> Tensor:
+def _sorted(matrix: Any) -> csr_array:
+    """Return sorted rows, float32; arrays are shared, not copied, where their types are these."""
     rows = csr_array(matrix)
-    rows.sort_indices()  # whose arrays are shared, not copied, where their types are these
+    rows.sort_indices()
+    indices, starts = (ends.astype(np.int32, copy=False) for ends in (rows.indices, rows.indptr))
+    return csr_array((rows.data.astype(np.float32, copy=False), indices, starts), shape=rows.shape)
+
+
+def _to_torch(rows: csr_array, device: torch.device) -> Tensor:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "sparse CSR is in beta"
-        starts, columns = (torch.from_numpy(ends.astype(np.int32, copy=False)) for ends in (rows.indptr, rows.indices))
-        values = torch.from_numpy(rows.data.astype(np.float32, copy=False))
+        starts, columns, values = (torch.from_numpy(part) for part in (rows.indptr, rows.indices, rows.data))
         return torch.sparse_csr_tensor(starts, columns, values, size=rows.shape).to(device)

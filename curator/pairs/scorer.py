@@ -24,8 +24,8 @@ from torch.nn import functional
 
 from curator import observer
 from curator.learning.adam import Adam
-from curator.learning.threads import threads_for
 from curator.learning.training import TrainingSettings, choose_device
+from curator.linear.threads import threads_for
 from curator.pairs.ranking import auc
 from curator.steps import track
 from devices.array_types import DoubleArray, IntArray

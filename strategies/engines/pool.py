@@ -121,7 +121,7 @@ def available_cores() -> int:
 
 def one_torch_thread() -> None:
     """Keep torch to one thread in this process."""
-    from curator.learning.threads import limit_threads
+    from curator.linear.threads import limit_threads
 
     limit_threads(1)
 

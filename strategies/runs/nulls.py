@@ -18,8 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from curator.learning.threads import trainings_at_once
 from curator.learning.training import TrainingSettings, choose_device
+from curator.linear.threads import trainings_at_once
 from curator.methods import BUILT_IN
 from curator.steps import on_progress
 from devices.enrolment.placement import PlacedState

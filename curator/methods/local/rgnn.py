@@ -195,19 +195,20 @@ class RGNN(LocalMethod):
         import torch
         from torch.nn import functional
 
+        from curator.learning.epoch_scores import labelled
         from curator.learning.label_proportions import ProportionLoss
-        from curator.learning.training import choose_device, labelled, train
+        from curator.learning.training import choose_device, train
 
         where = choose_device(device)
-        nodes, labels = labelled(graph, graph.train, where)
+        labels = labelled(graph, graph.train, where)[1]
         bags = graph.bags if isinstance(graph, BaggedGraph) else None
-        llp = ProportionLoss(bags, where) if bags is not None and self.alpha > 0 else None
+        llp = ProportionLoss(bags, graph.train, where) if bags is not None and self.alpha > 0 else None
         # for two classes the published code has one score and takes its cross-entropy
         twice = self.loss == "softmax" and classes > 2
 
         def loss(scores: torch.Tensor) -> torch.Tensor:
             predicted = torch.softmax(scores, dim=1)
-            l_gnn = functional.cross_entropy((predicted if twice else scores)[nodes], labels)
+            l_gnn = functional.cross_entropy(predicted if twice else scores, labels)
             return l_gnn + self.alpha * llp(predicted) if llp is not None else l_gnn
 
         return train(

@@ -96,10 +96,11 @@ def test_the_loss_worked_by_hand() -> None:
 
     bags = Bags(csr_array(np.array([[0.5, 0.5, 0], [0, 0, 1]], np.float32)), np.array([[1.0, 0], [0.5, 0.5]]))
     predicted = torch.tensor([[0.9, 0.1], [0.3, 0.7], [0.25, 0.75]], requires_grad=True)
-    loss = ProportionLoss(bags, CPU)(predicted)
+    everybody = np.arange(3)
+    loss = ProportionLoss(bags, everybody, CPU)(predicted)
     second = 0.5 * math.log(0.5 / 0.25) + 0.5 * math.log(0.5 / 0.75)
     assert loss.item() == pytest.approx((math.log(1 / 0.6) + second) / 2, abs=1e-6)
     loss.backward()  # type: ignore[no-untyped-call]
     assert predicted.grad is not None and torch.isfinite(predicted.grad).all()
     perfect = torch.tensor([[1.0, 0], [1.0, 0], [0.5, 0.5]])  # a zero in b^ where b~ has one
-    assert ProportionLoss(bags, CPU)(perfect).item() == pytest.approx(0, abs=1e-6)
+    assert ProportionLoss(bags, everybody, CPU)(perfect).item() == pytest.approx(0, abs=1e-6)

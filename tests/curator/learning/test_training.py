@@ -1,6 +1,6 @@
 """Training of networks.
 
-It covers ``curator.learning.threads`` too.
+It covers ``curator.linear.threads`` too.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 import torch
 
-from curator.learning import threads
 from curator.learning.adam import Adam
 from curator.learning.training import TrainingSettings, choose_device, train, train_on_weights
+from curator.linear import threads
 from curator.methods import Graph
 
 
@@ -156,11 +156,11 @@ def test_devices() -> None:
 
 def test_a_loss_of_ones_own_and_a_clipped_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, _, _ = _graph()
-    nodes, labels = torch.from_numpy(graph.train), torch.from_numpy(graph.labels[graph.train])
+    labels = torch.from_numpy(graph.labels[graph.train])
     settings = TrainingSettings(epochs=4, gnn_dropout=0.0)
 
     def loss(scores: torch.Tensor) -> torch.Tensor:
-        return torch.nn.functional.cross_entropy(scores[nodes], labels)
+        return torch.nn.functional.cross_entropy(scores, labels)
 
     plain, ours = (train(graph, settings=settings, classes=3, seed=0, device="cpu", loss=o) for o in (None, loss))
     for name, tensor in plain.model.state_dict().items():

@@ -386,8 +386,8 @@ def test_models_side_by_side_are_the_models_one_after_another(
 
 def test_trainings_beside_one_another_are_as_many_as_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """One at a time: on one thread, for pairs, for large features, and for methods of other packages."""
-    monkeypatch.setattr("curator.learning.threads.os.cpu_count", lambda: 4)
-    monkeypatch.setattr("curator.learning.threads.torch.get_num_threads", lambda: 4)
+    monkeypatch.setattr("curator.linear.threads.os.cpu_count", lambda: 4)
+    monkeypatch.setattr("curator.linear.threads.torch.get_num_threads", lambda: 4)
 
     def found(**given: Any) -> int:
         return module.models_at_once(set_up(options(None, **given)))
@@ -398,8 +398,8 @@ def test_trainings_beside_one_another_are_as_many_as_threads(monkeypatch: pytest
     monkeypatch.setattr(module, "BUILT_IN", {})
     assert module.models_at_once(hogs) == 1
     monkeypatch.undo()
-    monkeypatch.setattr("curator.learning.threads.torch.get_num_threads", lambda: 1)
+    monkeypatch.setattr("curator.linear.threads.torch.get_num_threads", lambda: 1)
     assert module.models_at_once(hogs) == 1
     monkeypatch.undo()
-    monkeypatch.setattr("curator.learning.threads._ENTRIES_A_THREAD", 100)
+    monkeypatch.setattr("curator.linear.threads._ENTRIES_A_THREAD", 100)
     assert module.models_at_once(hogs) == 1
