@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from devices.data.records import Records
+
 LARGEST = 1 << 20
 
 
@@ -55,9 +57,23 @@ class Coding:
         value[self._attribute[columns]] = self._category[columns]
         return value
 
+    def read_many(self, records: Records) -> np.ndarray:
+        """int64 (people, attributes): :meth:`read` of the columns of each record that are above 0."""
+        person = np.repeat(np.arange(len(records)), records.feature_counts)
+        above = records.feature_values > 0
+        columns = np.clip(records.feature_indices[above], 0, self.columns - 1)[::-1]
+        value = np.zeros((len(records), len(self.sizes)), np.int64)
+        value[person[above][::-1], self._attribute[columns]] = self._category[columns]
+        return value
+
     def pack(self, categories: np.ndarray) -> bytes:
         """Return each category in as many bits as its domain needs, lowest first, joined."""
-        return np.packbits(categories[self._bit_attribute] >> self._bit_place & 1).tobytes()
+        return self.pack_many(categories[None])[0]
+
+    def pack_many(self, categories: np.ndarray) -> list[bytes]:
+        """Return :meth:`pack` of each row of (people, attributes)."""
+        bits = np.packbits(categories[:, self._bit_attribute] >> self._bit_place & 1, axis=1)
+        return [row.tobytes() for row in bits]
 
     def unpack(self, data: bytes) -> np.ndarray:
         """Read :meth:`pack` back, int64 (attributes,); ValueError for any other form."""
@@ -65,8 +81,8 @@ class Coding:
         size = len(self._bit_place)
         if len(data) != (size + 7) // 8 or bits[size:].any():
             raise ValueError(f"{len(data)} bytes do not hold {len(self.sizes)} categories")
-        categories = np.zeros(len(self.sizes), np.int64)
-        np.add.at(categories, self._bit_attribute, bits[:size].astype(np.int64) << self._bit_place)
+        worth = bits[:size].astype(np.int64) << self._bit_place
+        categories = np.bincount(self._bit_attribute, worth, len(self.sizes)).astype(np.int64)  # exact below 2**53
         if np.any(categories >= self.sizes):
             raise ValueError("a category lies outside its domain")
         return categories

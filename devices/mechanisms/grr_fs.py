@@ -32,14 +32,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from devices.data.population import Record
+from devices.data.records import records_by_column
 from devices.facts import PublicFacts
 from devices.mechanisms import subset_mixture
 from devices.mechanisms.base import Grouping, Mechanism, whole_numbers
 from devices.mechanisms.categories import Coding
 from devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
 from devices.mechanisms.stacked_reports import DataOf, filled
-from devices.noise import NoiseStream
-from devices.sampling.subset import subset
+from devices.noise import AT_ONCE, NoiseStream, joined_words
+from devices.sampling.subset import subset, subsets
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,41 @@ class GRRFS(Mechanism):
         right = truth[sampled]
         report[sampled] = np.where(lies, other + (other >= right), right)
         return report
+
+    def respond_many(
+        self, records: Sequence[Record], streams: Sequence[NoiseStream], *, devices: Sequence[int],
+        grouping: Grouping = None,
+    ) -> list[bytes]:  # fmt: skip
+        if type(self) is not GRRFS:  # a class of its own may respond in another way
+            return super().respond_many(records, streams, devices=devices, grouping=grouping)
+        # Words of a device, in the order of `perturb`: the subset, a category of each feature, lies, other categories.
+        of_subset = 0 if self.m == self.d else self.m
+        ends = np.cumsum([of_subset, self.d, self.m, self.m])
+        reports: list[bytes] = []
+        at_once = max(1, AT_ONCE // int(ends[-1]))
+        for first in range(0, len(records), at_once):
+            people, noise = records[first : first + at_once], streams[first : first + at_once]
+            rows = np.arange(len(people))[:, None]
+            words = joined_words(noise, [int(ends[-1])] * len(noise)).reshape(len(noise), -1)
+            for_subset, *others = np.split(words, ends[:-1], axis=1)
+            anything, chances, choices = (part.astype(np.int64) for part in others)
+            if of_subset:
+                sampled, alone = subsets(for_subset, self.d)
+            else:
+                sampled, alone = np.tile(np.arange(self.d), (len(people), 1)), np.zeros(len(people), np.bool_)
+            truth = self._coding.read_many(records_by_column(people))[rows, sampled]
+            sizes, tops = self._sizes[sampled], (self._thresholds[sampled] >> np.uint64(32)).astype(np.int64)
+            other = choices % (sizes - 1)
+            report = anything % self._sizes
+            report[rows, sampled] = np.where(chances < tops, other + (other >= truth), truth)
+            # A tie, or a word beyond the last whole multiple of its bound: more words are drawn.
+            alone |= np.any(chances == tops, axis=1)
+            alone |= np.any(anything >= (1 << 32) - (1 << 32) % self._sizes, axis=1)
+            alone |= np.any(choices >= (1 << 32) - (1 << 32) % (sizes - 1), axis=1)
+            reports += self._coding.pack_many(report)
+            for place in np.flatnonzero(alone).tolist():
+                reports[first + place] = self.respond(people[place], noise[place], device=devices[first + place])
+        return reports
 
     def encode(self, report: np.ndarray) -> bytes:
         return self._coding.pack(report)

@@ -1,6 +1,6 @@
 """Training of networks.
 
-It covers ``curator.linear.threads`` too.
+It covers ``curator.learning.epoch_scores`` and ``curator.linear.threads`` too.
 """
 
 from __future__ import annotations

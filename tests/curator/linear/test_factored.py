@@ -1,7 +1,4 @@
-"""Features as a product of factors.
-
-It covers ``curator.linear.torch_matrix`` too.
-"""
+"""Features as a product of factors."""
 
 from __future__ import annotations
 

@@ -308,6 +308,10 @@ def test_many_reports_at_once_are_those_of_one_by_one(mechanism: Mechanism, monk
         others += [RandomizedResponse.from_epsilon(e, n=N, reporting="one-end") for e in (0.1, 3.0, 9.0)]
     if isinstance(mechanism, MultiBit):
         others += [MultiBit.from_epsilon(4.0, d=D, m=m) for m in (1, D - 1, D)]
+    if isinstance(mechanism, GRRFS):  # categories, every feature sampled, columns without blocks
+        categories = PublicFacts(N, D, 2, domains=(3, 2, 6, 2))
+        others += [GRRFS.from_epsilon(1.0, facts=categories, m=m) for m in (2, 4)]
+        others += [GRRFS.from_epsilon(1.0, facts=FACTS, m=m) for m in (1, D)]
     records, devices = people(), list(range(len(people())))
     for kind in others:
         for trial in range(20):
@@ -320,6 +324,7 @@ def test_many_reports_at_once_are_those_of_one_by_one(mechanism: Mechanism, monk
         for at_once in (1, 2 * D):  # words of one person, of two
             with monkeypatch.context() as patch:
                 patch.setattr("devices.mechanisms.multi_bit.AT_ONCE", at_once)
+                patch.setattr("devices.mechanisms.grr_fs.AT_ONCE", at_once)
                 patch.setattr("devices.mechanisms.subset_selection._ENTRIES_AT_ONCE", at_once)
                 streams[1] = [NoiseStream(bytes([trial, i]) * 16, 1) for i in devices]
                 assert kind.respond_many(records, streams[1], devices=devices, grouping=grouping) == alone
@@ -366,6 +371,7 @@ class Chosen(NoiseStream):
     [
         GRR.from_epsilon(1.0, categories=4), SubsetSelection.from_epsilon(0.5, categories=7),
         MultiBit.from_epsilon(4.0, d=D, m=4),
+        GRRFS.from_epsilon(1.0, facts=PublicFacts(N, 10, 2, domains=(3, 3, 4)), m=2),
     ],
 )  # fmt: skip
 def test_a_device_whose_word_is_rejected_draws_alone(mechanism: Mechanism) -> None:
@@ -379,7 +385,7 @@ def test_a_device_whose_word_is_rejected_draws_alone(mechanism: Mechanism) -> No
     assert mechanism.respond_many(records, [Chosen(words) for words in drawn], devices=devices) == alone
 
 
-@pytest.mark.parametrize("base", [RandomizedResponse, OneBit, MultiBit, GRR, SubsetSelection, OwnFeaturesVote])
+@pytest.mark.parametrize("base", [RandomizedResponse, OneBit, MultiBit, GRR, GRRFS, SubsetSelection, OwnFeaturesVote])
 def test_a_class_of_its_own_responds_in_its_own_way(base: Any) -> None:
     class Own(base):  # type: ignore[misc]
         def encode(self, report: Any) -> bytes:

@@ -184,6 +184,22 @@ def test_estimates_are_unbiased_with_the_stated_variance(domains: tuple[int, ...
 SHARES = np.array([0.5, 0.25, 0.15, 0.10])
 
 
+def test_ties_of_many_reports_are_decided_as_alone() -> None:
+    """Words of one device after another become thresholds: the lower words decide."""
+    keys = [bytes([9, i]) * 16 for i in range(8)]
+    people = [Record(np.array([i % 4], np.int32), np.ones(1, np.float32), np.zeros(0, np.int32), 0) for i in range(8)]
+    drawn = [np.frombuffer(NoiseStream(key, 1).first_words(10)[24:32], "<u4").tolist() for key in keys]  # of the lies
+    ties = 0
+    for word in [word for words in drawn for word in words if word < 1 << 31]:
+        for lower in (0, (1 << 32) - 1):
+            mechanism = GRRFS((max(1, (word << 32) + lower),), (2, 2, 2, 2), 2, 4)
+            streams = [NoiseStream(key, 1) for key in keys]
+            alone = [mechanism.respond(r, NoiseStream(k, 1), device=0) for r, k in zip(people, keys, strict=True)]
+            assert mechanism.respond_many(people, streams, devices=range(8)) == alone
+            ties += 1
+    assert ties > 4
+
+
 def six() -> GRRFS:
     return equal(6, 2, 1.0, 4)
 
