@@ -60,18 +60,23 @@ def ours(graph: Graph, epochs: int) -> float:
 
 
 def products(graph: Graph) -> Callable[[], Tensor]:
-    """Return the products of an epoch on the same arrays: one pass forward, the second layer once more, one back."""
+    """Return the products of an epoch on the same arrays: one pass forward, and one back.
+
+    The second layer's are those of the training nodes, forward and back, and of the validation nodes, forward.
+    """
     model = GCN(graph, hidden=HIDDEN, classes=CLASSES, device=torch.device("cpu"))
     people = len(graph.labels)
+    read = [model.spread.rows(torch.from_numpy(nodes)) for nodes in (graph.train, graph.val)]
+    taught, judged = (part or model.spread for part in read)
     hidden, scores = torch.rand(people, HIDDEN), torch.rand(people, CLASSES)
     back: Any = model.inputs.transposed if model.inputs.sparse else model.inputs.matrix.t()  # type: ignore[union-attr]
 
     def once() -> Tensor:
         with torch.no_grad():
             model.inputs @ model.weight1
-            for _ in range(2):  # the training pass, and the scores that choose the epoch
-                model.spread @ (hidden @ model.weight2)
-            gradient = model.spread.transposed @ scores
+            for part in (taught, judged):  # the training pass, and the scores that choose the epoch
+                part @ (hidden @ model.weight2)
+            gradient = taught.transposed @ scores[: taught.shape[0]]
             hidden.t() @ gradient
             gradient @ model.weight2.t()
             found: Tensor = back @ hidden
