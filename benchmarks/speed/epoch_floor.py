@@ -62,7 +62,7 @@ def ours(graph: Graph, epochs: int) -> float:
 def products(graph: Graph) -> Callable[[], Tensor]:
     """Return the products of an epoch on the same arrays: one pass forward, and one back.
 
-    The second layer's are those of the training nodes, forward and back, and of the validation nodes, forward.
+    The second layer's are those of the training nodes and of the validation nodes, forward; back it has those of all.
     """
     model = GCN(graph, hidden=HIDDEN, classes=CLASSES, device=torch.device("cpu"))
     people = len(graph.labels)
@@ -76,7 +76,7 @@ def products(graph: Graph) -> Callable[[], Tensor]:
             model.inputs @ model.weight1
             for part in (taught, judged):  # the training pass, and the scores that choose the epoch
                 part @ (hidden @ model.weight2)
-            gradient = taught.transposed @ scores[: taught.shape[0]]
+            gradient = model.spread.transposed @ scores
             hidden.t() @ gradient
             gradient @ model.weight2.t()
             found: Tensor = back @ hidden

@@ -85,7 +85,7 @@ class Network(nn.Module):
         Scores and gradients have the bytes of :meth:`output` with these rows taken out of it.
 
         Args:
-            nodes: int64, each once; work is saved if they rise.
+            nodes: int64, each once.
         """
         return lambda hidden: self.output(hidden).index_select(0, nodes)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
-from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -49,28 +48,58 @@ class Constant:
         """The transpose, for the backward pass. A sparse one is made when it is first needed, and then kept."""
         return self.matrix.t() if self._entries is None else _to_torch(_sorted(self._entries.T), self._device)
 
-    def rows(self, chosen: Tensor) -> Constant | None:
-        """Return some rows of a sparse matrix: products and gradients have the bytes of those with all rows.
-
-        None where they would not: for a dense matrix, and for rows in another order, which add up in that order.
+    def rows(self, chosen: Tensor) -> Rows | None:
+        """Return some rows of a sparse matrix; None for a dense one, of which other rows give other bytes.
 
         Args:
-            chosen: int64 row numbers.
+            chosen: int64 row numbers, each once.
         """
-        numbers = chosen.cpu().numpy()
-        if self._entries is None or not np.all(np.diff(numbers) > 0):
-            return None
-        part = copy(self)
-        part.__dict__.pop("transposed", None)
-        part._entries = self._entries[numbers]
-        part.shape, part.matrix = part._entries.shape, _to_torch(part._entries, self._device)
-        return part
+        return None if self._entries is None else Rows(self, self._entries[chosen.cpu().numpy()], chosen)
+
+    def times(self, right: Tensor) -> Tensor:
+        """Return the sparse product, without a gradient."""
+        return _times(self.matrix, right)
+
+    def times_transposed(self, gradient: Tensor) -> Tensor:
+        """Return the product of the sparse transpose, for the backward pass."""
+        return _times(self.transposed, gradient)
 
     def __matmul__(self, right: Tensor) -> Tensor:
         if self.sparse:
             product: Tensor = _SparseProduct.apply(right, self)  # type: ignore[no-untyped-call]
             return product
         return self.matrix @ right
+
+
+class Rows:
+    """Some rows of a sparse constant that multiply variables from the left.
+
+    A row of a sparse product depends on no other row. The gradient goes through the whole transpose, so that its sums
+    have as many summands as with all rows, in the same order. So products and gradients have the bytes of those with
+    all rows, whichever way a processor adds.
+
+    Args:
+        whole: The matrix.
+        entries: Its rows.
+        chosen: int64, their numbers.
+    """
+
+    def __init__(self, whole: Constant, entries: csr_array, chosen: Tensor) -> None:
+        self.shape = entries.shape
+        self.whole, self.chosen, self.matrix = whole, chosen, _to_torch(entries, chosen.device)
+
+    def times(self, right: Tensor) -> Tensor:
+        """Return the product, without a gradient."""
+        return _times(self.matrix, right)
+
+    def times_transposed(self, gradient: Tensor) -> Tensor:
+        """Return the product of the transpose, for the backward pass."""
+        everywhere = gradient.new_zeros(self.whole.shape[0], gradient.shape[1])
+        return self.whole.times_transposed(everywhere.index_copy_(0, self.chosen, gradient))
+
+    def __matmul__(self, right: Tensor) -> Tensor:
+        product: Tensor = _SparseProduct.apply(right, self)  # type: ignore[no-untyped-call]
+        return product
 
 
 class Bits:
@@ -155,13 +184,13 @@ def scores_of_nodes(product: Tensor, bias: Tensor, nodes: Tensor, n: int, own: T
 
 class _SparseProduct(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, right: Tensor, left: Constant) -> Tensor:
+    def forward(ctx: Any, right: Tensor, left: Constant | Rows) -> Tensor:
         ctx.left = left
-        return _times(left.matrix, right)
+        return left.times(right)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        return _times(ctx.left.transposed, gradient), None
+        return ctx.left.times_transposed(gradient), None
 
 
 class _ScoresOfNodes(torch.autograd.Function):
