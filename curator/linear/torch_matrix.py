@@ -48,13 +48,13 @@ class Constant:
         """The transpose, for the backward pass. A sparse one is made when it is first needed, and then kept."""
         return self.matrix.t() if self._entries is None else _to_torch(_sorted(self._entries.T), self._device)
 
-    def rows(self, chosen: Tensor) -> Rows | None:
+    def rows(self, chosen: Tensor) -> ChosenRows | None:
         """Return some rows of a sparse matrix; None for a dense one, of which other rows give other bytes.
 
         Args:
             chosen: int64 row numbers, each once.
         """
-        return None if self._entries is None else Rows(self, self._entries[chosen.cpu().numpy()], chosen)
+        return None if self._entries is None else ChosenRows(self, self._entries[chosen.cpu().numpy()], chosen)
 
     def times(self, right: Tensor) -> Tensor:
         """Return the sparse product, without a gradient."""
@@ -71,7 +71,7 @@ class Constant:
         return self.matrix @ right
 
 
-class Rows:
+class ChosenRows:
     """Some rows of a sparse constant that multiply variables from the left.
 
     A row of a sparse product depends on no other row. The gradient goes through the whole transpose, so that its sums
@@ -184,7 +184,7 @@ def scores_of_nodes(product: Tensor, bias: Tensor, nodes: Tensor, n: int, own: T
 
 class _SparseProduct(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, right: Tensor, left: Constant | Rows) -> Tensor:
+    def forward(ctx: Any, right: Tensor, left: Constant | ChosenRows) -> Tensor:
         ctx.left = left
         return left.times(right)
 
