@@ -83,6 +83,7 @@ class Judge:
         states: The states of each person.
         first: First reply about an attribute of a person, and its question.
         same: Bytes of each question to each person.
+        died: Asks of each person in which the process died: their rows may lie in the log, unseen by other processes.
         left: Numbers of replies that left.
     """
 
@@ -92,6 +93,7 @@ class Judge:
     first: dict[tuple[int, str, int], tuple[tuple[object, ...], bytes]] = field(default_factory=dict)
     same: dict[tuple[object, ...], bytes] = field(default_factory=dict)
     spent: dict[int, dict[str, float]] = field(default_factory=dict)
+    died: dict[int, list[Asked]] = field(default_factory=dict)
     left: int = 0
 
     # --- the answers that a device may give -------------------------------------------------
@@ -115,6 +117,8 @@ class Judge:
             for code, after in self._may(lineage, state, asked, fault):
                 if code == outcome.code:
                     found.add(after)
+        if fault == "died" and not outcome.code:
+            self.died.setdefault(person, []).append(asked)
         if not found:
             may = sorted({code for state in self.states[person] for code, _ in self._may(lineage, state, asked, "")})
             raise Violation(f"device {person} of {asked.copy} replied {outcome.code or 'nothing'} to {asked.question}; "
@@ -238,14 +242,26 @@ class Judge:
     # --- copies -----------------------------------------------------------------------------
 
     def copied(self, persons: Iterable[int], source: str, target: str) -> None:
-        """Note that ``target`` is now what ``source`` is."""
+        """Note that ``target`` is now what ``source`` is.
+
+        A process that died in a commit may leave a row that is whole in the log. Processes that were there before do
+        not see it, and write over it. Who opens a copy of the files finds it. So a copy may hold one row more.
+        """
         for person in persons:
             found = set()
             for chains, head in self.states[person]:
                 own = dict(chains)
-                own[target] = own[source]
-                found.add((tuple(sorted(own.items())), head))
+                for chain in (own[source], *self._unseen(person, source, own[source])):
+                    found.add((tuple(sorted((own | {target: chain}).items())), head))
             self.states[person] = found
+
+    def _unseen(self, person: int, copy: str, chain: Chain) -> Iterator[Chain]:
+        """Yield the chain with the row of an ask in which a process of this copy died."""
+        before = [self.asks[number] for number in chain]
+        for asked in self.died.get(person, ()):
+            decides = asked.copy == copy and asked.number not in chain and not (asked.refusal or asked.passed)
+            if decides and decide(before, asked.question, replay=False) == "report":
+                yield (*chain, asked.number)
 
     # --- the replies ------------------------------------------------------------------------
 
