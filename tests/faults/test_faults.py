@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.run import begin, search
-from tests.faults.schedule import LINES, Coverage, again, make, shrink, told
+from tests.faults.schedule import LINES, Coverage, Schedule, again, make, shrink, told
 from tests.faults.variants import broken, every_variant
 from tests.faults.world import World
 
@@ -66,3 +66,11 @@ def test_a_seed_is_one_schedule(world: World) -> None:
         assert (one.schedule, one.codes, one.story) == (other.schedule, other.codes, other.story)
         replayed = again(world, one.schedule)
         assert (replayed.codes, replayed.story) == (one.codes, one.story)
+
+
+def test_a_copy_may_hold_the_row_of_a_process_that_died(world: World) -> None:
+    """The row is whole in the log; a living process does not see it and writes over it. Nobody got the answer."""
+    steps = (("ask two at once", 2870490322), ("ask and harm", 902894967), ("copy", 2527635332), ("ask", 2088695867),
+             ("deliver", 1183399384), ("full disk", 2440874642))  # fmt: skip
+    found = again(world, Schedule(39415, 4, steps))
+    assert found.violation == "" and any("COUNTER_MISMATCH" in line for line in found.story)
