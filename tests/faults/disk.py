@@ -102,7 +102,7 @@ class Disk:
         """Return the files as processes see them now, by path below the root or a folder of it."""
         self.forget_what_is_gone()
         start = f"{self.root}/{below}"
-        return {path[len(start) :].lstrip("/"): _read(path) for path in self.now
+        return {path[len(start) :].lstrip("/"): read(path) for path in self.now
                 if path.startswith(start) and not path.endswith("-shm")}  # fmt: skip
 
     def made(self, path: str) -> Content:
@@ -185,7 +185,7 @@ class Disk:
 
     def rot(self, path: str, rng: Random, behind: Iterable[bytes] = ()) -> str:
         """Flip a bit of a file, in memory and on the medium: anywhere, or at times in the byte behind some bytes."""
-        data = bytearray(_read(path))
+        data = bytearray(read(path))
         if not data:
             return "of an empty file, nothing"
         at, ends = rng.randrange(len(data)), [data.find(some) + len(some) for some in behind if some in data]
@@ -200,14 +200,21 @@ class Disk:
 
 def _write(path: str, data: bytes) -> None:
     # Written in place: a file keeps its identity through a power loss.
-    with open(path, "r+b" if os.path.lexists(path) else "wb") as file:
-        file.write(data)
-        file.truncate()
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
+    try:
+        os.write(handle, data)
+        os.ftruncate(handle, len(data))
+    finally:
+        os.close(handle)
 
 
-def _read(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
+def read(path: str) -> bytes:
+    """Return the bytes of a file as processes see them now."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(handle, os.fstat(handle).st_size)
+    finally:
+        os.close(handle)
 
 
 @dataclass

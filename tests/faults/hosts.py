@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from tests.faults.computers import Process
@@ -29,7 +30,7 @@ class Copy:
     epoch: int = 0
     touched: bool = False
 
-    @property
+    @cached_property
     def folder(self) -> Path:
         return self.disk.root / "state"
 

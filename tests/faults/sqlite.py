@@ -75,6 +75,9 @@ def _vfs(computers: Computers, name: str) -> Any:
                     self.names_folder = False
 
     class Vfs(apsw.VFS):
+        def xFullPathname(self, path: str) -> str:  # noqa: N802
+            return path  # it is whole, and there are no links
+
         def xOpen(self, given: Any, flags: list[int]) -> Any:  # noqa: N802
             return File(given, flags)
 
@@ -95,9 +98,9 @@ def _vfs(computers: Computers, name: str) -> Any:
 class Cursor:
     """The rows of one statement, as sqlite3 gives them."""
 
-    def __init__(self, rows: Iterator[tuple[Any, ...]], changes: Callable[[], int]) -> None:
-        self._rows = iter(list(rows))
-        self.rowcount = changes()
+    def __init__(self, rows: list[tuple[Any, ...]], changes: int) -> None:
+        self._rows = iter(rows)
+        self.rowcount = changes
 
     def fetchone(self) -> Any:
         return next(self._rows, None)
@@ -115,19 +118,19 @@ class Connection:
     def __init__(self, computers: Computers, vfs: str, address: Any) -> None:
         self._computers, self._process, self.path = computers, computers.current, str(address)
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
-        self._db = self._call(apsw.Connection, str(address), flags=flags, vfs=vfs)
+        self._db = self._as_process(lambda: apsw.Connection(self.path, flags=flags, vfs=vfs))
         self._process.connections.append(self)
 
-    def _call(self, function: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    def _as_process(self, work: Callable[[], Any]) -> Any:
         """Call apsw as this process; its errors are sqlite3's, and a dead process does nothing more."""
-        if self._process.dead:
+        process, computers = self._process, self._computers
+        if process.dead:
             raise Died
-        computers = self._computers
-        before, computers.current = computers.current, self._process
+        before, computers.current = computers.current, process
         try:
-            return function(*given, **named)
+            return work()
         except apsw.Error as error:
-            if self._process.dead:
+            if process.dead:
                 raise Died from None
             raise sqlite3.OperationalError(str(error)) from None
         finally:
@@ -135,16 +138,13 @@ class Connection:
 
     def execute(self, sql: str, bindings: Any = ()) -> Cursor:
         self._computers.statement(self._process, sql)
-        rows = self._call(self._rows, sql, bindings)
-        return Cursor(rows, self._db.changes)
-
-    def _rows(self, sql: str, bindings: Any) -> Any:
-        return iter(self._db.execute(sql, bindings).fetchall())
+        db = self._db
+        return self._as_process(lambda: Cursor(db.execute(sql, bindings).fetchall(), db.changes()))
 
     def executemany(self, sql: str, rows: Any) -> Cursor:
         self._computers.statement(self._process, sql)
-        found = self._call(lambda: iter(self._db.executemany(sql, list(rows)).fetchall()))
-        return Cursor(found, self._db.changes)
+        db = self._db
+        return self._as_process(lambda: Cursor(db.executemany(sql, list(rows)).fetchall(), db.changes()))
 
     @property
     def in_transaction(self) -> bool:
@@ -153,7 +153,7 @@ class Connection:
     def close(self) -> None:
         if self in self._process.connections:
             self._process.connections.remove(self)
-            self._call(self._db.close, True)
+            self._as_process(lambda: self._db.close(True))
 
     def abandon(self) -> None:
         """Give up the files of a process that is dead: nothing is written, and no log is merged into its file."""

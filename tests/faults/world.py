@@ -30,7 +30,7 @@ from devices.enrolment.state import State, enrol
 from devices.policy.policy import Cap, Policy
 from tests.faults import sqlite
 from tests.faults.computers import Computers, Process
-from tests.faults.disk import Disks
+from tests.faults.disk import Disks, read
 from tests.faults.postgres import Server
 from tests.faults.questions import CLASSES, KEYS, D, N
 
@@ -109,7 +109,7 @@ class SimulatedOs:
             disk.sync_folder(path)
             return
         content = disk.made(path)
-        content.synced[:], content.since = Path(path).read_bytes(), []
+        content.synced[:], content.since = read(path), []
 
     def replace(self, source: Any, target: Any) -> None:
         self._name(str(source), str(target), os.replace, link=False)
@@ -126,7 +126,7 @@ class SimulatedOs:
         if link and os.path.lexists(target):
             raise FileExistsError(errno.EEXIST, "exists", target)
         if source not in disk.now:  # never synced: its bytes may be lost
-            disk.made(source).since.append((0, Path(source).read_bytes()))
+            disk.made(source).since.append((0, read(source)))
         act(source, target)
         disk.renamed(source, target, link=link)
 
