@@ -6,8 +6,8 @@ from random import Random
 
 from tests.faults.computers import Plan, Process
 from tests.faults.hosts import Copy
-from tests.faults.judge import Outcome
 from tests.faults.life import Life
+from tests.faults.paper import Outcome
 
 _HARM = ("dies", "loses power", "has a full disk", "has a failing disk")
 

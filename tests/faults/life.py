@@ -22,7 +22,8 @@ from devices.vault.protocol import FrameKind
 from devices.vault.server import Vault
 from tests.faults.computers import Plan, Process
 from tests.faults.hosts import Copy, Mail
-from tests.faults.judge import Asked, Judge, Lineage, Outcome, Violation, split
+from tests.faults.judge import Judge, Violation
+from tests.faults.paper import Asked, Lineage, Outcome, split
 from tests.faults.questions import BEYOND, FORGERIES, HONEST, PLANS, Question, bytes_of, query_of, spoilt
 from tests.faults.world import HOSTS, Setting, World
 

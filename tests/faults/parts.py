@@ -16,8 +16,9 @@ from devices.enrolment.state import is_enrolled
 from devices.ledger.ledger import LedgerDamaged
 from tests.faults.computers import Plan, Process
 from tests.faults.hosts import Copy, Mail
-from tests.faults.judge import Judge, Lineage, Violation
+from tests.faults.judge import Judge, Violation
 from tests.faults.life import Life
+from tests.faults.paper import Lineage
 from tests.faults.questions import HONEST, N, bytes_of
 from tests.faults.world import PEOPLE, Setting, World, wide_policy
 
