@@ -11,20 +11,26 @@ from tests.faults.computers import Process
 from tests.faults.hosts import Copy
 from tests.faults.judge import Chain, Violation
 from tests.faults.life import Life
-from tests.faults.questions import D, N, Question
+from tests.faults.questions import TRAINING, D, N, Question
 from tests.faults.sqlite import Connection
 
 _HEAD = struct.Struct("<dddIIII")  # three losses; lengths of name, fingerprint, report and digest
+_TRAININGS = ("SELECT device, collection, fingerprint, loss_bit, loss_vector, total_vector FROM training_answer "
+              "ORDER BY device, number")  # fmt: skip
 _WIDTH = {"adjacency": N - 1, "features": D, "label": 1}
 
 
 @dataclass(frozen=True)
 class Row:
-    """An answer in a ledger: collection, stage, and by attribute the losses of a bit and of all, and the report."""
+    """An answer in a ledger: collection, stage, and by attribute the losses of a bit and of all, and the report.
+
+    Of a training: the answer's own loss twice and the question's digest, and the loss of all answers so far.
+    """
 
     collection: str
     stage: int
     parts: dict[str, tuple[float, float, bytes]]
+    total: float = 0.0
 
 
 def rows_of(life: Life, copy: Copy) -> dict[int, list[Row]]:
@@ -34,6 +40,10 @@ def rows_of(life: Life, copy: Copy) -> dict[int, list[Row]]:
     def read() -> dict[int, list[Row]]:
         db = Connection(life.computers, life.world.vfs, str(copy.folder / "ledger.sqlite"))
         found: dict[int, list[Row]] = {}
+        if life.setting.training:
+            for device, collection, digest, bit, vector, total in db.execute(_TRAININGS):
+                found.setdefault(device, []).append(Row(collection, 0, {TRAINING: (bit, vector, digest)}, total))
+            return found
         asked = "SELECT device, collection, stage, packed_parts FROM query_answer ORDER BY device, number"
         for device, collection, stage, packed in db.execute(asked):
             found.setdefault(device, []).append(Row(collection, stage, dict(_parts(packed))))
@@ -76,6 +86,12 @@ def audit(life: Life, copy: Copy) -> None:
 
 def _same(life: Life, chain: Chain, rows: list[Row]) -> bool:
     asked = [life.judge.asks[number] for number in chain]
+    if life.setting.training:
+        return len(asked) == len(rows) and all(
+            (row.collection, row.parts[TRAINING][2]) == (question.collection, life.mark(question, TRAINING))
+            and _paid(asked[: k + 1], row)
+            for k, (question, row) in enumerate(zip(asked, rows, strict=True))
+        )
     return len(asked) == len(rows) and all(
         (row.collection, row.stage, set(row.parts)) == (question.collection, question.stage, set(question.attributes))
         and _losses(question, row)
@@ -93,6 +109,14 @@ def _losses(question: Question, row: Row) -> bool:
     return True
 
 
+def _paid(asked: list[Question], row: Row) -> bool:
+    """Return whether a row of a training has the losses of the last of these answers, and of all."""
+    budgets = [budget for question in asked for _, budget in question.asks]
+    bit, vector, _ = row.parts[TRAINING]
+    told = ((bit, budgets[-1]), (vector, budgets[-1]), (row.total, sum(budgets)))
+    return all(math.isclose(said, real, abs_tol=1e-5) for said, real in told)
+
+
 def _compare(life: Life, copy: Copy, person: int, rows: list[Row]) -> None:
     """Check that each report that left is the one in the ledger, byte for byte, and is paid for there."""
     lineage = life.judge.lineages[copy.name[0]]
@@ -100,7 +124,9 @@ def _compare(life: Life, copy: Copy, person: int, rows: list[Row]) -> None:
     if lineage.changed or lineage.free or lost:
         return
     held = {(name, row.stage): part for row in rows for name, part in row.parts.items()}
-    for (device, name, stage), (_, data) in life.judge.first.items():
+    if life.setting.training:  # their bytes are not kept
+        return
+    for (device, name, stage, _), (_, data) in life.judge.first.items():
         part = held.get((name, stage))
         if device == person and part is not None and part[2] != data:
             raise Violation(f"the ledger of {copy.name} holds another answer of device {person} about {name} than left")

@@ -15,7 +15,7 @@ from flwr.app import Context, Error, Message, RecordDict
 
 from curator.methods.base import Question as Asking
 from curator.privacy.guarantee import Claim, local_guarantee
-from devices import client_app, wire
+from devices import client_app
 from devices.device import Refusal, Report
 from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
 from strategies.rounds.stages import Stages
@@ -130,10 +130,7 @@ class Net:
         def serve() -> list[Report | Refusal]:
             config: Any = {"state-dir": str(copy.folder), "partition-id": person}
             found.append(client_app.app(message, Context(1, person + 1, config, RecordDict(), {})))
-            read = wire.read_reply(found[0])
-            if read is None:
-                raise Violation(f"device {person} sent no reply that can be read")
-            return [read[1] if isinstance(read, tuple) else read]
+            return [life.read(found[0])]
 
         outcomes = life.ask(copy, process, [person], mail, serve)
         life.judged(copy, process, [person], mail, outcomes, "")

@@ -73,14 +73,15 @@ def ask_two_at_once(life: Life, rng: Random) -> None:
         helper = life.process(second, rng)
     person = rng.choice(copy.residents)
     mail, mail2 = life.letter(rng, copy, person), life.letter(rng, second, person)
+    doors = life.doors_of_two(rng)
     found: list[Outcome] = []
 
     def act() -> None:
-        found.extend(life.ask(second, helper, [person], mail2, "device"))
+        found.extend(life.ask(second, helper, [person], mail2, doors[1]))
 
     at = rng.randrange(1, 2 + life.last_steps)
     plan = Plan(at, act)
-    (first,) = life.ask(copy, process, [person], mail, "device", plan)
+    (first,) = life.ask(copy, process, [person], mail, doors[0], plan)
     if not plan.done:
         life.judged(copy, process, [person], mail, [first], "")
         return

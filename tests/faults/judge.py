@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from tests.faults.paper import Asked, Lineage, Outcome, decide, split
-from tests.faults.questions import Question
+from tests.faults.questions import CAP, TRAINING, Question
 
 Chain = tuple[int, ...]  # numbers of the asks that a copy's ledger holds answers of
 State = tuple[tuple[tuple[str, Chain], ...], Chain]  # chains by copy, and the counter's end
@@ -40,7 +40,7 @@ class Judge:
     lineages: dict[str, Lineage]
     asks: dict[int, Question] = field(default_factory=dict)
     states: dict[int, set[State]] = field(default_factory=dict)
-    first: dict[tuple[int, str, int], tuple[tuple[object, ...], bytes]] = field(default_factory=dict)
+    first: dict[tuple[int, str, int, object], tuple[tuple[object, ...], bytes]] = field(default_factory=dict)
     same: dict[tuple[object, ...], bytes] = field(default_factory=dict)
     spent: dict[int, dict[str, float]] = field(default_factory=dict)
     died: dict[int, list[Asked]] = field(default_factory=dict)
@@ -228,15 +228,24 @@ class Judge:
             raise Violation(f"device {person} of {asked.copy} answered {len(parts)} attributes to {question}")
         for (name, budget), data in zip(question.asks, parts, strict=True):
             what = (budget, question.staged, question.grouping)
-            key = (person, name, question.stage)
+            key = (person, name, question.stage, what if question.trains else None)
             before = self.first.setdefault(key, (what, data))
             if before != (what, data) and not lineage.free:
                 raise Violation(f"device {person} gave two different answers about {name} ({asked.copy}, {question})")
             bytes_before = self.same.setdefault((person, name, question.stage, what), data)
-            if bytes_before != data and not lineage.changed:
+            several = question.trains and lineage.free  # the number of an answer is in the key of its noise
+            if bytes_before != data and not (lineage.changed or several):
                 raise Violation(f"device {person} gave other bytes for one question about {name} ({asked.copy})")
-            if question.stage == 0:  # a plan's whole loss is spent with its first stage
+            if question.trains:
+                self._pay(person, asked, free=lineage.free)
+            elif question.stage == 0:  # a plan's whole loss is spent with its first stage
                 self.spent.setdefault(person, {})[name] = budget * (2 if question.staged else 1)
+
+    def _pay(self, person: int, asked: Asked, *, free: bool) -> None:
+        """Add up the updates that left a person, each question once."""
+        left = [what[0] for (who, name, *_), (what, _) in self.first.items() if (who, name) == (person, TRAINING)]
+        if sum(left) > CAP and not free:  # type: ignore[arg-type]
+            raise Violation(f"device {person} lost {left} in trainings, and its cap is {CAP:g} ({asked.copy})")
 
 
 def _begins(chain: Chain, head: Chain) -> bool:

@@ -27,7 +27,6 @@ from tests.faults.paper import Asked, Lineage, Outcome, split
 from tests.faults.questions import BEYOND, FORGERIES, HONEST, PLANS, Question, bytes_of, query_of, spoilt
 from tests.faults.world import HOSTS, Setting, World
 
-DOORS = ("device", "app", "vault", "together")
 Step = tuple[str, int]
 
 
@@ -41,6 +40,9 @@ class Life:
         twin: Whether the people have other records, which nothing but the bytes of reports may depend on.
     """
 
+    doors: tuple[str, ...] = ("device", "app", "vault", "together")
+    questions = (*HONEST, PLANS[0], PLANS[0], PLANS[0])
+
     def __init__(self, world: World, setting: Setting, seed: int, *, twin: bool = False) -> None:
         self.world, self.computers = world, world.computers
         self.setting = setting
@@ -48,8 +50,8 @@ class Life:
         if twin:
             world.records.update(dict.fromkeys(HOSTS, 1))
         rng = Random(seed)
-        self.main = rng.choice((*HONEST, PLANS[0], PLANS[0], PLANS[0]))
-        self.door = rng.choice(DOORS)
+        self.main = rng.choice(self.questions)
+        self.door = rng.choice(self.doors)
         self.host = rng.choice(sorted(HOSTS))
         counted = bool(self.setting.counter)
         self.judge = Judge({name: Lineage(counted, self.setting.replay) for name in HOSTS})
@@ -172,14 +174,17 @@ class Life:
         except (LedgerDamaged, ValueError, OSError):
             return Refusal.LEDGER_DAMAGED
 
-    @staticmethod
-    def _by_app(copy: Copy, person: int, data: bytes) -> Report | Refusal:
+    def _by_app(self, copy: Copy, person: int, data: bytes) -> Report | Refusal:
         content = RecordDict({"query": wire.ConfigRecord({"query": data})})
         config: Any = {"state-dir": str(copy.folder), "partition-id": person}
         context = Context(1, person + 1, config, RecordDict(), {})
-        found = wire.read_reply(client_app.app(Message(content, person + 1, wire.QUERY_TYPE), context))
+        return self.read(client_app.app(Message(content, person + 1, wire.QUERY_TYPE), context))
+
+    def read(self, message: Message) -> Report | Refusal:
+        """Return what a device's message says."""
+        found = wire.read_reply(message)
         if found is None:
-            raise Violation(f"device {person} sent no reply that can be read")
+            raise Violation("a device sent no reply that can be read")
         return found[1] if isinstance(found, tuple) else found
 
     def _by_vault(self, copy: Copy, process: Process, person: int, data: bytes) -> Report | Refusal:
@@ -195,11 +200,23 @@ class Life:
         """Check that what leaves is on the medium of its machine already."""
         medium = [content.synced for _, content in sorted(copy.disk.safe.items(), reverse=True)]  # the log first
         for name, data in zip(question.attributes, split(outcome.data), strict=False):
-            needle = _mark(question, name) + data
+            needle = self.mark(question, name) + self.kept(data)
             if not any(needle in file for file in medium):
                 raise Violation(
                     f"the reply of device {person} about {name} left before it was on the disk of {copy.name}"
                 )
+
+    def doors_of_two(self, rng: Random) -> tuple[str, str]:
+        """Return the doors of two processes that are asked at once."""
+        return "device", "device"
+
+    def mark(self, question: Question, name: str) -> bytes:
+        """Return what stands in a ledger in front of a report."""
+        return name.encode() + query_of(question).fingerprint(name)
+
+    def kept(self, data: bytes) -> bytes:
+        """Return what the ledger keeps of a report."""
+        return data
 
     def judged(self, copy: Copy, process: Process, people: Sequence[int], mail: Mail, outcomes: Sequence[Outcome],
                fault: str) -> None:  # fmt: skip
@@ -240,12 +257,16 @@ class Life:
         kind = rng.random()
         question = self.main
         if kind > 0.9:
-            return self._hostile(rng, copy, person)
+            return self.hostile(rng, copy, person)
         if kind > 0.55 or (question.staged and kind > 0.25):
             question = rng.choice(PLANS if question.staged and kind < 0.75 else HONEST)
+        return self.mail_of(copy, person, question)
+
+    def mail_of(self, copy: Copy, person: int, question: Question) -> Mail:
+        """Return the honest message with a question."""
         return Mail(copy.name, person, question, bytes_of(question, 0 if self.setting.signed else -1), "")
 
-    def _hostile(self, rng: Random, copy: Copy, person: int) -> Mail:
+    def hostile(self, rng: Random, copy: Copy, person: int) -> Mail:
         signer = 0 if self.setting.signed else -1
         if rng.random() < 0.3:
             return Mail(copy.name, person, BEYOND, bytes_of(BEYOND, signer), "POLICY_REFUSED")
@@ -261,12 +282,9 @@ class Life:
 
 def before_reports(life: Life) -> list[bytes]:
     """Return what stands in a ledger in front of each report that somebody asked for."""
-    asked = {(question, name) for question in life.judge.asks.values() for name in question.attributes}
-    return sorted({_mark(question, name) for question, name in asked})
-
-
-def _mark(question: Question, name: str) -> bytes:
-    return name.encode() + query_of(question).fingerprint(name)
+    asked = {(question, name) for question in life.judge.asks.values() if not question.fault
+             for name in question.attributes}  # fmt: skip
+    return sorted({life.mark(question, name) for question, name in asked})
 
 
 def _outcome(answer: Report | Refusal) -> Outcome:

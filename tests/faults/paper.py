@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tests.faults.questions import Question
+from tests.faults.questions import CAP, Question
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,8 @@ class Lineage:
 
 def decide(answers: list[Question], question: Question, *, replay: bool) -> str:
     """Return what ``device.md`` says of a question, after these answers of one ledger."""
+    if question.trains:
+        return _decide_round(answers, question)
     known = {(name, answer.stage): (answer, budget) for answer in answers for name, budget in answer.asks}
     begun = [known.get((name, 0)) for name in question.attributes]
     if question.stage == 0 and not any(begun):
@@ -76,6 +78,14 @@ def decide(answers: list[Question], question: Question, *, replay: bool) -> str:
         same = all(entry[0].grouping == question.grouping for entry in given if entry is not None)
         return "replay" if same and (here or replay) else "REPORT_COLLECTED"
     return "report" if here else "REPORT_COLLECTED"  # the next stage of a plan
+
+
+def _decide_round(answers: list[Question], question: Question) -> str:
+    """Return what it says of a round under noise: within the cap, each question once in all trainings."""
+    if sum(budget for answer in answers for _, budget in answer.asks) + question.asks[0][1] > CAP:
+        return "POLICY_REFUSED"
+    same = any(replace(answer, collection=question.collection) == question for answer in answers)
+    return "REPORT_COLLECTED" if same else "report"
 
 
 def split(data: bytes) -> list[bytes]:

@@ -10,14 +10,15 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from devices.atomic_files import write_atomically
 from tests.faults.run import COUNTED, begin, search
 from tests.faults.schedule import again, shrink, told
-from tests.faults.variants import broken, every_variant
+from tests.faults.variants import OF_TRAININGS, broken, every_variant
 from tests.faults.world import World
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,14 +34,14 @@ MARKS = "<!-- table of broken variants: start -->", "<!-- table of broken varian
 def schedules_until_found(world: World, name: str, most: int = MOST) -> tuple[int | None, str]:
     """Return how many schedules it takes to find a variant, None for more than ``most``, and the violation."""
     with world.simulated(), broken(name):
-        found, sums = search(world, 0, most)
+        found, sums = search(world, 0, most, training=name in OF_TRAININGS)
         return (sums["schedules"], found.violation) if found is not None else (None, "")
 
 
 def story_of(world: World, name: str) -> str:
     """Return the shrunk story of a variant."""
     with world.simulated(), broken(name):
-        found, _ = search(world, 0, MOST)
+        found, _ = search(world, 0, MOST, training=name in OF_TRAININGS)
         return "" if found is None else told(again(world, shrink(world, found.schedule)))
 
 
@@ -49,17 +50,28 @@ def table(kept: dict[str, int]) -> str:
     rows = sorted(
         (kept[name] if kept[name] > 0 else MOST - kept[name], name) for name in every_variant() if name in kept
     )
-    lines = [f"| {name} | {f'{count:,}' if count <= MOST else f'not in {count - MOST:,}'} |" for count, name in rows]
+    lines = [
+        f"| {name}{' (training)' if name in OF_TRAININGS else ''} | "
+        f"{f'{count:,}' if count <= MOST else f'not in {count - MOST:,}'} |"
+        for count, name in rows
+    ]
     return "\n".join(["| broken variant | schedules until found |", "|---|--:|", *lines])
 
 
 def figure() -> str:
-    """Return the sentence about the long run."""
+    """Return the sentences about the long run."""
     sums = json.loads(LONG_RUN.read_text())
-    counts = {name: f"{sums[name]:,}" for name in ("schedules", "faults", "asks", "replies")}
+    told = f"A simulator ran {_told(sums)}, {sums['second answers']} second answers."
+    if trainings := sums.get("trainings"):
+        told += f"\nOf federated trainings it ran {_told(trainings)}, {trainings['second answers']} beyond the cap."
+    return told
+
+
+def _told(sums: Mapping[str, Any]) -> str:
+    counts = {name: f"{sums[name]:,}" for name in COUNTED}
     return (
-        f"A simulator ran {counts['schedules']} schedules with {counts['faults']} faults: {counts['asks']} asks, "
-        f"{counts['replies']} replies, {sums['second answers']} second answers."
+        f"{counts['schedules']} schedules with {counts['faults']} faults: {counts['asks']} asks, "
+        f"{counts['replies']} replies"
     )
 
 
@@ -70,8 +82,15 @@ def add_up(logs: Sequence[Path]) -> None:
         ValueError: where a block is there twice, or a schedule violated an invariant.
     """
     lines = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
-    kept = json.loads(LONG_RUN.read_text()) if LONG_RUN.is_file() else {"seeds": []}
-    there = [tuple(ends) for ends in kept["seeds"]]
+    kept = json.loads(LONG_RUN.read_text()) if LONG_RUN.is_file() else {}
+    trainings = _added(kept.pop("trainings", {}), [line for line in lines if line.get("training")])
+    sums = _added(kept, [line for line in lines if not line.get("training")])
+    both = {**sums, "trainings": trainings} if trainings["seeds"] else sums
+    write_atomically(LONG_RUN, json.dumps(both) + "\n")
+
+
+def _added(kept: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    there = [tuple(ends) for ends in kept.get("seeds", [])]
     seeds = sorted([*there, *((line["first"], line["first"] + line["schedules"]) for line in lines)])
     if any(line["violations"] for line in lines) or any(one[1] > other[0] for one, other in pairwise(seeds)):
         raise ValueError("a block is there twice, or a schedule violated an invariant")
@@ -82,7 +101,7 @@ def add_up(logs: Sequence[Path]) -> None:
         else:
             merged.append([first, last])
     sums = {name: kept.get(name, 0) + sum(line[name] for line in lines) for name in COUNTED}
-    write_atomically(LONG_RUN, json.dumps({**sums, "second answers": 0, "seeds": merged}) + "\n")
+    return {**sums, "second answers": 0, "seeds": merged}
 
 
 def write_pages(kept: dict[str, int]) -> None:

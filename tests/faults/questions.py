@@ -14,6 +14,8 @@ from devices.query import Ask, Query
 N, D, CLASSES = 5, 6, 3
 KEYS = (CollectorKey(Path("one"), bytes([1]) * 32), CollectorKey(Path("two"), bytes([2]) * 32))
 GROUPINGS = ((0, 1, 0, 1, 0), (1, 0, 0, 0, 1))
+TRAINING = "training"
+CAP = 3.0  # loss of a person in all trainings
 
 
 @dataclass(frozen=True)
@@ -22,10 +24,10 @@ class Question:
 
     Args:
         collection: Id of the collection.
-        asks: Attribute and budget of each ask; of a plan of two stages, ``adjacency`` alone.
+        asks: Attribute and budget of each ask; of a plan of two stages, ``adjacency`` alone; of a training, it alone.
         staged: Whether it is the plan of two stages.
-        stage: The stage that is asked.
-        grouping: Number of the grouping, -1 without one.
+        stage: The stage that is asked, or the round of a training.
+        grouping: Number of the grouping, -1 without one; in a training, of the model that is sent.
         fault: Empty; ``policy``: beyond the caps; else how its bytes are wrong.
     """
 
@@ -40,9 +42,14 @@ class Question:
     def attributes(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.asks)
 
+    @property
+    def trains(self) -> bool:
+        return self.attributes == (TRAINING,)
+
     def __str__(self) -> str:
         asked = " and ".join(f"{name} at {budget:g}" for name, budget in self.asks)
         stage = f", stage {self.stage} grouping {self.grouping}" if self.staged else ""
+        stage = f", round {self.stage} model {self.grouping}" if self.trains else stage
         wrong = f", {self.fault}" if self.fault else ""
         return f"{asked} ({self.collection}{stage}{wrong})"
 

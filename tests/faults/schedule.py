@@ -12,6 +12,7 @@ from tests.faults.judge import Violation
 from tests.faults.life import Life, Step
 from tests.faults.parts import PARTS, PARTS_ACTIONS, PartsLife, settle_parts
 from tests.faults.steps import ACTIONS, settle
+from tests.faults.training import TRAIN_ACTIONS, TRAININGS, TrainLife, settle_training
 from tests.faults.world import SETTINGS, World
 
 BLOCK = 1000  # seeds whose schedules are steered together
@@ -19,6 +20,7 @@ TWINS = 20  # every so many schedules one is run again with other records
 OF_PARTS = 0.06  # share of the schedules of a cluster's part
 MOST_STEPS = 12
 LINES = 20
+EVERY_SETTING = (*SETTINGS, PARTS, *TRAININGS)
 
 
 @dataclass
@@ -39,13 +41,15 @@ class Coverage:
 
 def actions_of(life: Life) -> Mapping[str, tuple[float, Any]]:
     """Return the steps of a kind of schedule."""
-    return PARTS_ACTIONS if isinstance(life, PartsLife) else ACTIONS
+    return PARTS_ACTIONS if isinstance(life, PartsLife) else TRAIN_ACTIONS if isinstance(life, TrainLife) else ACTIONS
 
 
 def life_of(world: World, setting: int, seed: int, *, twin: bool = False) -> Life:
-    """Return the beginning of a schedule; the settings after the last one of a host are those of a part."""
-    return PartsLife(world, seed, twin=twin) if setting == len(SETTINGS) else Life(
-        world, SETTINGS[setting], seed, twin=twin)  # fmt: skip
+    """Return the beginning of a schedule, by the number of its setting in :data:`EVERY_SETTING`."""
+    if EVERY_SETTING[setting] is PARTS:
+        return PartsLife(world, seed, twin=twin)
+    kind = TrainLife if EVERY_SETTING[setting].training else Life
+    return kind(world, EVERY_SETTING[setting], seed, twin=twin)
 
 
 def state_of(life: Life) -> str:
@@ -85,10 +89,13 @@ class Result:
     replies: int = 0
 
 
-def make(world: World, seed: int, coverage: Coverage) -> Result:
-    """Make the schedule of a seed, and run it."""
+def make(world: World, seed: int, coverage: Coverage, *, training: bool = False) -> Result:
+    """Make the schedule of a seed, and run it: one of reports, or one of a training."""
     rng = Random(seed)
-    setting = len(SETTINGS) if rng.random() < OF_PARTS else rng.randrange(len(SETTINGS))
+    if training:
+        setting = EVERY_SETTING.index(rng.choice(TRAININGS))
+    else:
+        setting = len(SETTINGS) if rng.random() < OF_PARTS else rng.randrange(len(SETTINGS))
     life = life_of(world, setting, seed)
     steps: list[Step] = []
     wanted = rng.randrange(4, MOST_STEPS + 1)
@@ -120,6 +127,8 @@ def _run(life: Life, following: object, seed: int) -> str:
             actions_of(life)[name][1](life, Random(number))
         if isinstance(life, PartsLife):
             settle_parts(life, Random(seed))
+        elif isinstance(life, TrainLife):
+            settle_training(life, Random(seed))
         else:
             settle(life, Random(seed))
     except Violation as error:
@@ -172,7 +181,7 @@ def shrink(world: World, schedule: Schedule) -> Schedule:
 def told(result: Result) -> str:
     """Return the story of a schedule in at most :data:`LINES` lines."""
     lines = result.story
-    setting = (*SETTINGS, PARTS)[result.schedule.setting]
+    setting = EVERY_SETTING[result.schedule.setting]
     hosts = "hosts a (devices 0, 1, 2) and b (3, 4)" if setting is not PARTS else "a machine of a cluster"
     kind = {
         "parts": "counters beside its part",
@@ -181,6 +190,7 @@ def told(result: Result) -> str:
         "": "no counter",
     }[setting.counter]
     more = (", a pinned collector" if setting.signed else "") + (", repeats are replayed" if setting.replay else "")
+    more += ", trainings" if setting.training else ""
     head = f"seed {result.schedule.seed}: {hosts}, {kind}{more}"
     if len(lines) > LINES - 2:
         lines = [f"({len(lines) - LINES + 3} lines before)", *lines[3 - LINES :]]

@@ -7,9 +7,8 @@ from random import Random
 from tests.faults.audit import audit
 from tests.faults.collecting import collect, finish
 from tests.faults.harm import ask_and_harm, ask_two_at_once
-from tests.faults.hosts import Copy, Mail
-from tests.faults.life import DOORS, Action, Life, before_reports
-from tests.faults.questions import bytes_of
+from tests.faults.hosts import Copy
+from tests.faults.life import Action, Life, before_reports
 
 MOST_COPIES = 2  # of a lineage
 
@@ -18,7 +17,7 @@ def _ask(life: Life, rng: Random) -> None:
     """Ask one device, or all of a copy together."""
     copy = life.copy(rng)
     process = life.process(copy, rng)
-    door = life.door if rng.random() < 0.7 else rng.choice(DOORS)
+    door = life.door if rng.random() < 0.7 else rng.choice(life.doors)
     people = list(copy.residents) if door == "together" or rng.random() < 0.2 else [rng.choice(copy.residents)]
     mail = life.letter(rng, copy, people[0])
     life.judged(copy, process, people, mail, life.ask(copy, process, people, mail, door), "")
@@ -223,7 +222,7 @@ def settle(life: Life, rng: Random) -> None:
         for process in list(copy.processes):
             life.end(process)
         process = life.start(copy)
-        mail = Mail(name, 0, life.main, bytes_of(life.main, 0 if life.setting.signed else -1), "")
+        mail = life.mail_of(copy, 0, life.main)
         outcomes = life.ask(copy, process, copy.residents, mail, rng.choice(("device", "together")))
         life.judged(copy, process, copy.residents, mail, outcomes, "")
         audit(life, copy)

@@ -9,13 +9,14 @@ import pytest
 
 from tests.faults.run import begin, search
 from tests.faults.schedule import LINES, Coverage, Schedule, again, make, shrink, told
-from tests.faults.variants import broken, every_variant
+from tests.faults.variants import OF_TRAININGS, broken, every_variant
 from tests.faults.world import World
 
 pytest.importorskip("apsw")
 SCHEDULES = 1000
 # Variants that the first schedules find; docs/testing.md has the number of all. The search for the others takes longer.
-SOON = 30
+SOON = 40
+TRAININGS = 200
 QUICK = (
     "the reply leaves before the commit", "a commit does not wait for the disk",
     "a batch whose commit fails gives its replies", "attributes that were released with others are forgotten",
@@ -24,6 +25,10 @@ QUICK = (
     "the counter is advanced after the reply", "the counter is advanced before the commit",
     "a counter that is behind is a mismatch", "a signature is verified under any key",
     "a refusal depends on the data", "what holds counts one stage of a plan",
+    "the losses of rounds are not added up", "a round is allowed by what was lost before it",
+    "a round that was answered is answered again", "the same round in another training is another question",
+    "weights that are no numbers are used", "a checkpoint is saved with the next one",
+    "a checkpoint does not wait for the disk",
 )  # fmt: skip
 
 
@@ -42,6 +47,12 @@ def test_a_thousand_schedules_violate_nothing(world: World) -> None:
     assert sums["schedules"] == SCHEDULES and sums["faults"] > 2 * SCHEDULES and sums["replies"] > 4 * SCHEDULES
 
 
+def test_schedules_of_trainings_violate_nothing(world: World) -> None:
+    found, sums = search(world, 0, TRAININGS, training=True)
+    assert found is None, told(again(world, shrink(world, found.schedule)))
+    assert sums["schedules"] == TRAININGS and sums["faults"] > 2 * TRAININGS and sums["replies"] > 4 * TRAININGS
+
+
 def test_the_quick_variants_are_some_of_all() -> None:
     assert set(QUICK) <= set(every_variant()) and len(every_variant()) > 40
 
@@ -50,7 +61,7 @@ def test_the_quick_variants_are_some_of_all() -> None:
 def test_a_broken_variant_is_found_and_told_in_twenty_lines(world: World, name: str) -> None:
     """Power: a simulator that finds nothing proves nothing."""
     with broken(name):
-        found, _ = search(world, 0, SOON)
+        found, _ = search(world, 0, SOON, training=name in OF_TRAININGS)
         assert found is not None
         short = shrink(world, found.schedule)
         assert len(short.steps) <= len(found.schedule.steps)
@@ -59,9 +70,11 @@ def test_a_broken_variant_is_found_and_told_in_twenty_lines(world: World, name: 
     assert again(world, short).violation == ""
 
 
-def test_a_seed_is_one_schedule(world: World) -> None:
+@pytest.mark.parametrize("training", [False, True])
+def test_a_seed_is_one_schedule(world: World, training: bool) -> None:
     """The same seeds give the same steps, replies and steps of the disks, and the steps alone give them again."""
-    twice = [[make(world, seed, coverage) for seed in range(8)] for coverage in (Coverage(), Coverage())]
+    twice = [[make(world, seed, coverage, training=training) for seed in range(8)]
+             for coverage in (Coverage(), Coverage())]  # fmt: skip
     for one, other in zip(*twice, strict=True):
         assert (one.schedule, one.codes, one.story) == (other.schedule, other.codes, other.story)
         replayed = again(world, one.schedule)

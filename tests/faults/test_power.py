@@ -11,9 +11,9 @@ pytest.importorskip("apsw")
 from tests.faults import power
 
 
-def _log(path: Path, *firsts: int, violations: int = 0) -> Path:
-    lines = [{"first": first, "schedules": 1000, "faults": 3, "asks": 2, "replies": 1, "violations": violations}
-             for first in firsts]  # fmt: skip
+def _log(path: Path, *firsts: int, violations: int = 0, training: bool = False) -> Path:
+    lines = [{"first": first, "schedules": 1000, "faults": 3, "asks": 2, "replies": 1, "violations": violations,
+              "training": training} for first in firsts]  # fmt: skip
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     return path
 
@@ -26,6 +26,12 @@ def test_a_long_run_is_added_up_in_parts(tmp_path: Path, monkeypatch: pytest.Mon
         "schedules": 4000, "faults": 12, "asks": 8, "replies": 4, "second answers": 0, "seeds": [[0, 4000]],
     }  # fmt: skip
     assert power.figure() == ("A simulator ran 4,000 schedules with 12 faults: 8 asks, 4 replies, 0 second answers.")
+    trained = _log(tmp_path / "trained", 0, training=True)
+    power.add_up([trained])
+    assert power.figure().endswith("second answers.\nOf federated trainings it ran 1,000 schedules with 3 faults: "
+                                   "2 asks, 1 replies, 0 beyond the cap.")  # fmt: skip
+    with pytest.raises(ValueError, match="twice"):
+        power.add_up([trained])
     with pytest.raises(ValueError, match="twice"):
         power.add_up([_log(tmp_path / "again", 3000)])
     with pytest.raises(ValueError, match="violated"):

@@ -9,14 +9,17 @@ from unittest import mock
 
 Patch = Callable[[], Any]
 VARIANTS: dict[str, Patch] = {}
+OF_TRAININGS: set[str] = set()
 put = mock.patch.object
 
 
-def variant(text: str) -> Callable[[Patch], Patch]:
-    """Enter a variant under its name, in words."""
+def variant(text: str, *, training: bool = False) -> Callable[[Patch], Patch]:
+    """Enter a variant under its name, in words; schedules of trainings look for those of a training."""
 
     def enter(make: Patch) -> Patch:
         VARIANTS[text] = make
+        if training:
+            OF_TRAININGS.add(text)
         return make
 
     return enter
@@ -34,6 +37,6 @@ def broken(name: str) -> Iterator[None]:
 
 def every_variant() -> dict[str, Patch]:
     """Return all variants by name, of all modules that have some."""
-    from tests.faults import broken_counter, broken_ledger, broken_messages  # noqa: F401 - they enter theirs
+    from tests.faults import broken_counter, broken_ledger, broken_messages, broken_training  # noqa: F401 - they enter theirs
 
     return VARIANTS

@@ -20,10 +20,12 @@ import numpy as np
 import devices.atomic_files
 import devices.enrolment.counters
 import devices.enrolment.state
+import devices.fleet
 import devices.ledger.counter_folder
 import devices.ledger.counter_postgres
 import devices.ledger.rows
 import devices.ledger.schema
+import strategies.rounds.checkpoint
 from devices import client_app
 from devices.data.population import Population, build_population
 from devices.enrolment.state import State, enrol
@@ -32,7 +34,7 @@ from tests.faults import sqlite
 from tests.faults.computers import Computers, Process
 from tests.faults.disk import Disks, read
 from tests.faults.postgres import Server
-from tests.faults.questions import CLASSES, KEYS, D, N
+from tests.faults.questions import CAP, CLASSES, KEYS, TRAINING, D, N
 
 HOSTS = {"a": (0, 1, 2), "b": (3, 4)}
 MEMORY = Path("/dev/shm")
@@ -46,11 +48,13 @@ class Setting:
         counter: ``file``, ``server``, ``parts`` (a file beside the part of a machine) or empty.
         signed: Whether they pin a collector's key.
         replay: Whether another collection's repeat gets the stored bytes.
+        training: Whether they take part in federated trainings, and report nothing.
     """
 
     counter: str
     signed: bool = False
     replay: bool = False
+    training: bool = False
 
 
 SETTINGS = (
@@ -75,6 +79,9 @@ PEOPLE = (people(0), people(1))
 
 def wide_policy(setting: Setting) -> Policy:
     """Return a policy that allows all questions but one."""
+    if setting.training:
+        cap = Cap(*[CAP + 0.1] * 3, delta=1.0)
+        return Policy("federated", {TRAINING: cap}, frozenset({"gaussian_update"}), PEOPLE[0].facts)
     cap = Cap(bit=10.0, vector=1e6, user=1e6)
     return Policy(
         "report", dict.fromkeys(("adjacency", "features", "label"), cap),
@@ -180,9 +187,11 @@ class World:
             *[mock.patch.object(module, "os", self.os) for module in written],
             mock.patch.object(devices.ledger.rows, "time", clock),
             mock.patch.object(devices.ledger.counter_postgres, "_psycopg", self.server.module),
-            mock.patch.object(
-                client_app, "open_state", lambda folder, _: self.state_of(self.computers.current, folder)
-            ),
+            mock.patch.object(strategies.rounds.checkpoint, "os", self.os),
+            *[
+                mock.patch.object(module, "open_state", lambda folder, _: self.state_of(self.computers.current, folder))
+                for module in (client_app, devices.fleet)
+            ],
             mock.patch.object(Population, "load", staticmethod(self._load)),
             mock.patch.object(Population, "save", lambda people, folder: folder.mkdir(exist_ok=True)),
         ]
