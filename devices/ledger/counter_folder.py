@@ -11,7 +11,7 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from devices.atomic_files import make_durable, private_folder
@@ -65,10 +65,22 @@ class FolderCounter:
         make_durable(self.path.parent)
 
     def entries(self, devices: Iterable[int]) -> dict[int, Entry]:
-        """Return what is held of these devices; OSError where the file cannot be read."""
+        """Return what is held of these devices, on the disk by then; OSError where the file cannot be read."""
         with _opened(self.path) as db:
             found = {device: db.execute(_SELECT, (device,)).fetchone() for device in devices}
-        return {device: self._entry(*row) for device, row in found.items() if row is not None}
+        read = {device: self._entry(*row) for device, row in found.items() if row is not None}
+        if any(entry.head.answers for entry in read.values()):
+            self._wait_for_disk()
+        return read
+
+    def _wait_for_disk(self) -> None:
+        """Wait until what was read cannot go back.
+
+        A process may have been killed after it cut the journal off, which ends a transaction, and before it waited for
+        the disk. Others read the new values then, and a power loss brings the journal and the old values back.
+        """
+        with suppress(FileNotFoundError):
+            make_durable(Path(f"{self.path}-journal"))
 
     def _entry(self, answers: object, seal: object, nonce: object) -> Entry:
         """Return what a row says; OSError for one that a rotten file gives, whose values SQLite does not check."""
@@ -84,6 +96,7 @@ class FolderCounter:
     def advance(self, changes: Mapping[int, tuple[Head, Head]]) -> dict[int, Head]:
         """Advance as :class:`~devices.ledger.counter.Counter` says; OSError where it cannot be done."""
         left: dict[int, Head] = {}
+        found = False
         with _opened(self.path) as db:
             db.execute("BEGIN IMMEDIATE")
             for device, (expected, new) in changes.items():
@@ -94,9 +107,12 @@ class FolderCounter:
                 if row is None:
                     raise OSError(f"{self.path.name} does not know device {device}")
                 head = self._entry(*row).head
+                found = True
                 if head != new:
                     left[device] = head
             db.execute("COMMIT")
+        if found:  # written by another process
+            self._wait_for_disk()
         return left
 
 

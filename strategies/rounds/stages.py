@@ -19,7 +19,7 @@ import numpy as np
 from curator.methods import Method, Question, find
 from curator.reports.decoding import AnswersByDevice
 from curator.reports.reports import Reports
-from devices.atomic_files import write_atomically
+from devices.atomic_files import make_durable, write_atomically
 from devices.facts import PublicFacts
 from devices.mechanisms.base import Grouping
 
@@ -51,7 +51,9 @@ class Stages:
         """
         # The id of a collection is a valid file name: the query checks its characters.
         path = self.kept / f"grouping-{questions[0].query.collection}-{stage}.json"
-        if not path.is_file():
+        if path.is_file():
+            make_durable(self.kept)  # its collector may have been killed before it waited for the disk
+        else:
             made = self.method.regroup(Reports.from_bytes(self.facts, questions, answers), stage=stage)
             if made is not None and (made.shape != (self.facts.n,) or made.min(initial=0) < 0):
                 raise ValueError(f"{self.method.name}: a grouping needs one group for every person")

@@ -91,6 +91,11 @@ def _behind_is_lost() -> Any:
     return put(CounterCheck, "compare", compare)
 
 
+@variant("a counter that a killed process left is not synced before it is read (mended)")
+def _counter_not_synced() -> Any:
+    return put(FolderCounter, "_wait_for_disk", lambda counter: None)
+
+
 @variant("a counter's file is set and not compared")
 def _file_set() -> Any:
     def advance(counter: FolderCounter, changes: Any) -> dict[int, Head]:

@@ -167,6 +167,11 @@ def _grouping_not_synced() -> Any:
     return put(strategies.rounds.stages, "write_atomically", lambda path, content: write(path, content, durable=False))
 
 
+@variant("a grouping that a killed collector left is not synced before it is sent (mended)")
+def _grouping_left() -> Any:
+    return put(strategies.rounds.stages, "make_durable", lambda path: None)
+
+
 @variant("the names in a folder are not synced")
 def _names_not_synced() -> Any:
     return put(devices.atomic_files, "make_durable", lambda path: None)

@@ -87,3 +87,25 @@ def test_a_copy_may_hold_the_row_of_a_process_that_died(world: World) -> None:
              ("deliver", 1183399384), ("full disk", 2440874642))  # fmt: skip
     found = again(world, Schedule(39415, 4, steps))
     assert found.violation == "" and any("COUNTER_MISMATCH" in line for line in found.story)
+
+
+@pytest.mark.parametrize(
+    ("variant", "schedule"),
+    [
+        # A process dies after it cut the counter's journal off. Another one reads it, and its machine loses power.
+        ("a counter that a killed process left is not synced before it is read (mended)",
+         Schedule(233637, 0, (("copy", 2197313657), ("ask", 64920113), ("ask and harm", 4205181135),
+                              ("ask", 3251868391), ("counter away", 3406222383)))),
+        # A collector dies after it named the grouping; the next one sends it, and their machine loses power.
+        ("a grouping that a killed collector left is not synced before it is sent (mended)",
+         Schedule(313414, 2, (("full disk", 3433448356), ("ask", 146387793), ("collect", 2074703853),
+                              ("collect", 2069004212)))),
+    ],
+)  # fmt: skip
+def test_what_a_dead_process_left_is_on_the_disk_before_it_is_used(
+    world: World, variant: str, schedule: Schedule
+) -> None:
+    """Found by the long run."""
+    assert again(world, schedule).violation == ""
+    with broken(variant):
+        assert again(world, schedule).violation

@@ -92,6 +92,21 @@ def test_its_name_is_on_the_disk_before_it_is_used(tmp_path: Path, monkeypatch: 
     assert synced == [(counter.path.parent, True)]
 
 
+def test_what_a_killed_process_left_is_on_the_disk_before_it_is_used(
+    counter: FolderCounter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have died between the end of the transaction and the sync. Who reads an answer syncs the journal."""
+    synced: list[Path] = []
+    monkeypatch.setattr("devices.ledger.counter_folder.make_durable", synced.append)
+    counter.entries([1, 2])
+    counter.advance({1: (Head(), ONE)})
+    assert synced == []  # nobody answered; and the step was written and synced here
+    assert counter.entries([1, 2])[1].head == ONE
+    assert synced == [Path(f"{counter.path}-journal")] and synced[0].is_file()
+    assert counter.advance({1: (Head(), ONE)}) == {}  # another process made this step
+    assert len(synced) == 2
+
+
 @pytest.mark.parametrize("umask", [0, 0o077, 0o777])
 def test_it_is_its_owner_s_alone(tmp_path: Path, umask: int) -> None:
     counter = FolderCounter(tmp_path / "apart" / "c.count")
