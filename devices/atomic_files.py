@@ -9,7 +9,7 @@ import errno
 import fcntl
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -40,6 +40,25 @@ def write_atomically(path: Path, content: str | bytes, *, durable: bool = True) 
         raise
     if durable:
         make_durable(path.parent)
+
+
+def made_once(path: Path, make: Callable[[], str]) -> str:
+    """Return the text of a file that is made where it is missing, and that is on the disk before anybody uses it.
+
+    A process may have been killed after it named the file and before it waited for the disk. Who finds it waits.
+
+    Args:
+        path: The file, in a folder that is there.
+        make: Makes the text of a file that is missing.
+
+    Raises:
+        OSError: as :func:`write_atomically`.
+    """
+    if path.is_file():
+        make_durable(path.parent)
+    else:
+        write_atomically(path, make())
+    return path.read_text()
 
 
 @contextmanager

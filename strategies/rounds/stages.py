@@ -19,7 +19,7 @@ import numpy as np
 from curator.methods import Method, Question, find
 from curator.reports.decoding import AnswersByDevice
 from curator.reports.reports import Reports
-from devices.atomic_files import make_durable, write_atomically
+from devices.atomic_files import made_once
 from devices.facts import PublicFacts
 from devices.mechanisms.base import Grouping
 
@@ -51,15 +51,15 @@ class Stages:
         """
         # The id of a collection is a valid file name: the query checks its characters.
         path = self.kept / f"grouping-{questions[0].query.collection}-{stage}.json"
-        if path.is_file():
-            make_durable(self.kept)  # its collector may have been killed before it waited for the disk
-        else:
+
+        def make() -> str:
             made = self.method.regroup(Reports.from_bytes(self.facts, questions, answers), stage=stage)
             if made is not None and (made.shape != (self.facts.n,) or made.min(initial=0) < 0):
                 raise ValueError(f"{self.method.name}: a grouping needs one group for every person")
-            self.kept.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, json.dumps(None if made is None else np.asarray(made, np.int64).tolist()))
-        grouping = json.loads(path.read_text())
+            return json.dumps(None if made is None else np.asarray(made, np.int64).tolist())
+
+        self.kept.mkdir(parents=True, exist_ok=True)
+        grouping = json.loads(made_once(path, make))
         return at_stage(questions, stage, None if grouping is None else tuple(grouping))
 
     def to_dict(self) -> dict[str, Any]:

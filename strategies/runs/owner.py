@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 import secrets
 import time
 from collections.abc import Sequence
@@ -27,7 +26,7 @@ from curator.owner.teachers.graph import PlainGraph
 from curator.owner.teachers.selection import query_order
 from curator.owner.teachers.student import Sage, Student, train_network
 from curator.privacy.guarantee import Guarantee
-from devices.atomic_files import write_atomically
+from devices.atomic_files import made_once
 from devices.data.population import Population
 from devices.facts import IntArray, Split
 from devices.mechanisms import round_up
@@ -222,10 +221,7 @@ def owner_noise_seed(scene: RepeatContext) -> int:
     if scene.seeds.noise is not None:
         return scene.seeds.noise
     path = scene.folder / f"owner-seed-{scene.number}"
-    if not path.is_file():
-        write_atomically(path, str(secrets.randbits(62)))
-        os.chmod(path, 0o600)
-    return int(path.read_text())
+    return int(made_once(path, lambda: str(secrets.randbits(62))))
 
 
 def _everybody(student: Student, population: Population, division: Division) -> np.ndarray:

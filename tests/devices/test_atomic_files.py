@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from devices.atomic_files import exclusive_lock, lock_file, private_file, private_folder, write_atomically
+from devices.atomic_files import exclusive_lock, lock_file, made_once, private_file, private_folder, write_atomically
 from devices.data.population import Population
 from devices.device import Report
 from devices.enrolment.state import State, enrol
@@ -73,6 +73,15 @@ def test_a_folder_that_is_there_keeps_its_mode(
     (tmp_path / "s").chmod(0o755)
     enrol(tmp_path / "s", population, policy_of(population), seed=1).close()
     assert mode(tmp_path / "s") == 0o755 and State(tmp_path / "s").device(3).index == 3
+
+
+def test_a_file_is_made_once_and_on_the_disk_before_it_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A killed process may have named it without waiting for the disk, so who finds it waits too."""
+    synced: list[Path] = []
+    monkeypatch.setattr("devices.atomic_files.make_durable", synced.append)
+    texts = iter(("one", "other"))
+    assert [made_once(tmp_path / "file", lambda: next(texts)) for _ in range(2)] == ["one", "one"]
+    assert synced == [tmp_path, tmp_path] and next(texts) == "other"
 
 
 def test_a_lock_is_held_by_one_and_ends_with_its_holder(tmp_path: Path) -> None:

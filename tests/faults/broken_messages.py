@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import devices.answer_many
@@ -163,13 +164,21 @@ def _grouping_made_again() -> Any:
 
 @variant("a grouping is not on the disk before it is sent")
 def _grouping_not_synced() -> Any:
-    write = devices.atomic_files.write_atomically
-    return put(strategies.rounds.stages, "write_atomically", lambda path, content: write(path, content, durable=False))
+    def made_once(path: Path, make: Callable[[], str]) -> str:
+        if not path.is_file():
+            devices.atomic_files.write_atomically(path, make(), durable=False)
+        return path.read_text()
+
+    return put(strategies.rounds.stages, "made_once", made_once)
 
 
 @variant("a grouping that a killed collector left is not synced before it is sent (mended)")
 def _grouping_left() -> Any:
-    return put(strategies.rounds.stages, "make_durable", lambda path: None)
+    def made_once(path: Path, make: Callable[[], str]) -> str:
+        return path.read_text() if path.is_file() else real(path, make)
+
+    real = devices.atomic_files.made_once
+    return put(strategies.rounds.stages, "made_once", made_once)
 
 
 @variant("the names in a folder are not synced")
