@@ -31,11 +31,18 @@ FIGURE = "<!-- figure of the simulator of faults: start -->", "<!-- figure of th
 MARKS = "<!-- table of broken variants: start -->", "<!-- table of broken variants: end -->"
 
 
-def schedules_until_found(world: World, name: str, most: int = MOST) -> tuple[int | None, str]:
-    """Return how many schedules it takes to find a variant, None for more than ``most``, and the violation."""
+def schedules_until_found(world: World, name: str, most: int = MOST, first: int = 0) -> tuple[int | None, str]:
+    """Return how many schedules it takes to find a variant, None for more than ``most``, and the violation.
+
+    Args:
+        world: The world.
+        name: The variant.
+        most: How many schedules are run.
+        first: Seed to begin with, where a long run found nothing before it.
+    """
     with world.simulated(), broken(name):
-        found, sums = search(world, 0, most, training=name in OF_TRAININGS)
-        return (sums["schedules"], found.violation) if found is not None else (None, "")
+        found, sums = search(world, first, first + most, training=name in OF_TRAININGS)
+        return (first + sums["schedules"], found.violation) if found is not None else (None, "")
 
 
 def story_of(world: World, name: str) -> str:
@@ -47,13 +54,10 @@ def story_of(world: World, name: str) -> str:
 
 def table(kept: dict[str, int]) -> str:
     """Return the table, those that are found first in front; a number below 0 is that of schedules without success."""
-    rows = sorted(
-        (kept[name] if kept[name] > 0 else MOST - kept[name], name) for name in every_variant() if name in kept
-    )
+    rows = sorted((kept[name] < 0, abs(kept[name]), name) for name in every_variant() if name in kept)
     lines = [
-        f"| {name}{' (training)' if name in OF_TRAININGS else ''} | "
-        f"{f'{count:,}' if count <= MOST else f'not in {count - MOST:,}'} |"
-        for count, name in rows
+        f"| {name}{' (training)' if name in OF_TRAININGS else ''} | {'not in ' if missed else ''}{count:,} |"
+        for missed, count, name in rows
     ]
     return "\n".join(["| broken variant | schedules until found |", "|---|--:|", *lines])
 
@@ -122,6 +126,7 @@ def main() -> None:
     """Run the command."""
     given = argparse.ArgumentParser(description=__doc__)
     given.add_argument("--most", type=int, default=MOST)
+    given.add_argument("--first", type=int, default=0, help="seed to begin with: a long run found nothing before it")
     given.add_argument("--only", default="", help="a part of the names of the variants")
     given.add_argument("--anew", action="store_true")
     given.add_argument("--story", action="store_true")
@@ -142,7 +147,7 @@ def main() -> None:
             print(story_of(world, name))
             continue
         if kept.get(name, -1) < 0:
-            count, violation = schedules_until_found(world, name, options.most)
+            count, violation = schedules_until_found(world, name, options.most, options.first)
             print(f"{count if count is not None else '-':>7}  {name}: {violation}", flush=True)
             kept[name] = -options.most if count is None else count
             KEPT.parent.mkdir(parents=True, exist_ok=True)
