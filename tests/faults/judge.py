@@ -195,7 +195,8 @@ class Judge:
         """Note that ``target`` is now what ``source`` is.
 
         A process that died in a commit may leave a row that is whole in the log. Processes that were there before do
-        not see it, and write over it. Who opens a copy of the files finds it. So a copy may hold one row more.
+        not see it, and write over it. Who opens a copy of the files finds it, and so does the first process after all
+        others have ended. So a copy may hold one row more, and so may a folder that is opened anew.
         """
         for person in persons:
             found = set()

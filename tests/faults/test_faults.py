@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.run import begin, search
-from tests.faults.schedule import LINES, Coverage, Schedule, again, make, shrink, told
+from tests.faults.schedule import LINES, Coverage, Schedule, again, compare_twin, make, shrink, told
 from tests.faults.variants import OF_TRAININGS, broken, every_variant
 from tests.faults.world import World
 
@@ -109,3 +109,22 @@ def test_what_a_dead_process_left_is_on_the_disk_before_it_is_used(
     assert again(world, schedule).violation == ""
     with broken(variant):
         assert again(world, schedule).violation
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        # The same, where the first process after all others finds the row.
+        Schedule(877607, 0, (
+            ("ask two at once", 2147488586), ("ask two at once", 4184093648), ("ask and harm", 2866105295),
+            ("copy", 3499594053), ("ask", 947649412), ("records", 2474349472), ("ask", 795064733),
+            ("collect", 2269915820), ("counter away", 1532079835), ("ask", 3693380600),
+        )),
+        # A nonce rots, so other noise is drawn: a list without ones takes a byte less.
+        Schedule(821280, 0, (("ask two at once", 4014426024), ("ask two at once", 2379776686),
+                             ("bit rot", 889206553), ("clock", 4083407836))),
+    ],
+)  # fmt: skip
+def test_the_judge_knows_what_the_long_run_showed(world: World, schedule: Schedule) -> None:
+    found = again(world, schedule)
+    assert not (found.violation or compare_twin(world, found))
