@@ -28,6 +28,7 @@ def check(name: str, found: Block) -> None:
     here = machine() == golden.pop("machine", load()["machine"])
     check_exact(found, golden, but=set() if here else OF_THE_MACHINE)
     assert found.keys() == golden.keys()
+    assert (found.get("edges_sha256") is None) == (golden.get("edges_sha256") is None)
     if not here and "accuracy" in found and not RUNS[name].noise_of_floats:
         check_accuracy(found, golden)
 

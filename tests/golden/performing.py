@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -66,7 +66,7 @@ def _simulate(golden: Golden, folder: Path) -> Block:
 def _noting_edges(method: str) -> Iterator[Callable[[], str | None]]:
     """Note the graphs that a method makes; the function given returns the digest of their edges.
 
-    It wraps the function of a method that makes a :class:`curator.methods.Graph`.
+    It wraps the functions of a method that make a :class:`curator.methods.Graph`. A run calls one of them.
     """
     digest, kind = hashlib.sha256(), find(method)
     empty = digest.hexdigest()
@@ -80,11 +80,10 @@ def _noting_edges(method: str) -> Iterator[Callable[[], str | None]]:
 
         return make
 
-    name = next((name for name in ("from_owned", "reconstruct") if hasattr(kind, name)), None)
-    if name is None:
-        yield lambda: None
-        return
-    with patch.object(kind, name, noted(getattr(kind, name))):
+    with ExitStack() as stack:
+        for name in ("from_owned", "reconstruct"):
+            if hasattr(kind, name):
+                stack.enter_context(patch.object(kind, name, noted(getattr(kind, name))))
         yield lambda: None if digest.hexdigest() == empty else digest.hexdigest()
 
 
