@@ -145,7 +145,8 @@ SEEDS ?= 10000
 faults: export OMP_NUM_THREADS ?= 1
 faults: $(READY)
 	$(BIN)/python -m tests.faults.run --seeds $(SEEDS)
-	$(BIN)/python -m tests.faults.run --seeds $(SEEDS) --training
+	$(BIN)/python -m tests.faults.run --seeds $(SEEDS) --kind trainings
+	$(BIN)/python -m tests.faults.run --seeds $(SEEDS) --kind races
 
 mutants: $(READY)
 	$(BIN)/python -m benchmarks.mutants.run $(MUTANT_ARGS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any
 
 import devices.answer_many
@@ -154,6 +155,22 @@ def _lost_leaves() -> Any:
     def settle(check: CounterCheck) -> None:
         with suppress(devices.ledger.counter.CounterMismatch):
             real(check)
+
+    real = CounterCheck.settle
+    return put(CounterCheck, "settle", settle)
+
+
+@variant("a counter that another process advanced part of the way is left there", "races")
+def _part_of_the_way() -> Any:
+    def settle(check: CounterCheck) -> None:
+        counter, tried = check._counter, []
+
+        def advance(changes: Any) -> dict[int, Head]:
+            tried.append(changes)
+            return counter.advance(changes) if len(tried) == 1 else {}
+
+        check._counter = SimpleNamespace(advance=advance, entries=counter.entries)
+        real(check)
 
     real = CounterCheck.settle
     return put(CounterCheck, "settle", settle)

@@ -19,13 +19,13 @@ from strategies.rounds.checkpoint import CheckpointFile
 from tests.faults.variants import put, variant
 
 
-@variant("the losses of rounds are not added up", training=True)
+@variant("the losses of rounds are not added up", "trainings")
 def _not_added() -> Any:
     real = Ledger.training
     return put(Ledger, "training", lambda *given, **named: (real(*given, **named)[0], Loss(0.0, 0.0)))
 
 
-@variant("a round is allowed by what was lost before it", training=True)
+@variant("a round is allowed by what was lost before it", "trainings")
 def _before_it() -> Any:
     real = Policy.allows_round
 
@@ -36,12 +36,12 @@ def _before_it() -> Any:
     return put(Policy, "allows_round", allows)
 
 
-@variant("a round that was answered is answered again", training=True)
+@variant("a round that was answered is answered again", "trainings")
 def _answered_again() -> Any:
     return put(Device, "_answered", lambda *given: False)
 
 
-@variant("a round that was answered is looked for in the latest answer", training=True)
+@variant("a round that was answered is looked for in the latest answer", "trainings")
 def _latest_round() -> Any:
     def answered(device: Device, kind: str, question: bytes) -> bool:
         rows: Any = device.ledger.answers(device.index)[-1:]
@@ -50,12 +50,12 @@ def _latest_round() -> Any:
     return put(Device, "_answered", answered)
 
 
-@variant("the same round in another training is another question", training=True)
+@variant("the same round in another training is another question", "trainings")
 def _id_in_question() -> Any:
     return put(Task, "question_bytes", Task.to_bytes)
 
 
-@variant("what a process noted of trainings stays when another one writes", training=True)
+@variant("what a process noted of trainings stays when another one writes", "trainings")
 def _notes_stay() -> Any:
     def present(ledger: Any) -> None:
         noted = dict(ledger._trainings)
@@ -66,7 +66,7 @@ def _notes_stay() -> Any:
     return put(LedgerFile, "_check_present", present)
 
 
-@variant("what a process noted of trainings stays when its batch is undone", training=True)
+@variant("what a process noted of trainings stays when its batch is undone", "trainings")
 def _notes_of_undone() -> Any:
     def undo(ledger: Any) -> None:
         noted = dict(ledger._trainings)
@@ -77,7 +77,7 @@ def _notes_of_undone() -> Any:
     return put(LedgerFile, "_undo", undo)
 
 
-@variant("an end that a process noted is not compared with the counter", training=True)
+@variant("an end that a process noted is not compared with the counter", "trainings")
 def _noted_not_compared() -> Any:
     def training(ledger: Any, device: int, *, seal_key: bytes) -> Any:
         if ledger.in_transaction and device in ledger._trainings:
@@ -88,7 +88,7 @@ def _noted_not_compared() -> Any:
     return put(Ledger, "training", training)
 
 
-@variant("a fleet sends the updates of a copy that lost", training=True)
+@variant("a fleet sends the updates of a copy that lost", "trainings")
 def _lost_updates() -> Any:
     @contextmanager
     def transaction(ledger: LedgerFile, devices: Any = ()) -> Iterator[None]:
@@ -99,12 +99,12 @@ def _lost_updates() -> Any:
     return put(LedgerFile, "transaction", transaction)
 
 
-@variant("weights that are no numbers are used", training=True)
+@variant("weights that are no numbers are used", "trainings")
 def _any_weights() -> Any:
     return put(devices.federated.wire, "are_usable", lambda weights: True)
 
 
-@variant("a checkpoint is saved with the next one", training=True)
+@variant("a checkpoint is saved with the next one", "trainings")
 def _late_checkpoint() -> Any:
     waiting: dict[Any, Any] = {}
 
@@ -118,7 +118,7 @@ def _late_checkpoint() -> Any:
     return put(CheckpointFile, "save", save)
 
 
-@variant("a checkpoint does not wait for the disk", training=True)
+@variant("a checkpoint does not wait for the disk", "trainings")
 def _lazy_checkpoint() -> Any:
     real = strategies.rounds.checkpoint.write_atomically
     return put(strategies.rounds.checkpoint, "write_atomically", lambda path, data: real(path, data, durable=False))

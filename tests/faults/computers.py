@@ -10,6 +10,7 @@ from typing import Any
 import apsw
 
 from tests.faults.disk import Died, Disk, Disks
+from tests.faults.turns import Turns
 
 
 @dataclass(eq=False)
@@ -61,7 +62,7 @@ class Computers:
         self.steps = 0
         self.seconds = 1.7e9
         self.kept: list[Any] = []
-        self.trace: list[str] | None = None
+        self.turns: Turns | None = None  # of processes that work at once
 
     def step(self, disk: Disk, what: str, path: str) -> None:
         """Pass a step of a disk; apsw's error where the disk is full or broken, or the process died here."""
@@ -89,7 +90,13 @@ class Computers:
         if process.dead:
             raise Died
 
+    def waits(self, tries: int = 0) -> bool:
+        """Let others go on because of a lock, and return whether it is worth another try."""
+        return self.turns is not None and not self.current.dead and self.turns.wait() and not self.current.dead
+
     def _pass(self, process: Process, *, writes: bool) -> None:
+        if self.turns is not None:
+            self.turns.pass_step()
         self.steps += 1
         plan = self.plan
         if plan is None or plan.done or process is not self.planned or (plan.writes_alone and not writes):
@@ -114,10 +121,14 @@ class Computers:
         """Mark a process dead; its files are given up by :meth:`bury`, outside of its own calls."""
         process.dead = True
 
-    def bury(self, process: Process) -> None:
-        process.dead = True
+    def free(self, process: Process) -> None:
+        """Give up the files and locks of a process that is dead."""
         while process.connections:
             process.connections.pop().abandon()
+
+    def bury(self, process: Process) -> None:
+        process.dead = True
+        self.free(process)
         process.opened.clear()
 
     def time(self) -> float:

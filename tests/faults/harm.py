@@ -89,10 +89,10 @@ def ask_two_at_once(life: Life, rng: Random) -> None:
     (other,) = found
     life.tell(f"device {person}: at step {at} of {process.name}'s answer to {mail.question}: {first.code}, "
               f"{helper.name} answers {mail2.question}: {other.code}")  # fmt: skip
-    one, two = (life.asked(c, m, life.passed(c, p))
-                for c, m, p in ((copy, mail, process), (second, mail2, helper)))  # fmt: skip
+    both = [life.asked(c, m, life.passed(c, p)) for c, m, p in ((copy, mail, process), (second, mail2, helper))]
     if life.trouble:
         life.judge.lineages[copy.name[0]].loose = True
     life.trouble = False
-    life.judge.race(person, one, two, (first, other))
+    damaged = frozenset(k for k, said in enumerate((first, other)) if said.code == "LEDGER_DAMAGED")
+    life.judge.race(person, both, (first, other), damaged)  # one of them waited for the other for too long
     life.hurt |= {p for p, said in ((process, first), (helper, other)) if said.code == "LEDGER_DAMAGED"}

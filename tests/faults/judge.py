@@ -7,9 +7,10 @@ all replies of all copies with each other, and looks for their bytes on the medi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
+from tests.faults.orders import Orders
 from tests.faults.paper import Asked, Lineage, Outcome, decide, split
 from tests.faults.questions import CAP, TRAINING, Question
 
@@ -17,6 +18,7 @@ Chain = tuple[int, ...]  # numbers of the asks that a copy's ledger holds answer
 State = tuple[tuple[tuple[str, Chain], ...], Chain]  # chains by copy, and the counter's end
 MOST = 400  # states of a person; beyond it nothing is judged any more but the replies themselves
 SILENT = ("", "LEDGER_DAMAGED")
+_TIMES = {2: "twice", 3: "three times"}
 
 
 class Violation(AssertionError):
@@ -64,56 +66,54 @@ class Judge:
             return
         found: set[State] = set()
         for state in self.states[person]:
-            for code, after in self._may(lineage, state, asked, fault):
+            for code, after in self.may(lineage, state, asked, fault):
                 if code == outcome.code:
                     found.add(after)
         if fault == "died" and not outcome.code:
             self.died.setdefault(person, []).append(asked)
         if not found:
-            may = sorted({code for state in self.states[person] for code, _ in self._may(lineage, state, asked, "")})
+            may = sorted({code for state in self.states[person] for code, _ in self.may(lineage, state, asked, "")})
             raise Violation(f"device {person} of {asked.copy} replied {outcome.code or 'nothing'} to {asked.question}; "
                             f"it may reply {' or '.join(may)}")  # fmt: skip
         self._keep(person, found, lineage)
 
-    def race(self, person: int, one: Asked, other: Asked, said: tuple[Outcome, Outcome]) -> None:
-        """Judge the replies of two processes that were asked at once."""
-        for asked, outcome in zip((one, other), said, strict=True):
-            self.asks[asked.number] = asked.question
-            self.replied(person, asked, outcome)
-        lineage = self.lineages[one.copy[0]]
-        if lineage.loose:
-            return
-        found: set[State] = set()
-        for state in self.states[person]:
-            for codes, after in self._together(lineage, state, one, other):
-                if all(code == outcome.code or outcome.code == "LEDGER_DAMAGED"
-                       for code, outcome in zip(codes, said, strict=True)):  # fmt: skip
-                    found.add(after)
-            if "LEDGER_DAMAGED" in (said[0].code, said[1].code):  # one waited for the other for too long
-                found |= self._busy(lineage, state, (one, other), said)
-        if not found:
-            both = " and ".join(f"that of {asked.copy} replied {outcome.code or 'nothing'} to {asked.question}"
-                                for asked, outcome in zip((one, other), said, strict=True))  # fmt: skip
-            raise Violation(f"device {person} was asked twice at once: {both}; no order of steps gives both")
-        self._keep(person, found, lineage)
+    def race(self, person: int, asked: Sequence[Asked], said: Sequence[Outcome], cut: frozenset[int],
+             late: frozenset[int] = frozenset(), backed_up: str = "") -> None:  # fmt: skip
+        """Judge the replies of processes that were asked at once.
 
-    def _busy(
-        self, lineage: Lineage, state: State, both: tuple[Asked, Asked], said: tuple[Outcome, Outcome]
-    ) -> set[State]:
-        found = set()
-        for order in ((0, 1), (1, 0)):
-            for code, middle in self._may(lineage, state, both[order[0]], "failed"):
-                if code == said[order[0]].code:
-                    found |= {after for again, after in self._may(lineage, middle, both[order[1]], "failed")
-                              if again == said[order[1]].code}  # fmt: skip
-        return found
+        Args:
+            person: The person.
+            asked: What each of them was asked.
+            said: What each of them replied.
+            cut: Which of them died, or failed at some step.
+            late: Which of them may have come after another process took their copy over.
+            backed_up: The copy of which a backup was made meanwhile, if any.
+        """
+        for one, outcome in zip(asked, said, strict=True):
+            self.asks[one.number] = one.question
+            self.replied(person, one, outcome)
+        lineage = self.lineages[asked[0].copy[0]]
+        if lineage.loose:
+            if backed_up:
+                self.copied([person], backed_up, f"{backed_up}@")
+            return
+        orders = Orders(self, lineage, asked, said, cut, late, backed_up)
+        found = {after for state in self.states[person] for after in orders.ends(person, state)}
+        self.died.setdefault(person, []).extend(asked[k] for k in sorted(cut) if not said[k].code)
+        if not found:
+            all_said = " and ".join(f"that of {one.copy} replied {outcome.code or 'nothing'} to {one.question}"
+                                    for one, outcome in zip(asked, said, strict=True))  # fmt: skip
+            times = _TIMES[len(asked)]
+            raise Violation(f"device {person} was asked {times} at once: {all_said}; no order of steps gives this")
+        self._keep(person, found, lineage)
 
     def _keep(self, person: int, found: set[State], lineage: Lineage) -> None:
         if len(found) > MOST:
             lineage.loose = True
         self.states[person] = found
 
-    def _may(self, lineage: Lineage, state: State, asked: Asked, fault: str) -> Iterator[tuple[str, State]]:
+    def may(self, lineage: Lineage, state: State, asked: Asked, fault: str) -> Iterator[tuple[str, State]]:
+        """Yield each code that an ask may get in a state, and the state after it."""
         if asked.passed:
             yield "LEDGER_DAMAGED", state
             if fault == "died":
@@ -126,14 +126,14 @@ class Judge:
             if fault:
                 yield ("" if fault == "died" else "LEDGER_DAMAGED"), state
             return
-        code, committed, read, end = self._commit(lineage, state, asked)
-        settled, lost = self._settle(lineage, committed, asked.copy, read, end)
+        code, committed, read, end = self.commit(lineage, state, asked)
+        settled, lost = self.settle(lineage, committed, asked.copy, read, end)
         yield ("COUNTER_MISMATCH" if lost else code), settled
         if fault:
             for after in (state, committed, settled):
                 yield ("" if fault == "died" else "LEDGER_DAMAGED"), after
 
-    def _commit(self, lineage: Lineage, state: State, asked: Asked) -> tuple[str, State, Chain, Chain]:
+    def commit(self, lineage: Lineage, state: State, asked: Asked) -> tuple[str, State, Chain, Chain]:
         """Return code and state after the ledger's transaction, the counter's end that it read, and its own end."""
         chains, head = state
         own = dict(chains)
@@ -147,7 +147,8 @@ class Judge:
         return decided, state, head, chain
 
     @staticmethod
-    def _settle(lineage: Lineage, state: State, copy: str, read: Chain, end: Chain) -> tuple[State, bool]:
+    def settle(lineage: Lineage, state: State, copy: str, read: Chain, end: Chain) -> tuple[State, bool]:
+        """Return the state after the counter was advanced, and whether another copy was quicker."""
         chains, head = state
         if not lineage.counted or read == end:
             return state, False
@@ -157,37 +158,6 @@ class Judge:
         if not (_begins(chain, end) and _begins(chain, head)):
             return state, True
         return (chains, max(head, end, key=len)), False
-
-    def _together(
-        self, lineage: Lineage, state: State, one: Asked, other: Asked
-    ) -> Iterator[tuple[tuple[str, str], State]]:
-        """Yield codes and states of every order of reading the counter, committing and settling.
-
-        One question to two copies can give two equal rows. Then the counter's end and the bytes are those of both.
-        """
-        if one.question == other.question and one.number != other.number:
-            yield from self._together(lineage, state, one, replace(other, number=one.number))
-        for order in ((0, 0, 0, 1, 1, 1), (1, 1, 1, 0, 0, 0), (0, 1, 1, 1, 0, 0), (0, 0, 1, 1, 1, 0),
-                      (1, 0, 0, 0, 1, 1), (1, 1, 0, 0, 0, 1)):  # fmt: skip
-            now, step, codes = state, [0, 0], ["", ""]
-            seen: list[Chain] = [(), ()]
-            ends: list[tuple[Chain, Chain]] = [((), ()), ((), ())]
-            for who in order:
-                asked = (one, other)[who]
-                if asked.refusal or asked.passed:
-                    if step[who] == 0:
-                        ((codes[who], now),) = list(self._may(lineage, now, asked, ""))[:1]
-                elif step[who] == 0:
-                    seen[who] = now[1]
-                elif step[who] == 1:
-                    chains, head = now
-                    codes[who], (chains, _), read, end = self._commit(lineage, (chains, seen[who]), asked)
-                    now, ends[who] = (chains, head), (read, end)
-                elif codes[who] != "COUNTER_MISMATCH":
-                    now, lost = self._settle(lineage, now, asked.copy, *ends[who])
-                    codes[who] = "COUNTER_MISMATCH" if lost else codes[who]
-                step[who] += 1
-            yield (codes[0], codes[1]), now
 
     # --- copies -----------------------------------------------------------------------------
 
@@ -202,11 +172,11 @@ class Judge:
             found = set()
             for chains, head in self.states[person]:
                 own = dict(chains)
-                for chain in (own[source], *self._unseen(person, source, own[source])):
+                for chain in (own[source], *self.unseen(person, source, own[source])):
                     found.add((tuple(sorted((own | {target: chain}).items())), head))
             self.states[person] = found
 
-    def _unseen(self, person: int, copy: str, chain: Chain) -> Iterator[Chain]:
+    def unseen(self, person: int, copy: str, chain: Chain) -> Iterator[Chain]:
         """Yield the chain with the row of an ask in which a process of this copy died."""
         before = [self.asks[number] for number in chain]
         for asked in self.died.get(person, ()):

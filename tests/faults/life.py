@@ -203,12 +203,16 @@ class Life:
     def _durable(self, copy: Copy, person: int, question: Question, outcome: Outcome) -> None:
         """Check that what leaves is on the medium of its machine already."""
         medium = [content.synced for _, content in sorted(copy.disk.safe.items(), reverse=True)]  # the log first
-        for name, data in zip(question.attributes, split(outcome.data), strict=False):
-            needle = self.mark(question, name) + self.kept(data)
-            if not any(needle in file for file in medium):
+        for name, row in zip(question.attributes, self.rows(question, outcome), strict=False):
+            if not any(row in file for file in medium):
                 raise Violation(
                     f"the reply of device {person} about {name} left before it was on the disk of {copy.name}"
                 )
+
+    def rows(self, question: Question, outcome: Outcome) -> list[bytes]:
+        """Return what a ledger has of a report, by attribute."""
+        pairs = zip(question.attributes, split(outcome.data), strict=False)
+        return [self.mark(question, name) + self.kept(data) for name, data in pairs]
 
     def doors_of_two(self, rng: Random) -> tuple[str, str]:
         """Return the doors of two processes that are asked at once."""
@@ -284,17 +288,7 @@ class Life:
         return Mail(copy.name, person, question, data, code)
 
 
-def before_reports(life: Life) -> list[bytes]:
-    """Return what stands in a ledger in front of each report that somebody asked for."""
-    asked = [question for question in life.judge.asks.values() if not question.fault]
-    found = {life.mark(question, name): None for question in asked for name in question.attributes}
-    return list(found) if life.setting.training else sorted(found)  # models, and so marks, differ with the records
-
-
 def _outcome(answer: Report | Refusal) -> Outcome:
     if isinstance(answer, Report):
         return Outcome("replay" if answer.replayed else "report", answer.data)
     return Outcome(answer.name)
-
-
-Action = Callable[[Life, Random], str]

@@ -2,8 +2,8 @@
 
 It stands for psycopg and the server together. A commit is durable when it returns, unless ``synchronous_commit`` is
 off. A connection may break before a commit, or after it and before the client hears of it. A second transaction that
-wants a locked row would wait; here it fails, as after ``tcp_user_timeout``. ``test_postgres.py`` runs the same
-sequences of calls on the real server and compares every result.
+wants a locked row waits while other processes can go on; else it fails, as after ``tcp_user_timeout``.
+``test_postgres_model.py`` runs the same sequences of calls on the real server and compares every result.
 """
 
 from __future__ import annotations
@@ -134,8 +134,9 @@ class Session:
             keys = sorted((ledger, device) for device in devices if (ledger, device) in server.rows)
             if "FOR UPDATE" in words:
                 for key in keys:
-                    if server.locked.setdefault(key, self) is not self:
-                        raise Operational("canceling statement due to lock timeout")
+                    while server.locked.setdefault(key, self) is not self:
+                        if server.computers is None or not server.computers.waits():
+                            raise Operational("canceling statement due to lock timeout")
             return Rows([(key[1], *self.changes.get(key, server.rows[key])) for key in keys])
         return self._write(words, values)
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from devices.atomic_files import write_atomically
 from tests.faults.run import COUNTED, begin, search
-from tests.faults.schedule import again, shrink, told
-from tests.faults.variants import OF_TRAININGS, broken, every_variant
+from tests.faults.schedule import KINDS, again, shrink, told
+from tests.faults.variants import KIND, broken, every_variant
 from tests.faults.world import World
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,6 +28,11 @@ README = ROOT / "README.md"
 LONG_RUN = ROOT / "docs" / "results" / "faults.json"  # sums of the long run and its seeds, the one place of its figures
 MOST = 100_000
 FIGURE = "<!-- figure of the simulator of faults: start -->", "<!-- figure of the simulator of faults: end -->"
+_OF_KIND = {"trainings": " (training)", "races": " (race)"}
+_SENTENCE = {
+    "reports": "A simulator ran {}, {} second answers.", "races": "Of races it ran {}, {} second answers.",
+    "trainings": "Of federated trainings it ran {}, {} beyond the cap.",
+}  # fmt: skip
 MARKS = "<!-- table of broken variants: start -->", "<!-- table of broken variants: end -->"
 
 
@@ -41,14 +46,14 @@ def schedules_until_found(world: World, name: str, most: int = MOST, first: int 
         first: Seed to begin with, where a long run found nothing before it.
     """
     with world.simulated(), broken(name):
-        found, sums = search(world, first, first + most, training=name in OF_TRAININGS)
+        found, sums = search(world, first, first + most, KIND[name])
         return (first + sums["schedules"], found.violation) if found is not None else (None, "")
 
 
 def story_of(world: World, name: str) -> str:
     """Return the shrunk story of a variant."""
     with world.simulated(), broken(name):
-        found, _ = search(world, 0, MOST, training=name in OF_TRAININGS)
+        found, _ = search(world, 0, MOST, KIND[name])
         return "" if found is None else told(again(world, shrink(world, found.schedule)))
 
 
@@ -56,7 +61,7 @@ def table(kept: dict[str, int]) -> str:
     """Return the table, those that are found first in front; a number below 0 is that of schedules without success."""
     rows = sorted((kept[name] < 0, abs(kept[name]), name) for name in every_variant() if name in kept)
     lines = [
-        f"| {name}{' (training)' if name in OF_TRAININGS else ''} | {'not in ' if missed else ''}{count:,} |"
+        f"| {name}{_OF_KIND.get(KIND[name], '')} | {'not in ' if missed else ''}{count:,} |"
         for missed, count, name in rows
     ]
     return "\n".join(["| broken variant | schedules until found |", "|---|--:|", *lines])
@@ -64,11 +69,10 @@ def table(kept: dict[str, int]) -> str:
 
 def figure() -> str:
     """Return the sentences about the long run."""
-    sums = json.loads(LONG_RUN.read_text())
-    told = f"A simulator ran {_told(sums)}, {sums['second answers']} second answers."
-    if trainings := sums.get("trainings"):
-        told += f"\nOf federated trainings it ran {_told(trainings)}, {trainings['second answers']} beyond the cap."
-    return told
+    kept = json.loads(LONG_RUN.read_text())
+    return "\n".join(
+        _SENTENCE[kind].format(_told(kept[kind]), kept[kind]["second answers"]) for kind in KINDS if kind in kept
+    )
 
 
 def _told(sums: Mapping[str, Any]) -> str:
@@ -87,10 +91,8 @@ def add_up(logs: Sequence[Path]) -> None:
     """
     lines = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
     kept = json.loads(LONG_RUN.read_text()) if LONG_RUN.is_file() else {}
-    trainings = _added(kept.pop("trainings", {}), [line for line in lines if line.get("training")])
-    sums = _added(kept, [line for line in lines if not line.get("training")])
-    both = {**sums, "trainings": trainings} if trainings["seeds"] else sums
-    write_atomically(LONG_RUN, json.dumps(both) + "\n")
+    sums = {kind: _added(kept.get(kind, {}), [line for line in lines if line["kind"] == kind]) for kind in KINDS}
+    write_atomically(LONG_RUN, json.dumps({kind: found for kind, found in sums.items() if found["seeds"]}) + "\n")
 
 
 def _added(kept: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

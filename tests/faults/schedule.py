@@ -11,6 +11,7 @@ from typing import Any
 from tests.faults.judge import Violation
 from tests.faults.life import Life, Step
 from tests.faults.parts import PARTS, PARTS_ACTIONS, PartsLife, settle_parts
+from tests.faults.racing import RACES, race
 from tests.faults.steps import ACTIONS, settle
 from tests.faults.training import TRAIN_ACTIONS, TRAININGS, TrainLife, settle_training
 from tests.faults.world import SETTINGS, World
@@ -20,7 +21,9 @@ TWINS = 20  # every so many schedules one is run again with other records
 OF_PARTS = 0.06  # share of the schedules of a cluster's part
 MOST_STEPS = 12
 LINES = 20
-EVERY_SETTING = (*SETTINGS, PARTS, *TRAININGS)
+EVERY_SETTING = (*SETTINGS, PARTS, *TRAININGS, *RACES)
+KINDS = ("reports", "trainings", "races")  # of schedules; each kind has seeds of its own
+_TWO_AT_ONCE = "ask two at once"
 
 
 @dataclass
@@ -41,7 +44,16 @@ class Coverage:
 
 def actions_of(life: Life) -> Mapping[str, tuple[float, Any]]:
     """Return the steps of a kind of schedule."""
-    return PARTS_ACTIONS if isinstance(life, PartsLife) else TRAIN_ACTIONS if isinstance(life, TrainLife) else ACTIONS
+    if isinstance(life, PartsLife):
+        return PARTS_ACTIONS
+    return (_RACING if life.setting.racing else _ALONE)[isinstance(life, TrainLife)]
+
+
+_ALONE: Sequence[Mapping[str, tuple[float, Any]]] = (ACTIONS, TRAIN_ACTIONS)
+_RACING = [
+    {**{name: action for name, action in actions.items() if name != _TWO_AT_ONCE}, "race": (6.0, race)}
+    for actions in _ALONE
+]
 
 
 def life_of(world: World, setting: int, seed: int, *, twin: bool = False) -> Life:
@@ -89,13 +101,13 @@ class Result:
     replies: int = 0
 
 
-def make(world: World, seed: int, coverage: Coverage, *, training: bool = False) -> Result:
-    """Make the schedule of a seed, and run it: one of reports, or one of a training."""
+def make(world: World, seed: int, coverage: Coverage, kind: str = KINDS[0]) -> Result:
+    """Make the schedule of a seed, and run it; its kind is one of :data:`KINDS`."""
     rng = Random(seed)
-    if training:
-        setting = EVERY_SETTING.index(rng.choice(TRAININGS))
-    else:
+    if kind == "reports":
         setting = len(SETTINGS) if rng.random() < OF_PARTS else rng.randrange(len(SETTINGS))
+    else:
+        setting = EVERY_SETTING.index(rng.choice(TRAININGS if kind == "trainings" else RACES))
     life = life_of(world, setting, seed)
     steps: list[Step] = []
     wanted = rng.randrange(4, MOST_STEPS + 1)
@@ -190,7 +202,7 @@ def told(result: Result) -> str:
         "": "no counter",
     }[setting.counter]
     more = (", a pinned collector" if setting.signed else "") + (", repeats are replayed" if setting.replay else "")
-    more += ", trainings" if setting.training else ""
+    more += (", trainings" if setting.training else "") + (", races" if setting.racing else "")
     head = f"seed {result.schedule.seed}: {hosts}, {kind}{more}"
     if len(lines) > LINES - 2:
         lines = [f"({len(lines) - LINES + 3} lines before)", *lines[3 - LINES :]]

@@ -119,6 +119,7 @@ class Connection:
         self._computers, self._process, self.path = computers, computers.current, str(address)
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
         self._db = self._as_process(lambda: apsw.Connection(self.path, flags=flags, vfs=vfs))
+        self._db.set_busy_handler(computers.waits)
         self._process.connections.append(self)
 
     def _as_process(self, work: Callable[[], Any]) -> Any:

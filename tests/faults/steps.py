@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 from tests.faults.audit import audit
 from tests.faults.collecting import collect, finish
 from tests.faults.harm import ask_and_harm, ask_two_at_once
 from tests.faults.hosts import Copy
-from tests.faults.life import Action, Life, before_reports
+from tests.faults.life import Life
 
 MOST_COPIES = 2  # of a lineage
 
@@ -121,7 +122,14 @@ def _rot(life: Life, rng: Random) -> None:
     lineage.loose = True
     lineage.free |= not life.setting.counter
     life.faults += 1
-    life.tell(f"{copy.name}: {disk.rot(path, rng, before_reports(life))} is flipped")
+    life.tell(f"{copy.name}: {disk.rot(path, rng, _before_reports(life))} is flipped")
+
+
+def _before_reports(life: Life) -> list[bytes]:
+    """Return what stands in a ledger in front of each report that somebody asked for."""
+    asked = [question for question in life.judge.asks.values() if not question.fault]
+    found = {life.mark(question, name): None for question in asked for name in question.attributes}
+    return list(found) if life.setting.training else sorted(found)  # models, and so marks, differ with the records
 
 
 def _counter_away(life: Life, rng: Random) -> None:
@@ -196,6 +204,7 @@ def _records(life: Life, rng: Random) -> None:
         life.stop(process)
 
 
+Action = Callable[[Life, Random], None]
 ACTIONS: dict[str, tuple[float, Action]] = {
     "ask": (6.0, _ask), "ask and harm": (4.0, ask_and_harm), "ask two at once": (2.5, ask_two_at_once),
     "restart": (1.5, _restart),

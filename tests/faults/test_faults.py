@@ -8,15 +8,16 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.run import begin, search
-from tests.faults.schedule import LINES, Coverage, Schedule, again, compare_twin, make, shrink, told
-from tests.faults.variants import OF_TRAININGS, broken, every_variant
+from tests.faults.schedule import KINDS, LINES, Coverage, Schedule, again, compare_twin, make, shrink, told
+from tests.faults.variants import KIND, broken, every_variant
 from tests.faults.world import World
 
 pytest.importorskip("apsw")
 SCHEDULES = 1000
 # Variants that the first schedules find; docs/testing.md has the number of all. The search for the others takes longer.
-SOON = 40
+SOON = 60
 TRAININGS = 200
+RACES = 200
 QUICK = (
     "the reply leaves before the commit", "a commit does not wait for the disk",
     "a batch whose commit fails gives its replies", "attributes that were released with others are forgotten",
@@ -28,7 +29,7 @@ QUICK = (
     "the losses of rounds are not added up", "a round is allowed by what was lost before it",
     "a round that was answered is answered again", "the same round in another training is another question",
     "weights that are no numbers are used", "a checkpoint is saved with the next one",
-    "a checkpoint does not wait for the disk",
+    "a checkpoint does not wait for the disk", "the epoch is compared before the ledger is locked",
 )  # fmt: skip
 
 
@@ -48,9 +49,15 @@ def test_a_thousand_schedules_violate_nothing(world: World) -> None:
 
 
 def test_schedules_of_trainings_violate_nothing(world: World) -> None:
-    found, sums = search(world, 0, TRAININGS, training=True)
+    found, sums = search(world, 0, TRAININGS, "trainings")
     assert found is None, told(again(world, shrink(world, found.schedule)))
     assert sums["schedules"] == TRAININGS and sums["faults"] > 2 * TRAININGS and sums["replies"] > 4 * TRAININGS
+
+
+def test_schedules_of_races_violate_nothing(world: World) -> None:
+    found, sums = search(world, 0, RACES, "races")
+    assert found is None, told(again(world, shrink(world, found.schedule)))
+    assert sums["schedules"] == RACES and sums["faults"] > 2 * RACES and sums["replies"] > 4 * RACES
 
 
 def test_the_quick_variants_are_some_of_all() -> None:
@@ -61,7 +68,7 @@ def test_the_quick_variants_are_some_of_all() -> None:
 def test_a_broken_variant_is_found_and_told_in_twenty_lines(world: World, name: str) -> None:
     """Power: a simulator that finds nothing proves nothing."""
     with broken(name):
-        found, _ = search(world, 0, SOON, training=name in OF_TRAININGS)
+        found, _ = search(world, 0, SOON, KIND[name])
         assert found is not None
         short = shrink(world, found.schedule)
         assert len(short.steps) <= len(found.schedule.steps)
@@ -70,10 +77,10 @@ def test_a_broken_variant_is_found_and_told_in_twenty_lines(world: World, name: 
     assert again(world, short).violation == ""
 
 
-@pytest.mark.parametrize("training", [False, True])
-def test_a_seed_is_one_schedule(world: World, training: bool) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_seed_is_one_schedule(world: World, kind: str) -> None:
     """The same seeds give the same steps, replies and steps of the disks, and the steps alone give them again."""
-    twice = [[make(world, seed, coverage, training=training) for seed in range(8)]
+    twice = [[make(world, seed, coverage, kind) for seed in range(8)]
              for coverage in (Coverage(), Coverage())]  # fmt: skip
     for one, other in zip(*twice, strict=True):
         assert (one.schedule, one.codes, one.story) == (other.schedule, other.codes, other.story)

@@ -11,9 +11,9 @@ pytest.importorskip("apsw")
 from tests.faults import power
 
 
-def _log(path: Path, *firsts: int, violations: int = 0, training: bool = False) -> Path:
-    lines = [{"first": first, "schedules": 1000, "faults": 3, "asks": 2, "replies": 1, "violations": violations,
-              "training": training} for first in firsts]  # fmt: skip
+def _log(path: Path, *firsts: int, violations: int = 0, kind: str = "reports") -> Path:
+    sums = {"schedules": 1000, "faults": 3, "asks": 2, "replies": 1, "violations": violations}
+    lines = [{"kind": kind, "first": first, **sums} for first in firsts]
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     return path
 
@@ -22,11 +22,11 @@ def test_a_long_run_is_added_up_in_parts(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(power, "LONG_RUN", tmp_path / "faults.json")
     power.add_up([_log(tmp_path / "one", 1000, 0), _log(tmp_path / "other", 3000)])
     power.add_up([_log(tmp_path / "later", 2000)])
-    assert json.loads(power.LONG_RUN.read_text()) == {
+    assert json.loads(power.LONG_RUN.read_text()) == {"reports": {
         "schedules": 4000, "faults": 12, "asks": 8, "replies": 4, "second answers": 0, "seeds": [[0, 4000]],
-    }  # fmt: skip
+    }}  # fmt: skip
     assert power.figure() == ("A simulator ran 4,000 schedules with 12 faults: 8 asks, 4 replies, 0 second answers.")
-    trained = _log(tmp_path / "trained", 0, training=True)
+    trained = _log(tmp_path / "trained", 0, kind="trainings")
     power.add_up([trained])
     assert power.figure().endswith("second answers.\nOf federated trainings it ran 1,000 schedules with 3 faults: "
                                    "2 asks, 1 replies, 0 beyond the cap.")  # fmt: skip

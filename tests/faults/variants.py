@@ -9,17 +9,16 @@ from unittest import mock
 
 Patch = Callable[[], Any]
 VARIANTS: dict[str, Patch] = {}
-OF_TRAININGS: set[str] = set()
+KIND: dict[str, str] = {}  # of the schedules that look for a variant
 put = mock.patch.object
 
 
-def variant(text: str, *, training: bool = False) -> Callable[[Patch], Patch]:
-    """Enter a variant under its name, in words; schedules of trainings look for those of a training."""
+def variant(text: str, kind: str = "reports") -> Callable[[Patch], Patch]:
+    """Enter a variant under its name, in words, and the kind of schedules that look for it."""
 
     def enter(make: Patch) -> Patch:
         VARIANTS[text] = make
-        if training:
-            OF_TRAININGS.add(text)
+        KIND[text] = kind
         return make
 
     return enter

@@ -49,12 +49,14 @@ class Setting:
         signed: Whether they pin a collector's key.
         replay: Whether another collection's repeat gets the stored bytes.
         training: Whether they take part in federated trainings, and report nothing.
+        racing: Whether processes that are asked at once take turns.
     """
 
     counter: str
     signed: bool = False
     replay: bool = False
     training: bool = False
+    racing: bool = False
 
 
 SETTINGS = (

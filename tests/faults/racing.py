@@ -1,0 +1,177 @@
+"""Schedules of races: two or three processes of a folder or its copies answer at once, in any order of their steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from random import Random
+
+from devices.ledger.ledger import LedgerDamaged
+from tests.faults.computers import Plan, Process
+from tests.faults.hosts import Copy, Mail
+from tests.faults.judge import Violation
+from tests.faults.life import Life
+from tests.faults.paper import Outcome
+from tests.faults.training import TRAININGS
+from tests.faults.turns import Turns
+from tests.faults.world import SETTINGS
+
+RACES = tuple(replace(setting, racing=True) for setting in (*SETTINGS, *TRAININGS))
+_Said = Sequence[Sequence[Outcome]]  # by process and person
+_SHARES = (0.02, 0.1, 0.4)  # of the steps after which another process goes on
+
+
+@dataclass
+class _Racer:
+    """One of the processes.
+
+    Args:
+        copy: The copy whose folder it works with.
+        process: The process.
+        mail: What it is asked.
+        passed: Whether its epoch passed before.
+        plan: Where it dies, at times.
+        takes_over: Whether it takes the copy over first, under the next epoch.
+        found: What the ledger's disk had after it did so.
+    """
+
+    copy: Copy
+    process: Process
+    mail: Mail
+    passed: bool
+    plan: Plan | None = None
+    takes_over: bool = False
+    found: list[bytes] | None = None
+
+
+def race(life: Life, rng: Random) -> None:
+    """Ask several processes of the same people at once; at times one or all of a machine die."""
+    copy = life.copy(rng)
+    people = list(copy.residents) if rng.random() < 0.3 else [rng.choice(copy.residents)]
+    racers = _racers(life, rng, copy, people[0])
+    if len(racers) < 2:
+        return
+    dying: list[Process] = []
+    if rng.random() < 0.4:
+        racer, all_die = rng.choice(racers), rng.random() < 0.3
+        dying = [other.process for other in racers if other is racer or (all_die and other.copy is racer.copy)]
+        racer.plan = Plan(rng.randrange(1, 2 + life.last_steps), _death(life, dying))
+    racer, more = rng.choice(racers), rng.random()
+    backed_up: list[Copy] = []
+    if more < 0.3 and racer.process not in dying and not life.judge.lineages[copy.name[0]].loose:
+        racer.takes_over = not (racer.passed or life.troubled(racer.copy, racer.process))
+    elif more < 0.6 and racer.plan is None:
+        racer.plan = Plan(rng.randrange(1, 2 + life.last_steps), _backup(life, racer.copy, backed_up))
+    doors = [rng.choice(life.doors) for _ in racers]
+    turns = Turns(life.computers, Random(rng.getrandbits(32)), rng.choice(_SHARES))
+    works = [_work(life, racer, people, door) for racer, door in zip(racers, doors, strict=True)]
+    said: _Said = turns.run(works)
+    life.faults += 1
+    _judge(life, turns, people, racers, said, backed_up)
+    for racer in racers:
+        _bury(life, rng, racer)
+
+
+def _racers(life: Life, rng: Random, copy: Copy, person: int) -> list[_Racer]:
+    """Return the processes that take part: each has its ledger open, and no step of it failed before."""
+    racers: list[_Racer] = []
+    copies = [other for other in life.copies.values() if other.name[0] == copy.name[0]]
+    for _ in range(2 if rng.random() < 0.6 else 3):
+        other = rng.choice(copies)
+        free = [process for process in other.processes if all(racer.process is not process for racer in racers)]
+        process = rng.choice(free) if free else life.start(other)
+        if process not in life.hurt:
+            racers.append(_Racer(other, process, life.letter(rng, other, person), life.passed(other, process)))
+    return racers
+
+
+def _death(life: Life, processes: Sequence[Process]) -> Callable[[], None]:
+    def act() -> None:
+        for process in processes:
+            life.computers.kill(process)
+
+    return act
+
+
+def _backup(life: Life, copy: Copy, made: list[Copy]) -> Callable[[], None]:
+    """Return what takes a snapshot of a machine's disk at once; processes go on."""
+
+    def act() -> None:
+        life.snapshots[copy.name] = copy.disk.files(), copy.epoch
+        made.append(copy)
+
+    return act
+
+
+def _work(life: Life, racer: _Racer, people: list[int], door: str) -> Callable[[], Sequence[Outcome]]:
+    def work() -> Sequence[Outcome]:
+        if racer.takes_over:
+            life.computers.run(racer.process, lambda: _take_over(life, racer))
+        found = life.ask(racer.copy, racer.process, people, racer.mail, door, racer.plan)
+        if racer.process.dead:
+            life.computers.free(racer.process)
+        return found
+
+    return work
+
+
+def _take_over(life: Life, racer: _Racer) -> None:
+    copy, process = racer.copy, racer.process
+    with suppress(LedgerDamaged):  # it waited for the lock in vain
+        life.world.state_of(process, str(copy.folder)).ledger(copy.residents[0]).raise_epoch(copy.epoch + 1)
+        racer.found = list(copy.disk.files().values())
+
+
+def _check_epochs(life: Life, people: Sequence[int], racers: Sequence[_Racer], said: _Said) -> None:
+    """Check that the processes of the epoch that passed wrote nothing after the copy was taken over."""
+    for taker in racers:
+        if taker.found is None:
+            continue
+        life.faults += 1
+        taker.copy.epoch += 1
+        taker.process.opened["epoch"] = taker.copy.epoch
+        life.tell(f"  {taker.process.name} took {taker.copy.name} over in epoch {taker.copy.epoch}")
+        for racer, outcomes in zip(racers, said, strict=True):
+            for person, outcome in zip(people, outcomes, strict=True):
+                if racer is taker or racer.copy is not taker.copy or outcome.code != "report":
+                    continue
+                if any(not any(row in file for file in taker.found) for row in life.rows(racer.mail.question, outcome)):
+                    raise Violation(f"{racer.process.name} answered for device {person} after its epoch had passed")
+
+
+def _judge(
+    life: Life, turns: Turns, people: Sequence[int], racers: Sequence[_Racer], said: _Said, backed_up: Sequence[Copy]
+) -> None:
+    life.tell(f"{len(racers)} processes are asked at once, with {turns.switches} changes of turn:")
+    for racer, outcomes in zip(racers, said, strict=True):
+        dead = " dies: " if racer.process.dead else ": "
+        told = ", ".join(f"{who} {outcome.code or 'nothing'}" for who, outcome in zip(people, outcomes, strict=True))
+        life.tell(f"  {racer.process.name} for {racer.mail.question}{dead}{told}")
+    _check_epochs(life, people, racers, said)
+    for copy in backed_up:
+        life.tell(f"  a backup was made of {copy.name} meanwhile")
+        life.judge.copied([person for person in copy.residents if person not in people], copy.name, f"{copy.name}@")
+    late = frozenset(
+        k for k, racer in enumerate(racers)
+        if any(other.found is not None and other is not racer and other.copy is racer.copy for other in racers)
+    )  # fmt: skip
+    failed = {k for k, racer in enumerate(racers) if racer.process.dead or life.trouble or k in turns.in_vain}
+    life.trouble = False
+    for at, person in enumerate(people):
+        outcomes = [found[at] for found in said]
+        asked = [life.asked(racer.copy, racer.mail, racer.passed) for racer in racers]
+        cut = frozenset(k for k in failed if outcomes[k].code in ("", "LEDGER_DAMAGED"))
+        life.judge.race(person, asked, outcomes, cut, late, "".join(copy.name for copy in backed_up))
+    damaged = [any(outcome.code == "LEDGER_DAMAGED" for outcome in found) for found in said]
+    life.hurt |= {racer.process for racer, was in zip(racers, damaged, strict=True) if was}
+
+
+def _bury(life: Life, rng: Random, racer: _Racer) -> None:
+    """Give up a process that died; at times its machine loses power."""
+    if not racer.process.dead:
+        return
+    life.faults += 1
+    life.end(racer.process)
+    if rng.random() < 0.4:
+        life.tell(f"power is gone on {racer.copy.name}; {life.power(racer.copy, rng)}")
