@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -118,9 +117,11 @@ def _work(life: Life, racer: _Racer, people: list[int], door: str) -> Callable[[
 
 def _take_over(life: Life, racer: _Racer) -> None:
     copy, process = racer.copy, racer.process
-    with suppress(LedgerDamaged):  # it waited for the lock in vain
+    try:
         life.world.state_of(process, str(copy.folder)).ledger(copy.residents[0]).raise_epoch(copy.epoch + 1)
-        racer.found = list(copy.disk.files().values())
+    except LedgerDamaged as error:
+        raise Violation(f"{process.name} cannot take {copy.name} over: {error}") from error
+    racer.found = list(copy.disk.files().values())
 
 
 def _check_epochs(life: Life, people: Sequence[int], racers: Sequence[_Racer], said: _Said) -> None:
@@ -156,7 +157,9 @@ def _judge(
         k for k, racer in enumerate(racers)
         if any(other.found is not None and other is not racer and other.copy is racer.copy for other in racers)
     )  # fmt: skip
-    failed = {k for k, racer in enumerate(racers) if racer.process.dead or life.trouble or k in turns.in_vain}
+    if turns.in_vain:
+        raise Violation(f"{racers[min(turns.in_vain)].process.name} waits for a lock that nobody gives up")
+    failed = {k for k, racer in enumerate(racers) if racer.process.dead or life.trouble}
     life.trouble = False
     for at, person in enumerate(people):
         outcomes = [found[at] for found in said]
