@@ -23,7 +23,6 @@ MOST_STEPS = 12
 LINES = 20
 EVERY_SETTING = (*SETTINGS, PARTS, *TRAININGS, *RACES)
 KINDS = ("reports", "trainings", "races")  # of schedules; each kind has seeds of its own
-_TWO_AT_ONCE = "ask two at once"
 
 
 @dataclass
@@ -42,18 +41,25 @@ class Coverage:
         return name
 
 
-def actions_of(life: Life) -> Mapping[str, tuple[float, Any]]:
+def actions_of(life: Life) -> _Actions:
     """Return the steps of a kind of schedule."""
     if isinstance(life, PartsLife):
         return PARTS_ACTIONS
-    return (_RACING if life.setting.racing else _ALONE)[isinstance(life, TrainLife)]
+    return _ACTIONS[life.setting.training, life.setting.racing]
 
 
-_ALONE: Sequence[Mapping[str, tuple[float, Any]]] = (ACTIONS, TRAIN_ACTIONS)
-_RACING = [
-    {**{name: action for name, action in actions.items() if name != _TWO_AT_ONCE}, "race": (6.0, race)}
-    for actions in _ALONE
-]
+_Actions = Mapping[str, tuple[float, Any]]
+
+
+def _racing(actions: _Actions) -> _Actions:
+    """Return the steps where two processes that are asked at once take turns."""
+    return {**{name: action for name, action in actions.items() if name != "ask two at once"}, "race": (6.0, race)}
+
+
+_ACTIONS: dict[tuple[bool, bool], _Actions] = {  # by whether they train and race
+    (False, False): ACTIONS, (False, True): _racing(ACTIONS),
+    (True, False): TRAIN_ACTIONS, (True, True): _racing(TRAIN_ACTIONS),
+}  # fmt: skip
 
 
 def life_of(world: World, setting: int, seed: int, *, twin: bool = False) -> Life:
