@@ -11,6 +11,7 @@ import pytest
 
 from devices.enrolment.parts import Parts
 from strategies.engines import machines as module
+from strategies.engines import ray_session
 from strategies.engines.machines import Machines, machines_without
 from strategies.engines.ray_session import RayFailed
 from tests.strategies.engines.one_process_ray import OneProcessRay, Session
@@ -93,7 +94,8 @@ def test_a_worker_that_cannot_write_says_so_in_one_line(tmp_path: Path) -> None:
 def test_late_workers_end_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ray, machines = on_two(tmp_path, workers=None, most=1)
     monkeypatch.setattr(ray, "wait", lambda references, **_: (references[:1], references[1:]))
-    with pytest.raises(RayFailed, match="Ray started 1 of 2 workers in 120 seconds"):
+    monkeypatch.setattr(ray_session, "START_SECONDS", 7.0)
+    with pytest.raises(RayFailed, match="Ray started 1 of 2 workers in 7 seconds"):
         machines.look()
 
 

@@ -22,7 +22,7 @@ from devices.datasets.generated_v1 import generate
 from devices.enrolment.state import SHARD, State, enrol
 from devices.ledger.ledger import EpochPassed
 from devices.policy.policy import policy_for
-from strategies.engines import ray_grid, shard_worker
+from strategies.engines import ray_grid, ray_session, shard_worker
 from strategies.engines.collect import collect, quiet_flower
 from strategies.engines.ray_grid import RayGrid
 from strategies.engines.ray_session import RayFailed
@@ -197,7 +197,8 @@ def test_workers_that_all_end_or_never_start_end_the_run(
         ask(grid, questions)
     idle = on_one({})
     monkeypatch.setattr(idle, "wait", lambda references, **_: (references[:1], references[1:]))
-    with pytest.raises(RayFailed, match="Ray started 1 of 3 workers in 120 seconds"):
+    monkeypatch.setattr(ray_session, "START_SECONDS", 7.0)
+    with pytest.raises(RayFailed, match="Ray started 1 of 3 workers in 7 seconds"):
         grid_on(idle, folder)
     assert all(actor.dead for actor in idle.actors)
 
