@@ -159,9 +159,9 @@ def ray_here() -> Iterator[None]:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     import ray
 
-    from strategies.engines import machines, ray_session
+    from strategies.engines import ray_session
 
-    ray_session.START_SECONDS = machines.START_SECONDS = 3600.0  # a busy machine starts workers late
+    ray_session.START_SECONDS = 3600.0  # a busy machine starts workers late
     ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     yield
     ray.shutdown()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from devices.atomic_files import private_folder
-from strategies.engines.ray_session import START_SECONDS, Machine, RayFailed, RaySession, all_of
+from strategies.engines.ray_session import Machine, RayFailed, RaySession, all_of, started
 from strategies.engines.shard_worker import ShardWorker
 
 
@@ -93,7 +93,7 @@ class Machines:
             for _, actor in begun.values():
                 ray.kill(actor)
             raise
-        done, late = ray.wait(asked, num_returns=len(asked), timeout=START_SECONDS) if asked else ([], [])
+        done, late = started(ray, asked)
         for reference in late:
             ray.kill(begun[reference][1])
         for reference in done:

@@ -23,16 +23,21 @@ class RayFailed(RuntimeError):
     """Ray brings no worker, or loses one after the other."""
 
 
+def started(ray: Any, asked: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Return the references to workers' first answers that are there in :data:`START_SECONDS`, and the late ones."""
+    return ray.wait(asked, num_returns=len(asked), timeout=START_SECONDS) if asked else ([], [])
+
+
 def all_of(ray: Any, asked: list[Any]) -> list[Any]:
     """Return the references to workers' first answers, when all are there.
 
     Raises:
         RayFailed: where Ray does not start all of them in :data:`START_SECONDS`.
     """
-    done, late = ray.wait(asked, num_returns=len(asked), timeout=START_SECONDS)
+    done, late = started(ray, asked)
     if late:
         raise RayFailed(f"Ray started {len(done)} of {len(asked)} workers in {START_SECONDS:.0f} seconds")
-    return list(done)
+    return done
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -80,10 +80,8 @@ def _noting_edges(method: str) -> Iterator[Callable[[], str | None]]:
 
         return make
 
-    with ExitStack() as stack:
-        for name in ("from_owned", "reconstruct"):
-            if hasattr(kind, name):
-                stack.enter_context(patch.object(kind, name, noted(getattr(kind, name))))
+    made = {name: noted(getattr(kind, name)) for name in ("from_owned", "reconstruct")}
+    with patch.multiple(kind, **made):
         yield lambda: None if digest.hexdigest() == empty else digest.hexdigest()
 
 
