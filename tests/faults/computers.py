@@ -91,7 +91,7 @@ class Computers:
             raise Died
 
     def waits(self, tries: int = 0) -> bool:
-        """Let others go on because of a lock, and return whether it is worth another try."""
+        """Let others go on because of a lock, and return whether it is worth another try; SQLite counts the tries."""
         return self.turns is not None and not self.current.dead and self.turns.wait() and not self.current.dead
 
     def _pass(self, process: Process, *, writes: bool) -> None:

@@ -38,6 +38,11 @@ class Copy:
     def residents(self) -> tuple[int, ...]:
         return HOSTS.get(self.name[0], tuple(range(N)))
 
+    def taken_over(self, process: Process) -> None:
+        """Note that a process took it over under the next epoch."""
+        self.epoch += 1
+        process.opened["epoch"] = self.epoch
+
 
 @dataclass
 class Mail:

@@ -16,7 +16,7 @@ from devices import client_app, wire
 from devices.answer_many import answer_together
 from devices.device import Refusal, Report
 from devices.enrolment.state import State
-from devices.ledger.ledger import LedgerDamaged
+from devices.ledger.ledger import Ledger, LedgerDamaged
 from devices.vault import protocol
 from devices.vault.protocol import FrameKind
 from devices.vault.server import Vault
@@ -90,10 +90,14 @@ class Life:
 
     def _open(self, process: Process, copy: Copy) -> None:
         try:
-            self.world.state_of(process, str(copy.folder)).ledger(copy.residents[0])
+            self.ledger(copy, process)
         except (LedgerDamaged, ValueError, OSError):
             self.hurt.add(process)
             process.opened["epoch"] = None  # it opens the ledger later, in the epoch of then
+
+    def ledger(self, copy: Copy, process: Process) -> Ledger:
+        """Return the ledger of a copy, as a process has it open."""
+        return self.world.state_of(process, str(copy.folder)).ledger(copy.residents[0])
 
     def end(self, process: Process) -> None:
         """Give up what a dead process, or one that is told to stop, had open."""

@@ -95,7 +95,7 @@ class Orders:
         one, turn = asked[k], turns[k]
         chains, head = state
         if turn.step == 0 and (one.refusal or one.passed):
-            ((code, after),) = list(self.judge.may(self.lineage, state, one, ""))[:1]
+            code, after = next(self.judge.may(self.lineage, state, one, ""))
             yield after, _Turn(_DONE, code=code)
         elif turn.step == 0:
             if not self._locked(asked, turns, k):
@@ -120,15 +120,12 @@ def _numbered(asked: Sequence[Asked]) -> Iterator[tuple[Asked, ...]]:
     One question to two copies can give two equal rows. Then the counter's end and the bytes are those of both.
     """
     alike = [
-        [
-            one.number,
-            *(other.number for other in asked[:k] if other.question == one.question and other.copy != one.copy),
-        ]
+        [one.number, *(other.number for other in asked[:k] if _have_equal_rows(one, other))]
         for k, one in enumerate(asked)
     ]
     for numbers in product(*alike):
         yield tuple(replace(one, number=number) for one, number in zip(asked, numbers, strict=True))
 
 
-def _equal_rows(one: Asked, other: Asked) -> bool:
+def _have_equal_rows(one: Asked, other: Asked) -> bool:
     return one.question == other.question and one.copy != other.copy

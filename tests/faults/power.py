@@ -30,9 +30,10 @@ MOST = 100_000
 FIGURE = "<!-- figure of the simulator of faults: start -->", "<!-- figure of the simulator of faults: end -->"
 _OF_KIND = {"trainings": " (training)", "races": " (race)"}
 _SENTENCE = {
-    "reports": "A simulator ran {}, {} second answers.", "races": "Of races it ran {}, {} second answers.",
+    "reports": "A simulator ran {}, {} second answers.",
     "trainings": "Of federated trainings it ran {}, {} beyond the cap.",
-}  # fmt: skip
+    "races": "Of races between processes it ran {}, {} second answers.",
+}
 MARKS = "<!-- table of broken variants: start -->", "<!-- table of broken variants: end -->"
 
 

@@ -30,7 +30,7 @@ class _Racer:
         process: The process.
         mail: What it is asked.
         passed: Whether its epoch passed before.
-        plan: Where it dies, at times.
+        plan: At a step of its answer, at times: processes die, or a backup is made of its disk.
         takes_over: Whether it takes the copy over first, under the next epoch.
         found: What the ledger's disk had after it did so.
     """
@@ -57,17 +57,17 @@ def race(life: Life, rng: Random) -> None:
         dying = [other.process for other in racers if other is racer or (all_die and other.copy is racer.copy)]
         racer.plan = Plan(rng.randrange(1, 2 + life.last_steps), _death(life, dying))
     racer, more = rng.choice(racers), rng.random()
-    backed_up: list[Copy] = []
+    backup: Plan | None = None
     if more < 0.3 and racer.process not in dying and not life.judge.lineages[copy.name[0]].loose:
         racer.takes_over = not (racer.passed or life.troubled(racer.copy, racer.process))
     elif more < 0.6 and racer.plan is None:
-        racer.plan = Plan(rng.randrange(1, 2 + life.last_steps), _backup(life, racer.copy, backed_up))
+        backup = racer.plan = Plan(rng.randrange(1, 2 + life.last_steps), _backup(life, racer.copy))
     doors = [rng.choice(life.doors) for _ in racers]
     turns = Turns(life.computers, Random(rng.getrandbits(32)), rng.choice(_SHARES))
     works = [_work(life, racer, people, door) for racer, door in zip(racers, doors, strict=True)]
     said: _Said = turns.run(works)
     life.faults += 1
-    _judge(life, turns, people, racers, said, backed_up)
+    _judge(life, turns, people, racers, said, racer.copy if backup is not None and backup.done else None)
     for racer in racers:
         _bury(life, rng, racer)
 
@@ -93,12 +93,11 @@ def _death(life: Life, processes: Sequence[Process]) -> Callable[[], None]:
     return act
 
 
-def _backup(life: Life, copy: Copy, made: list[Copy]) -> Callable[[], None]:
+def _backup(life: Life, copy: Copy) -> Callable[[], None]:
     """Return what takes a snapshot of a machine's disk at once; processes go on."""
 
     def act() -> None:
         life.snapshots[copy.name] = copy.disk.files(), copy.epoch
-        made.append(copy)
 
     return act
 
@@ -118,45 +117,42 @@ def _work(life: Life, racer: _Racer, people: list[int], door: str) -> Callable[[
 def _take_over(life: Life, racer: _Racer) -> None:
     copy, process = racer.copy, racer.process
     try:
-        life.world.state_of(process, str(copy.folder)).ledger(copy.residents[0]).raise_epoch(copy.epoch + 1)
+        life.ledger(copy, process).raise_epoch(copy.epoch + 1)
     except LedgerDamaged as error:
         raise Violation(f"{process.name} cannot take {copy.name} over: {error}") from error
     racer.found = list(copy.disk.files().values())
 
 
-def _check_epochs(life: Life, people: Sequence[int], racers: Sequence[_Racer], said: _Said) -> None:
-    """Check that the processes of the epoch that passed wrote nothing after the copy was taken over."""
-    for taker in racers:
-        if taker.found is None:
-            continue
-        life.faults += 1
-        taker.copy.epoch += 1
-        taker.process.opened["epoch"] = taker.copy.epoch
-        life.tell(f"  {taker.process.name} took {taker.copy.name} over in epoch {taker.copy.epoch}")
-        for racer, outcomes in zip(racers, said, strict=True):
-            for person, outcome in zip(people, outcomes, strict=True):
-                if racer is taker or racer.copy is not taker.copy or outcome.code != "report":
-                    continue
-                if any(not any(row in file for file in taker.found) for row in life.rows(racer.mail.question, outcome)):
-                    raise Violation(f"{racer.process.name} answered for device {person} after its epoch had passed")
+def _check_epochs(life: Life, people: Sequence[int], racers: Sequence[_Racer], said: _Said) -> frozenset[int]:
+    """Check that the processes of an epoch that passed wrote nothing after it, and return which of them these are."""
+    taker = next((racer for racer in racers if racer.found is not None), None)
+    if taker is None or taker.found is None:
+        return frozenset()
+    taker.copy.taken_over(taker.process)
+    life.faults += 1
+    life.tell(f"  {taker.process.name} took {taker.copy.name} over in epoch {taker.copy.epoch}")
+    late = frozenset(k for k, racer in enumerate(racers) if racer is not taker and racer.copy is taker.copy)
+    for k in sorted(late):
+        for person, outcome in zip(people, said[k], strict=True):
+            rows = life.rows(racers[k].mail.question, outcome) if outcome.code == "report" else []
+            if any(not any(row in file for file in taker.found) for row in rows):
+                raise Violation(f"{racers[k].process.name} answered for device {person} after its epoch had passed")
+    return late
 
 
 def _judge(
-    life: Life, turns: Turns, people: Sequence[int], racers: Sequence[_Racer], said: _Said, backed_up: Sequence[Copy]
+    life: Life, turns: Turns, people: Sequence[int], racers: Sequence[_Racer], said: _Said, backed_up: Copy | None
 ) -> None:
     life.tell(f"{len(racers)} processes are asked at once, with {turns.switches} changes of turn:")
     for racer, outcomes in zip(racers, said, strict=True):
         dead = " dies: " if racer.process.dead else ": "
         told = ", ".join(f"{who} {outcome.code or 'nothing'}" for who, outcome in zip(people, outcomes, strict=True))
         life.tell(f"  {racer.process.name} for {racer.mail.question}{dead}{told}")
-    _check_epochs(life, people, racers, said)
-    for copy in backed_up:
-        life.tell(f"  a backup was made of {copy.name} meanwhile")
-        life.judge.copied([person for person in copy.residents if person not in people], copy.name, f"{copy.name}@")
-    late = frozenset(
-        k for k, racer in enumerate(racers)
-        if any(other.found is not None and other is not racer and other.copy is racer.copy for other in racers)
-    )  # fmt: skip
+    late = _check_epochs(life, people, racers, said)
+    kept = "" if backed_up is None else backed_up.name
+    if backed_up is not None:
+        life.tell(f"  a backup was made of {kept} meanwhile")
+        life.judge.copied([person for person in backed_up.residents if person not in people], kept, f"{kept}@")
     if turns.in_vain:
         raise Violation(f"{racers[min(turns.in_vain)].process.name} waits for a lock that nobody gives up")
     failed = {k for k, racer in enumerate(racers) if racer.process.dead or life.trouble}
@@ -165,7 +161,7 @@ def _judge(
         outcomes = [found[at] for found in said]
         asked = [life.asked(racer.copy, racer.mail, racer.passed) for racer in racers]
         cut = frozenset(k for k in failed if outcomes[k].code in ("", "LEDGER_DAMAGED"))
-        life.judge.race(person, asked, outcomes, cut, late, "".join(copy.name for copy in backed_up))
+        life.judge.race(person, asked, outcomes, cut, late, kept)
     damaged = [any(outcome.code == "LEDGER_DAMAGED" for outcome in found) for found in said]
     life.hurt |= {racer.process for racer, was in zip(racers, damaged, strict=True) if was}
 

@@ -49,12 +49,11 @@ def _another(life: Life, rng: Random) -> None:
         return
     process = life.start(copy)
     if rng.random() < 0.5 and process not in life.hurt and not copy.disk.full and not copy.disk.broken:
-        ledger = life.world.state_of(process, str(copy.folder)).ledger(copy.residents[0])
+        ledger = life.ledger(copy, process)
         down, life.world.server.down = life.world.server.down, False
         life.computers.run(process, lambda: ledger.raise_epoch(copy.epoch + 1))
         life.world.server.down = down
-        copy.epoch += 1
-        process.opened["epoch"] = copy.epoch
+        copy.taken_over(process)
         life.faults += 1
         life.tell(f"{process.name} takes {copy.name} over in epoch {copy.epoch}")
     else:

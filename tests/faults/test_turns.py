@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -95,10 +96,11 @@ def _judge(**copies: tuple[int, ...]) -> Judge:
     return judge
 
 
-def _raced(judge: Judge, *given: tuple[str, Question, Outcome], cut: frozenset[int] = frozenset()) -> set[object]:
+def _raced(judge: Judge, *given: tuple[str, Question, Outcome], cut: frozenset[int] = frozenset(),
+           **more: Any) -> set[Any]:  # fmt: skip
     asked = [Asked(k + 1, copy, question) for k, (copy, question, _) in enumerate(given)]
     judge.asks.update({one.number: one.question for one in asked})
-    judge.race(0, asked, [outcome for *_, outcome in given], cut)
+    judge.race(0, asked, [outcome for *_, outcome in given], cut, **more)
     return set(judge.states[0])
 
 
@@ -129,3 +131,22 @@ def test_a_process_that_dies_may_have_done_any_number_of_steps() -> None:
     assert set(ends) == {(2,), (1, 2), (2, 1)}
     with pytest.raises(Violation, match="no order"):
         _raced(_judge(a=()), *given)
+
+
+def test_a_backup_may_have_the_row_of_who_holds_the_lock_and_of_nobody_else() -> None:
+    """A commit that has not ended is in it or not; a process that waits for the lock has written nothing."""
+    ends = _raced(_judge(a=()), ("a", FEATURES, REPORT), ("a", LABEL, REPORT), backed_up="a")
+    kept = {chains: {dict(end)["a@"] for end, _ in ends if dict(end)["a"] == chains} for chains in ((1, 2), (2, 1))}
+    assert kept == {(1, 2): {(), (1,), (1, 2)}, (2, 1): {(), (2,), (2, 1)}}
+    died = ("a", LABEL, Outcome("")), ("a", FEATURES, REPORT)
+    ends = _raced(_judge(a=()), *died, cut=frozenset({0}), backed_up="a")
+    assert ((("a", (2,)), ("a@", (1,))), (2,)) in ends  # its row lay whole in the log, and the other one wrote over it
+
+
+def test_who_is_late_answers_before_the_takeover_or_not_at_all() -> None:
+    new = ("a", FEATURES, REPORT)
+    ends = _raced(_judge(a=()), ("a", LABEL, Outcome("LEDGER_DAMAGED")), new, late=frozenset({0}))
+    assert ends == {((("a", (2,)),), (2,))}
+    assert _raced(_judge(a=()), ("a", LABEL, REPORT), new, late=frozenset({0}))
+    with pytest.raises(Violation, match="no order"):
+        _raced(_judge(a=()), ("a", LABEL, Outcome("LEDGER_DAMAGED")), new)

@@ -31,7 +31,7 @@ class Turns:
         self.switches = 0
         self.in_vain: set[int] = set()  # who waited for a lock in vain
         self._now = _MAIN
-        self._open: set[int] = set()
+        self._open: set[int] = set()  # who has not ended
         self._waits: dict[int, int] = {}  # step of the last try of those that wait
         self._gates: dict[int, threading.Semaphore] = {}
         self._errors: list[BaseException] = []
@@ -45,11 +45,9 @@ class Turns:
                    for number, work in enumerate(works)]  # fmt: skip
         for thread in threads:
             thread.start()
-        before, self.computers.turns = self.computers.turns, self
-        try:
-            self._hand_over(0)
-        finally:
-            self.computers.turns = before
+        self.computers.turns = self
+        self._hand_over(0)
+        self.computers.turns = None
         for thread in threads:
             thread.join()
         if self._errors:
@@ -63,7 +61,6 @@ class Turns:
         except BaseException as error:
             self._errors.append(error)
         self._open.discard(number)
-        self._waits.pop(number, None)
         self._now = self.rng.choice(sorted(self._open)) if self._open else _MAIN
         self._gates[self._now].release()
 
