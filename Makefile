@@ -8,7 +8,7 @@
 #   make deployment  SuperLinks, SuperNodes and vaults on loopback, with all commands of the deployment guide (minutes)
 #   make test-newest  the engine tests with the newest Flower and Ray that pyproject.toml admits, in .venv-newest (minutes)
 #   make lint-docker  two linters of npm's registry on the Dockerfile, which needs no Docker
-#   make lint     ruff (rules and format) and mypy; prints the lines of code by package
+#   make lint     ruff (rules and format), mypy, and the limits of docs/lines.toml: lines of code by package, words of docs
 #   make docs     the documentation site, strictly, with its notebooks executed: docs/_build/html/index.html
 #   make bench    the benchmarks: ratios, with the machine beside absolute figures
 #   make bench-compare BASE=FILE  what moved in docs/results/scale.json since another such file

@@ -1,19 +1,21 @@
-"""Lines of code by package: ``python -m docs.lines`` prints them beside their targets.
+"""Lines of code by package, and words of the documentation, beside their limits: ``python -m docs.lines``.
 
-A line counts if a token of code stands in it: blank lines, comments and docstrings do not. The targets are goals of
-size for a house that one person can hold in the head; none of them is worth a line that is harder to read.
+A line counts if a token of code stands in it: blank lines, comments and docstrings do not. The limits stand in
+``lines.toml`` beside this module. They only go down: a commit that raises one says why.
 """
 
 from __future__ import annotations
 
 import ast
 import io
+import sys
 import tokenize
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TARGETS = {"devices": 8_000, "curator": 9_600, "strategies": 12_300, "cli": 4_400, "benchmarks": 4_500, "tests": 37_000}
+LIMITS = Path(__file__).with_name("lines.toml")
 _NO_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
     tokenize.ENCODING,
@@ -52,15 +54,25 @@ def _docstrings(tree: ast.Module) -> Iterator[tuple[int, int]]:
                 yield first.lineno, first.end_lineno or first.lineno
 
 
-def main() -> None:
-    """Print a line for each package."""
-    total = 0
-    for package, target in TARGETS.items():
-        count = sum(code_lines(path.read_text()) for path in (ROOT / package).rglob("*.py"))
-        total += count if package != "tests" else 0
-        print(f"{package:<12}{count:>8,} lines of code (target {target:,})")
-    print(f"{'without tests':<12}{total:>7,}")
+def counted(root: Path = ROOT) -> dict[str, int]:
+    """Return the lines of code of each package of ``lines.toml``, and the words of all pages."""
+    packages = tomllib.loads(LIMITS.read_text()).keys() - {"words"}
+    lines = {name: sum(code_lines(path.read_text()) for path in (root / name).rglob("*.py")) for name in packages}
+    pages = (page for page in (root / "docs").rglob("*.md") if "_build" not in page.parts)
+    return {**lines, "words": sum(len(page.read_text().split()) for page in pages)}
+
+
+def main() -> int:
+    """Print a line for each package; return 1 if one is above its limit."""
+    counts = counted()
+    too_many = False
+    for name, limit in tomllib.loads(LIMITS.read_text()).items():
+        above = counts[name] > limit
+        too_many |= above
+        what = "words of docs" if name == "words" else "lines of code"
+        print(f"{name:<12}{counts[name]:>9,} {what} (limit {limit:,}){'  TOO MANY: what can leave?' * above}")
+    return int(too_many)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
