@@ -17,31 +17,39 @@ from flwr.serverapp.strategy import (
 )
 
 from curator.methods.federated.private import DPFedAvg
+from curator.owner.teachers.randomness import derive
 from devices.federated.wire import WEIGHTS, weights_record
 from strategies.federated import fedavg
 from strategies.federated.making import TrainingPlan
 from strategies.rounds.server_state import ServerState, restore_state, state_of
+from strategies.seeded import seeded
 
 Aggregate = tuple[ArrayRecord | None, MetricRecord | None]
 
 
 class _NoiseForReplies(Strategy):
-    """Mixin for Flower's wrappers: noise for the number of replies.
+    """Mixin for Flower's wrappers: noise for the number of replies, from a secret seed.
 
     Flower divides the noise by the number of sampled devices, but the sum of updates by the
     number of replies. If devices drop out, the noise is then too small for the mean. Here
     both numbers are the number of replies.
+
+    Flower draws from numpy's global generator. Each round seeds it anew.
     """
 
     current_arrays: ArrayRecord
     num_sampled_clients: int
     strategy: Strategy
+    noise_seed: int
 
     def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> Aggregate:
         """Clip, average and add noise; a round without replies is no release."""
         heard = [_moved(reply, self.current_arrays) for reply in replies]
         self.num_sampled_clients = len(heard)
-        return super().aggregate_train(server_round, heard) if heard else (None, None)  # type: ignore[safe-super]
+        if not heard:
+            return None, None
+        with seeded(derive(self.noise_seed, "noise of the server", server_round)):
+            return super().aggregate_train(server_round, heard)  # type: ignore[safe-super]
 
     def state(self) -> ServerState:
         """Return the state of the wrapped strategy."""
@@ -89,10 +97,10 @@ def make(method: DPFedAvg, plan: TrainingPlan) -> Strategy:
     """Return FedAvg or FedAdam with the clipping and the noise of a method."""
     sample = method.asked(plan.people).sample
     return private(fedavg.make(method, plan), method, multiplier=method.multiplier(plan.people, plan.budget),
-                   sample=sample)  # fmt: skip
+                   sample=sample, noise_seed=plan.seed)  # fmt: skip
 
 
-def private(strategy: Strategy, method: DPFedAvg, *, multiplier: float, sample: int) -> Strategy:
+def private(strategy: Strategy, method: DPFedAvg, *, multiplier: float, sample: int, noise_seed: int) -> Strategy:
     """Return a strategy wrapped with the clipping and the noise of a method.
 
     Args:
@@ -100,10 +108,15 @@ def private(strategy: Strategy, method: DPFedAvg, *, multiplier: float, sample: 
         method: Decides the clipping.
         multiplier: Noise multiplier of the model and the clipping count together.
         sample: Number of devices that a round asks.
+        noise_seed: Seed of the noise of all rounds.
     """
-    if method.clipping == "fixed":
-        return FixedClipping(strategy, multiplier, method.clip, sample)
+    wrapped: FixedClipping | AdaptiveClipping
     # In a small sample, the noise of the count is at least that of the whole release.
     spread = max(sample / 20, multiplier)
-    return AdaptiveClipping(strategy, multiplier, sample, initial_clipping_norm=method.clip,
-                            clipped_count_stddev=spread)  # fmt: skip
+    if method.clipping == "fixed":
+        wrapped = FixedClipping(strategy, multiplier, method.clip, sample)
+    else:
+        wrapped = AdaptiveClipping(strategy, multiplier, sample, initial_clipping_norm=method.clip,
+                                   clipped_count_stddev=spread)  # fmt: skip
+    wrapped.noise_seed = noise_seed
+    return wrapped

@@ -28,7 +28,7 @@ class TrainingPlan:
         budget: The budget.
         nodes: All nodes, also those that do not train.
         people: Number of devices or silos that train.
-        seed: Seed of what the strategy draws.
+        seed: Seed of what the strategy draws; of a method with noise of the server, derived from the noise seed.
     """
 
     task: Task | SiloTask

@@ -3,11 +3,11 @@
     checkpoint-0.npz       the training after a round: weights, server optimiser, random states, counts
     checkpoint-0.models    the models of all finished rounds, one after another, for their digest
 
-Both files stay in the run's folder until result.json is written. The first file is replaced
-as a whole before the first round and after each round. It has a key: the configuration's
-hash and the id of the collection. A checkpoint with another key, or an unreadable one, is
-ignored with a line in the log. The training then starts again; the devices' ledgers still
-count the earlier answers. The arrays hold no pickled object.
+Both files stay in the run's folder until result.json is written. So does the seed of draws that
+nobody may predict. The first file is replaced as a whole before the first round and after each
+round. It has a key: the configuration's hash and the id of the collection. A checkpoint with
+another key, or an unreadable one, is ignored with a line in the log. The training then starts
+again; the devices' ledgers still count the earlier answers. The arrays hold no pickled object.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import json
 import logging
 import os
 import random
+import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -149,10 +150,13 @@ def _standing(head: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Stan
     )  # fmt: skip
 
 
-def remove_checkpoints(folder: Path) -> None:
-    """Remove the checkpoints of a run after its result is written."""
-    for path in [*folder.glob("checkpoint-*.npz"), *folder.glob("checkpoint-*.models")]:
-        path.unlink()
+def remove_unfinished(folder: Path) -> None:
+    """Remove what a run keeps to be continued, after its result is written: nothing that predicts a draw is left."""
+    for path in [each for name in ("checkpoint", "noise-secret", "teachers") for each in folder.glob(f"{name}-*")]:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def finished_rounds(folder: Path) -> int:

@@ -34,7 +34,7 @@ Sampler = Callable[[int], Sequence[int]]
 Defend = Callable[[FloatArray, Sequence[Message]], list[Message]]
 
 
-def draw_nodes(nodes: Sequence[int], share: float, seed: Sequence[int]) -> Sequence[int]:
+def draw_nodes(nodes: Sequence[int], share: float, seed: Sequence[int] | np.random.Generator) -> Sequence[int]:
     """Draw a fixed number of nodes without replacement, at least one; all of them for a share of 1."""
     wanted = max(1, round(share * len(nodes)))
     if wanted == len(nodes):

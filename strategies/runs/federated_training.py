@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
 from curator.methods.federated.fedavg import Federated
+from curator.owner.teachers.randomness import derive, private_generator
 from devices.federated.wire import weights_record
 from devices.network import FloatArray
 from devices.training_task import Task
@@ -51,7 +51,7 @@ class Training:
     """Rounds of one repeat.
 
     Args:
-        scene: The repeat; its seeds draw the initial weights, samples and dropouts.
+        scene: The repeat; its seeds draw the initial weights, samples, dropouts and the server's noise.
         task: The task of the devices.
         inner: Grid that takes messages to the devices.
         kept: The checkpoint.
@@ -70,6 +70,8 @@ class Training:
         found = kept.load()
         self.resumed = found is not None
         self.start = self._start(found)
+        # Seed of the server's noise and sample, another one for each time that a round was begun again.
+        self._private = derive(scene.noise_seed, "attempt", self.start.again) if method.central_noise else None
         self.notes: dict[str, Any] = {}
         self.exchange_seconds = 0.0
         silent = frozenset(device + 1 for device in scene.silent)
@@ -92,17 +94,11 @@ class Training:
             # round was begun and not finished. It is asked again.
             start.again, start.lost = start.again + 1, self.before - start.tally.heard
             start.attempt = self.before  # the ledgers only grow, so no other start had this number
-            if self.method.central_noise:
-                # The server's noise may have been added to the lost round, and its model handed to
-                # the devices that judge it. The same noise on other replies (a device was silent
-                # once) would give the difference of two means without any noise. So the random
-                # state of the checkpoint is not used again: the noise is drawn from a stream of
-                # this attempt alone. The lost model counts as one more release (`guarantee`), and
-                # so that each release has a sample of its own, the sample is drawn anew as well
-                # (`sample`). Where no answer is in a ledger beyond the finished rounds, no noise
-                # was put on any data, and the kept state goes on as if nothing had happened.
-                fresh = np.random.RandomState(np.random.MT19937([self.seeds.training, start.done, start.again]))
-                start.randomness = (random.getstate(), fresh.get_state(legacy=True))
+            # The server's noise may have been added to the lost round, and its model handed to the
+            # devices that judge it. The same noise on other replies (a device was silent once) would
+            # give the difference of two means without any noise. So noise and sample are drawn anew
+            # (`_private`), and the lost model counts as one more release (`released`). Where no
+            # answer is in a ledger beyond the finished rounds, no noise was put on any data.
         if found is not None:
             log.info("going on after round %d of %d", start.done, self.method.rounds)
         return start
@@ -114,10 +110,9 @@ class Training:
             turns = round(1 / self.method.fraction)
             order = np.random.default_rng(self.seeds.training).permutation(nodes)
             return sorted(order[(number - 1) % turns :: turns].tolist())
-        seed = [self.seeds.training, number]
-        if self.start.again and number == self.start.done + 1 and self.method.central_noise:
-            seed.append(self.start.again)
-        return draw_nodes(nodes, self.method.fraction, seed)
+        if self._private is None:
+            return draw_nodes(nodes, self.method.fraction, [self.seeds.training, number])
+        return draw_nodes(nodes, self.method.fraction, private_generator(self._private, "devices", number))
 
     def _judges(self, number: int) -> Sequence[int]:
         every = self.method.evaluate_every
@@ -127,7 +122,8 @@ class Training:
         """Return the strategy of the method."""
         budget, people = self.setup.budget, len(self.split.train)
         self.notes |= self.method.notes(people, budget)
-        return strategy_for(self.method, TrainingPlan(self.task, budget, self.nodes, people, self.seeds.training))
+        seed = self.seeds.training if self._private is None else self._private
+        return strategy_for(self.method, TrainingPlan(self.task, budget, self.nodes, people, seed))
 
     def run(self) -> FloatArray:
         """Run everything and return the weights."""

@@ -38,7 +38,6 @@ from strategies.people.owner_graphs import handed_lists
 from strategies.results.outcome import Outcome
 from strategies.results.shown_nulls import CHANCE, FEATURES_ALONE
 from strategies.runs.asking import ask_devices
-from strategies.runs.owner import owner_noise_seed
 from strategies.runs.run import Others, Predict, RepeatContext, Run
 from strategies.runs.teachers import one_thread
 from strategies.setup.checks import check_graph_owner_run
@@ -141,7 +140,7 @@ def _learn(
 ) -> tuple[IntArray, nn.Module]:  # fmt: skip
     """Return everybody's class and the network; ``stream`` names noise that is not the run's own."""
     split, seeds = scene.split, scene.seeds
-    seed = owner_noise_seed(scene)
+    seed = scene.noise_seed
     people = Learners(data.labels, *(part[data.labels[part] >= 0] for part in (split.train, split.val)))
     with one_thread():
         return method.learn(

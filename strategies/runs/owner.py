@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import secrets
 import time
 from collections.abc import Sequence
 from typing import Any, cast
@@ -26,7 +25,6 @@ from curator.owner.teachers.graph import PlainGraph
 from curator.owner.teachers.selection import query_order
 from curator.owner.teachers.student import Sage, Student, train_network
 from curator.privacy.guarantee import Guarantee
-from devices.atomic_files import made_once
 from devices.data.population import Population
 from devices.facts import IntArray, Split
 from devices.mechanisms import round_up
@@ -156,7 +154,7 @@ def _release(
     """Return the cost of the release, the noisy labels, their public nodes, and the section of the record."""
     setup, seeds = scene.setup, scene.seeds
     options, classes = setup.options, setup.population.facts.classes
-    noise_seed = owner_noise_seed(scene)
+    noise_seed = scene.noise_seed
     candidates = np.searchsorted(division.public, division.asked)
     order = query_order(public, candidates, method.query_selection, seed=seeds.split)
     nodes = order[: method.queries]
@@ -166,7 +164,8 @@ def _release(
     teaching = method.teaching(training, classes=classes, noise_seed=noise_seed, training_seed=seeds.training)
     given: dict[str, Any] = {"trained": method.trained}
     if teaching is not None:
-        home = scene.folder if options.out is None else options.out / "teachers"
+        # No other run can use teachers whose samples come from a secret: they go with it (`remove_unfinished`).
+        home = scene.folder if options.out is None or seeds.noise is None else options.out / "teachers"
         room = Classroom.open(home, private, public, teaching, order, device=choose_device(options.device).type)
         reused = room.trained(method.queries)
         values = room.posteriors(
@@ -214,14 +213,6 @@ def _in_all(room: Classroom, cost: Account) -> float | None:
     assert asked.classes is not None
     return round_up(shared_label_epsilon(lambdas, classes=asked.classes, delta=asked.delta, gamma=asked.gamma,
                                          once=asked.sampling == "once"))  # fmt: skip
-
-
-def owner_noise_seed(scene: RepeatContext) -> int:
-    """Return the seed of samples and noise: the run's, or a random one that is saved for a run that continues."""
-    if scene.seeds.noise is not None:
-        return scene.seeds.noise
-    path = scene.folder / f"owner-seed-{scene.number}"
-    return int(made_once(path, lambda: str(secrets.randbits(62))))
 
 
 def _everybody(student: Student, population: Population, division: Division) -> np.ndarray:

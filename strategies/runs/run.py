@@ -7,6 +7,7 @@ of run makes the questions and does the work between enrolment and score.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from curator.nulls.models import chance, features_alone, graph_alone
 from curator.observer import Observer
 from curator.privacy.guarantee import Guarantee
 from curator.reports.question import keys_of, volunteers_of
+from devices.atomic_files import made_once
 from devices.data.link_split import LinkSplit
 from devices.data.population import Population
 from devices.data.splits import make_split
@@ -99,6 +101,17 @@ class RepeatContext:
     def silent(self) -> frozenset[int]:
         """Devices that never answer."""
         return self.setup.repeats[self.number].silent
+
+    @property
+    def noise_seed(self) -> int:
+        """Seed of all draws outside devices on which a guarantee rests; see ``private_generator``.
+
+        It is the run's noise seed. Where the operating system gives it, it is kept until the result is written, so
+        that a run that continues draws the same again.
+        """
+        if self.seeds.noise is not None:
+            return self.seeds.noise
+        return int(made_once(self.folder / f"noise-secret-{self.number}", lambda: str(secrets.randbits(256))))
 
     def place(self, name: str) -> Path:
         """Return a path of this repeat in the run's folder; repeats after the first carry their number."""

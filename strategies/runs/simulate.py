@@ -39,7 +39,7 @@ from strategies.results.outcome import Predictions, Repeat, Score, Spent
 from strategies.results.paired import SharedScores, write_scores
 from strategies.results.record import assemble
 from strategies.results.shown_nulls import asks_nobody
-from strategies.rounds.checkpoint import remove_checkpoints
+from strategies.rounds.checkpoint import remove_unfinished
 from strategies.runs.nulls import models_at_once, null_models, references, start_nulls
 from strategies.runs.run import Refused, RepeatContext, RunFailed
 from strategies.runs.same_reports import collection_name, shared_scene
@@ -133,7 +133,7 @@ def simulate(
             if place is not None:
                 write_scores(folder, SharedScores(place.name, [repeat.score for repeat in repeats]))
             run_folder.write_result(folder, record)
-            remove_checkpoints(folder)
+            remove_unfinished(folder)
             log.info("result written")
         for scene in scenes:
             scene.end_collection()

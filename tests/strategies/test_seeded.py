@@ -23,7 +23,13 @@ def test_draws_repeat_inside_and_go_on_outside() -> None:
     assert (random.random(), float(np.random.random())) == expected
     assert inside() == first
     with seeded(3):
-        assert np.random.random() == first[1] and random.random() != first[0]  # numpy takes 32 bits of the seed
+        assert np.random.random() != first[1] and random.random() != first[0]  # all bits of the seed count
+
+
+@pytest.mark.parametrize("seed", [0, 3, 2**32 - 1])
+def test_a_small_seed_is_numpy_s_own(seed: int) -> None:
+    with seeded(seed):
+        assert np.random.random() == np.random.RandomState(seed).random()
 
 
 def test_an_error_inside_restores_too() -> None:

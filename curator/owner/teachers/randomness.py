@@ -1,8 +1,9 @@
-"""Random draws of a teacher, derived from a seed and its query's number alone.
+"""Random draws outside devices, each derived from a seed, a purpose and a number alone.
 
-So labels do not depend on the number of workers, on their order, or on the point where a run was
-continued. Initial weights and dropout come from the training seed. The sample of people and the
-noise, on which privacy rests, come from the noise seed.
+So nothing depends on the number of workers, on their order, or on the point where a run was
+continued. Initial weights and dropout come from the training seed, which is public. All draws on
+which a guarantee rests come from the noise seed, by :func:`private_generator`: samples of people,
+and noise.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from numpy.typing import NDArray
 
 
 def derive(seed: int, purpose: str, number: int = 0) -> int:
-    """Return a seed of 63 bits for one purpose and query."""
-    text = f"ldpsim teachers {seed} {purpose} {number}".encode()
-    return int.from_bytes(hashlib.sha256(text).digest()[:8], "little") >> 1
+    """Return a seed for one purpose and number: of 63 bits, and of 255 for a secret that no search could find."""
+    digest = hashlib.sha256(f"ldpsim teachers {seed} {purpose} {number}".encode()).digest()
+    return int.from_bytes(digest if seed >> 64 else digest[:8], "little") >> 1
 
 
 def weights_generator(seed: int, query: int) -> torch.Generator:
@@ -25,9 +26,15 @@ def weights_generator(seed: int, query: int) -> torch.Generator:
     return torch.Generator().manual_seed(derive(seed, "teacher", query))
 
 
-def private_generator(seed: int, purpose: str, query: int) -> np.random.Generator:
-    """Return the generator of one query's sample of people, or of its noise."""
-    return np.random.Generator(np.random.PCG64(derive(seed, purpose, query)))
+def private_generator(seed: int, purpose: str, number: int) -> np.random.Generator:
+    """Return the generator of draws on which a guarantee rests: of one query, hop, training or round.
+
+    Args:
+        seed: The noise seed, or one that was derived from it.
+        purpose: What is drawn.
+        number: The query, hop, training or round.
+    """
+    return np.random.Generator(np.random.PCG64(derive(seed, purpose, number)))
 
 
 class Masks:

@@ -20,7 +20,7 @@ from strategies.rounds.checkpoint import (
     CheckpointFile,
     Standing,
     finished_rounds,
-    remove_checkpoints,
+    remove_unfinished,
     run_kept_rounds,
 )
 from strategies.rounds.flower_rounds import Best
@@ -68,7 +68,7 @@ def test_a_training_is_read_back_as_it_was_kept(tmp_path: Path) -> None:
         file.add_model(wanted.weights + 1)
     assert again.digest.digest() == kept.digest.digest()
     assert (tmp_path / "checkpoint-0.npz").stat().st_mode & 0o077 == 0
-    remove_checkpoints(tmp_path)
+    remove_unfinished(tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -173,7 +173,9 @@ def test_what_a_checkpoint_says_and_what_its_absence_means(tmp_path: Path, caplo
         "checkpoint-3.npz belongs to another training: rounds start again", "checkpoint-1.npz cannot be read"
     ]  # fmt: skip
     (tmp_path / "checkpoint.txt").touch()
-    remove_checkpoints(tmp_path)
+    (tmp_path / "noise-secret-1").touch()
+    (tmp_path / "teachers-0a1b" / "private").mkdir(parents=True)
+    remove_unfinished(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.txt"]
 
 

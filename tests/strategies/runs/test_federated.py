@@ -240,18 +240,16 @@ def test_central_noise_is_that_of_the_replies_that_came() -> None:
     from curator.methods.federated.private import DPFedAvg
     from devices.federated.wire import weights_record
     from strategies.federated.dp_fedavg import private
-    from strategies.seeded import seeded
 
     start = np.zeros(4000)
     asked = Message(RecordDict({"config": ConfigRecord()}), 1, MessageType.TRAIN)
 
     def noise_of(replies: int) -> float:
-        strategy = private(FedAvg(**EVERYBODY), DPFedAvg(clip=2.0), multiplier=3.0, sample=50)
+        strategy = private(FedAvg(**EVERYBODY), DPFedAvg(clip=2.0), multiplier=3.0, sample=50, noise_seed=1)
         strategy.current_arrays = weights_record(start)  # type: ignore[attr-defined]
         update = {"arrays": weights_record(start + 1e-12), "metrics": MetricRecord({"num-examples": 1})}
-        with seeded(1):
-            heard = [Message(RecordDict(update), reply_to=asked) for _ in range(replies)]
-            arrays, _ = strategy.aggregate_train(1, heard)
+        heard = [Message(RecordDict(update), reply_to=asked) for _ in range(replies)]
+        arrays, _ = strategy.aggregate_train(1, heard)
         assert arrays is not None
         return float(arrays[WEIGHTS].numpy().std())
 

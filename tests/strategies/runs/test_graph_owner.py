@@ -68,12 +68,6 @@ def test_repeats_are_releases_about_the_same_people() -> None:
     assert first["value"] < second["value"] and two["privacy"]["collections"] == 2
 
 
-def test_the_noise_is_the_runs_own_and_stays_in_its_folder(tmp_path: Path) -> None:
-    result = simulate(options(tmp_path / "run", seeds={"noise": None}))
-    assert result.folder is not None and (result.folder / "owner-seed-0").stat().st_mode & 0o077 == 0
-    assert (result.folder / "result.json").is_file()
-
-
 def test_silent_people_have_no_class_and_send_nothing() -> None:
     record = simulate(options(dropout=0.3)).record
     assert record["devices"]["silent"] > 0

@@ -201,12 +201,6 @@ def test_a_kill_among_the_teachers_and_a_second_start(tmp_path: Path) -> None:
     assert sum(sum(len(a.parts) for a in opened.ledger(i).answers(i)) for i in range(160)) == 3 * 64
 
 
-def test_a_noise_seed_of_the_operating_system_is_kept_for_a_run_taken_up_again(tmp_path: Path) -> None:
-    result = simulate(options(tmp_path, seeds={"noise": None}))
-    assert result.folder is not None and (result.folder / "owner-seed-0").stat().st_mode & 0o077 == 0
-    assert result.record["simulation_seeded"] is False
-
-
 def test_silent_people_are_not_in_the_owners_data(tmp_path: Path) -> None:
     record = simulate(options(None, dropout=0.3)).record
     assert record["devices"]["silent"] > 0
