@@ -57,7 +57,7 @@ def check_ray_address(engine: str, address: str | None) -> None:
 
 @dataclass(frozen=True)
 class Seeds:
-    """The four named seeds of a run. With ``noise`` None the operating system gives the devices' secrets.
+    """The four named seeds of a run. With ``noise`` None the operating system gives secrets, private noise and samples.
 
     >>> seeds = Seeds.derive(7, noise=None)
     >>> seeds.noise is None and seeds.split == Seeds.derive(7).split != Seeds.derive(8).split
@@ -67,7 +67,7 @@ class Seeds:
     population: int = option(help="Seed of the graph.", panel=REPETITION, metavar="N")
     split: int = option(help="Seed of the split.", panel=REPETITION, metavar="N")
     noise: int | None = option(
-        help="Seed of the devices' secrets; os: the operating system draws them.", panel=REPETITION, metavar="N|os"
+        help="Seed of secrets, of private noise and samples; os: the operating system draws it.", panel=REPETITION, metavar="N|os"
     )
     training: int = option(help="Seed of the training.", panel=REPETITION, metavar="N")
 

@@ -5,10 +5,11 @@ A hop releases A X + N(0, s^2 D^2), where the rows of X have norm 1 at most and 
 =====================  =====================================================================================
 what changes           how far the sums of all rows move
 =====================  =====================================================================================
-one arc                1
+one arc                1: what the public code counts. No list and no edge is one arc alone
 an undirected edge     root 2: the rows of both ends
+an entry of one list   root 2: both ends must list an arc, so the other direction goes too
 the same, lists cut    root 6: each end sends to another person in its place, who may be the same for both
-an entry, lists cut    root 3: an entry of one list. Both ends must list an arc, so the other direction goes too
+an entry, lists cut    root 3: the same, and its end sends to another person in its place
 a record joins         root D, D the largest number of people that one person sends to. Her own row is not counted
 a record replaced      2 root D
 =====================  =====================================================================================

@@ -88,10 +88,8 @@ class GraphRelease:
 
     @property
     def arc(self) -> float:
-        """Loss of one arc (of one entry of a list, at the node level), to readers."""
-        if self.level == EDGE:
-            return self.of_edges(ARC)
-        return self.of_edges(UNDIRECTED if self.refuses else ENTRY_CUT)
+        """Loss of one entry of one list, to readers: the sums of both ends need it, so no entry moves one row alone."""
+        return self.of_edges(UNDIRECTED if self.level == EDGE or self.refuses else ENTRY_CUT)
 
     @property
     def relationship(self) -> float:
@@ -147,7 +145,7 @@ class GraphRelease:
     def reasons(self) -> list[str]:
         """Reasons why the printed figure and what holds differ."""
         if self.level == EDGE:
-            found = ["the printed analysis is about one arc; an undirected edge moves the rows of both its ends"]
+            found = ["the printed analysis is about one arc; an edge, or one end's entry of it, moves the rows of both"]
         else:
             found = [
                 "the printed figure is by Rényi divergences; what holds is by privacy loss distributions",
