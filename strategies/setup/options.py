@@ -67,7 +67,9 @@ class Seeds:
     population: int = option(help="Seed of the graph.", panel=REPETITION, metavar="N")
     split: int = option(help="Seed of the split.", panel=REPETITION, metavar="N")
     noise: int | None = option(
-        help="Seed of secrets, of private noise and samples; os: the operating system draws it.", panel=REPETITION, metavar="N|os"
+        help="Seed of secrets, private noise and samples; os: the operating system draws it.",
+        panel=REPETITION,
+        metavar="N|os",
     )
     training: int = option(help="Seed of the training.", panel=REPETITION, metavar="N")
 
