@@ -67,9 +67,7 @@ class Seeds:
     population: int = option(help="Seed of the graph.", panel=REPETITION, metavar="N")
     split: int = option(help="Seed of the split.", panel=REPETITION, metavar="N")
     noise: int | None = option(
-        help="Seed of secrets, private noise and samples; os: the operating system draws it.",
-        panel=REPETITION,
-        metavar="N|os",
+        help="Seed of secrets and private noise; os: the operating system draws it.", panel=REPETITION, metavar="N|os"
     )
     training: int = option(help="Seed of the training.", panel=REPETITION, metavar="N")
 

@@ -49,7 +49,8 @@ def test_a_seed_of_any_size_seeds_numpy_too() -> None:
         with seeded(seed):
             found = random.random(), np.random.random()
         assert (random.getstate(), np.random.get_state()[1].tolist()) == before  # type: ignore[index, union-attr]
-        assert found == (random.Random(seed).random(), np.random.RandomState(seed % (1 << 32)).random())
+        words = [seed >> 32 * at & (1 << 32) - 1 for at in range(1 if seed < 1 << 32 else 2 if seed < 1 << 64 else 3)]
+        assert found == (random.Random(seed).random(), np.random.RandomState(words if words[1:] else seed).random())
 
 
 def test_an_event_is_counted_and_its_law_follows() -> None:

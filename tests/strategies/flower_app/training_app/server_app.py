@@ -45,6 +45,6 @@ def trained(grid: Grid, nodes: list[int], name: str, task: Task) -> np.ndarray:
     """Return the weights after two rounds of a method."""
     method = find(name).from_settings(SETTINGS[name])
     strategy = strategy_for(method, TrainingPlan(task, Budget(epsilon=4.0), nodes, len(nodes), 1))
-    with seeded(7):  # of the noise that the server adds
+    with seeded(7):  # of what Flower draws; the noise has the seed of the plan
         return run_rounds(strategy, TrainingGrid(grid, train=lambda number: nodes), task.shape.initial(1),
                           task.to_bytes(), rounds=2)  # fmt: skip
