@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.words import points
+from curator.privacy.shown import shown_bound, shown_loss
 
 PASS, FAIL, NO_BOUND, NOT_JUDGED = "pass", "FAIL", "no bound", "not judged"
 _VERDICTS = {True: PASS, False: FAIL, None: NO_BOUND}
@@ -61,10 +62,10 @@ def loss_table(rows: Sequence[Any], *, trials: int, confidence: float, theirs: b
     """
     from curator.privacy.levels import LEVELS
 
-    changes = {**{name: spec.subject for name, spec in LEVELS.items()}, **_CHANGES}
+    changes = {**{name: spec.term for name, spec in LEVELS.items()}, **_CHANGES}
     lines = []
     for row in rows:
-        figures = [_figure(value) for value in (row.claimed, row.exact, row.lower_bound)]
+        figures = [_figure(row.claimed), _figure(row.exact), _bound(row.lower_bound)]
         shown = ("", "", "") if row.level == "law" else tuple(figures)
         lines.append(AuditLine(row.name, row.level, changes.get(row.level, row.level), shown, _VERDICTS[row.passed],
                                row.detail))  # fmt: skip
@@ -88,8 +89,8 @@ def attack_table(rows: Sequence[Any], *, confidence: float) -> AuditTable:
 
     lines = [
         AuditLine(
-            row.name, row.level, LEVELS[row.level].subject,
-            (_figure(row.claimed), _figure(row.lower_bound), points(row.auc), points(row.true_positives),
+            row.name, row.level, LEVELS[row.level].term,
+            (_figure(row.claimed), _bound(row.lower_bound), points(row.auc), points(row.true_positives),
              points(row.largest_true_positives)),
             _VERDICTS[row.passed], row.detail,
         ) for row in rows
@@ -147,7 +148,7 @@ def _spread(aucs: Sequence[float]) -> tuple[str, str, str]:
 def _coins(row: Any) -> str:
     right = "no guess" if row.right is None else f"{points(row.right)} % of {row.guesses:,} guesses right"
     allowed = "" if row.largest_right is None else f", at most {points(row.largest_right)} % allowed"
-    shown = f"epsilon at least {_figure(row.lower_bound)}, claimed {_figure(row.claimed) or 'nothing'}"
+    shown = f"epsilon at least {_bound(row.lower_bound)}, claimed {_figure(row.claimed) or 'nothing'}"
     return f"{right}{allowed}; {shown}; {row.detail}"
 
 
@@ -181,4 +182,8 @@ def _total(lines: Sequence[AuditLine]) -> str:
 def _figure(value: float | None) -> str:
     if value is None:
         return ""
-    return "none" if value == float("inf") else f"{value:.4f}"
+    return "none" if value == float("inf") else shown_loss(value)
+
+
+def _bound(value: float | None) -> str:
+    return "" if value is None else shown_bound(value)

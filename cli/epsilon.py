@@ -223,7 +223,8 @@ def _printed(found: Account) -> str:
     if found.method == "privgnn":
         how = (
             f"Rényi divergences at sensitivity 1, fresh samples, and delta {printed.delta_used:g}: ten times the one "
-            f"given, as in its tables. The same formula at delta {found.release.delta:g}: {printed.at_delta_given:.4f}."
+            f"given, as in its tables. The same formula at delta {found.release.delta:g}: "
+            f"{shown(printed.at_delta_given)}."
         )
     else:
         how = f"The moments bound at delta {printed.delta_used:g}, whatever the votes."

@@ -61,7 +61,10 @@ def _view(votes: Votes, losses: dict[str, float | None]) -> Any:
 
     how = "once" if votes.times == 1 else f"{votes.times:,} times"
     each, label = votes.times * votes.epsilon, votes.eps_labels or 0.0
-    unbounded = {"node_joins": f"{each + label:g} + {each:g} D", "node": f"{each + label:g} + {2 * each:g} D"}
+    unbounded = {
+        "node_joins": f"{shown(each + label)} + {shown(each)} D",
+        "node": f"{shown(each + label)} + {shown(2 * each)} D",
+    }
     table = text_table("when this changes", ">epsilon")
     for name, words in _ROWS.items():
         loss = losses[name]

@@ -25,6 +25,7 @@ from strategies.results.shown_nulls import (
     NOT_TAKEN,
     NULLS,
     STANDINGS,
+    UNJUDGED,
     asking_nobody,
     shown_nulls_of,
     shown_verdict,
@@ -84,6 +85,7 @@ def _standing(record: Mapping[str, Any]) -> tuple[str, str]:
         return standing, "below chance" if below else f"not measurably above chance{_by(over)}"
     said = {
         "above": "beats the best null model",
+        "unjudged": UNJUDGED,
         "even": "does not measurably beat the best null model",
         "below": "is below the best null model",
     }

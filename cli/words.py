@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from strategies.results.numbers import NONE as NONE
 from strategies.results.numbers import bytes_ as bytes_
 from strategies.results.numbers import count as count
 from strategies.results.numbers import epsilon as epsilon
+from strategies.results.numbers import guessed as guessed
 from strategies.results.numbers import percent as percent
 from strategies.results.numbers import plus_minus as plus_minus
 from strategies.results.numbers import points as points
@@ -35,20 +35,11 @@ def short_time(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def loss(value: float) -> str:
-    """A loss with three significant digits or more, never rounded down."""
-    if value >= 1000:
-        return f"{math.ceil(value):,}"
-    if value >= 10:
-        return epsilon(math.ceil(round(value * 10, 6)) / 10)
-    return epsilon(value)
-
-
 def planned_loss(entry: Mapping[str, Any]) -> str:
     """The loss at the level of a plan: ``open`` if it is not bounded, ``not asked`` if nothing is learned there."""
     if entry["value"] is None:
         return "not asked" if entry["status"] == "not asked" else "open"
-    return loss(entry["value"])
+    return epsilon(entry["value"])
 
 
 def level(entry: Mapping[str, Any]) -> str:
@@ -65,7 +56,7 @@ def level(entry: Mapping[str, Any]) -> str:
     elif (rest := entry.get("private_value")) is not None:
         said.append(f"the rest {_at_delta({'value': rest, 'delta': entry['private_delta']})}")
     if entry.get("own") is not None and entry.get("per_list") is not None:
-        said.append(f"{loss(entry['own'])} + {loss(entry['per_list'])} D where D lists hold the person")
+        said.append(f"{epsilon(entry['own'])} + {epsilon(entry['per_list'])} D where D lists hold the person")
     if (one := entry.get("of_one")) is not None:
         said.append(f"{_at_delta(one)} of one of {one['of']}")
     return ", ".join(said)
@@ -74,18 +65,18 @@ def level(entry: Mapping[str, Any]) -> str:
 def level_in_column(entry: Mapping[str, Any], open_: str = "open") -> str:
     """The loss that holds at one level, in few letters."""
     if entry["status"] == "bounded":
-        return loss(entry["value"])
+        return epsilon(entry["value"])
     return open_ if entry["status"] == "unprotected" else str(entry["status"])
 
 
 def _at_delta(entry: Mapping[str, Any]) -> str:
     delta = f" (δ {entry['delta']:.0e})".replace("e-0", "e-") if entry["delta"] else ""
-    return f"{loss(entry['value'])}{delta}"
+    return f"{epsilon(entry['value'])}{delta}"
 
 
 def claim(entry: Mapping[str, Any]) -> str:
     """The paper's figure, a dash where it claims none."""
-    return NONE if entry["value"] is None else loss(entry["value"])
+    return NONE if entry["value"] is None else epsilon(entry["value"])
 
 
 def best_guess(value: float, delta: float = 0.0) -> str:
@@ -93,15 +84,6 @@ def best_guess(value: float, delta: float = 0.0) -> str:
     from strategies.results.in_words import guess
 
     return guessed(guess(value, delta))
-
-
-def guessed(chance: float) -> str:
-    """Return the chance of a right guess, rounded up; what is below certainty does not look certain.
-
-    >>> guessed(0.99991), guessed(0.73106)
-    ('>99.99 %', '73.11 %')
-    """
-    return ">99.99 %" if chance > 0.9999 else f"{math.ceil(chance * 1e4) / 1e2:.2f} %"
 
 
 def share(entry: Mapping[str, Any]) -> str:

@@ -94,7 +94,7 @@ def svg(guarantee: Guarantee) -> str:
     for row, (name, spec) in enumerate(LEVELS.items()):
         y = TOP + row * ROW
         filled = changed(spec)
-        out.append(_text(LEFT - 14, y + ROW / 2 + 2, spec.subject, size=12, anchor="end"))
+        out.append(_text(LEFT - 14, y + ROW / 2 + 2, spec.term, size=12, anchor="end"))
         out += [
             f'<rect x="{_x(number):.1f}" y="{y:.1f}" width="{SIDE - 4}" height="{ROW - 8}" rx="3" '
             f'fill="{FILL if number in filled else "#ffffff"}" stroke="{FILL if number in filled else FAINT}" '

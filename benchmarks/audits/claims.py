@@ -26,6 +26,7 @@ from curator.attacks.audit_row import Effort
 from curator.attacks.randomiser_audit import Randomiser, audit_randomiser
 from curator.owner.privacy.label import label_epsilon
 from curator.owner.privacy.rdp import rdp_epsilon
+from curator.privacy.shown import loss_in_table, shown_bound, shown_loss
 from devices.mechanisms import gaussian
 from strategies.seeded import seeded
 
@@ -241,7 +242,7 @@ def privgnn() -> Iterator[Claim]:
     """Yield the rows of PrivGnn: noise on log-probabilities, and the printed figure with noise on probabilities."""
     printed = 2.67
     used, stated = (rdp_epsilon(loss=0.1, queries=500, delta=delta, gamma=0.3)[0] for delta in (1e-3, 1e-4))
-    how = f"its formula gives {used:.4f} at delta 1e-3 and {stated:.4f} at 1e-4"
+    how = f"its formula gives {shown_loss(used)} at delta 1e-3 and {shown_loss(stated)} at 1e-4"
     yield Claim(PRIVGNN, "Amazon, 500 labels, lambda .1, as coded", printed, "a person", NONE,
                 f"noise of scale 10 on log-probabilities, which have no least value; {how}", 1e-4)  # fmt: skip
     yield Claim(PRIVGNN, "the same with noise on probabilities", printed, "a person",
@@ -256,11 +257,12 @@ def every(effort: Effort) -> list[Claim]:
 
 def written(claim: Claim) -> dict[str, str]:
     """Return the line of the table of a row."""
-    holds = "stops" if claim.holds is None else "no bound" if math.isinf(claim.holds) else f"{claim.holds:.4f}"
+    holds = "stops" if claim.holds is None else "no bound" if math.isinf(claim.holds) else loss_in_table(claim.holds)
     return {
-        "program": claim.program[0], "version": claim.program[1], "part": claim.part, "claimed": f"{claim.claimed:.4g}",
+        "program": claim.program[0], "version": claim.program[1], "part": claim.part,
+        "claimed": loss_in_table(claim.claimed),
         "delta": f"{claim.delta:g}" if claim.delta else "", "changes": claim.changes, "holds": holds,
-        "trials_show": "" if claim.shown is None else f"{claim.shown:.4f}", "how": claim.how,
+        "trials_show": "" if claim.shown is None else shown_bound(claim.shown), "how": claim.how,
     }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from benchmarks.markdown import table
 from benchmarks.study import Measured, Row, Study, main, rows_in
+from curator.privacy.shown import shown_loss
 
 KEYS = ("method", "budget", "words")
 ATTACKERS = ("public", "similarity", "influence", "together")
@@ -122,7 +123,7 @@ def _table(rows: Sequence[Row]) -> str:
              "at most", "epsilon of an edge")  # fmt: skip
     lines = [(row["method"] + (f" ({row['words']})" if row["words"] else ""), row["budget"] or "-",
               *(_spread(row, name) for name in (*ATTACKERS, "coins")), _points(row["largest_auc"]),
-              row["claimed"] and f"{float(row['claimed']):g}" or "no bound")
+              row["claimed"] and shown_loss(float(row["claimed"])) or "no bound")
              for row in rows]  # fmt: skip
     return table(heads, lines)
 

@@ -5,13 +5,14 @@ python -m benchmarks.audits.released [--only hogs] [--pages-only]
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmarks.markdown import table
 from benchmarks.study import Measured, Row, Study, main, rows_in
+from curator.privacy.shown import shown_bound, shown_loss
 
 KEYS = ("method", "epsilon", "words")
 COLUMNS = ("level", "claimed", "lower_bound", "auc", "true_positives", "largest_true_positives", "right", "guesses",
@@ -86,7 +87,7 @@ def _table(rows: Sequence[Row]) -> str:
         name = row["method"] + (f" ({row['words']})" if row["words"] else "")
         key = f"{name} {row['epsilon']}"
         lines.append(("" if key == before else name, "" if key == before else row["epsilon"] or "-",
-                      _LEVELS[row["level"]], _loss(row["claimed"]), _loss(row["lower_bound"]),
+                      _LEVELS[row["level"]], _loss(row["claimed"], shown_loss), _loss(row["lower_bound"], shown_bound),
                       *(_points(row[column]) for column in shares), verdicts[row["passed"]]))  # fmt: skip
         before = key
     return table(heads, lines)
@@ -96,8 +97,8 @@ def _points(share: str) -> str:
     return f"{100 * float(share):.1f}" if share else "-"
 
 
-def _loss(value: str) -> str:
-    return f"{float(value):.2f}" if value else "-"
+def _loss(value: str, shown: Callable[[float], str]) -> str:
+    return shown(float(value)) if value else "-"
 
 
 _LEVELS = {"label": "a label", "vector": "all features", "relationship": "an edge", "node": "a whole person"}

@@ -17,6 +17,7 @@ from benchmarks.audits.cases import MULTI, PURE, Case, multi_freq_ldpy, pure_ldp
 from benchmarks.study import read_rows, write_rows
 from curator.attacks.audit_row import AuditRow, Effort
 from curator.attacks.randomiser_audit import Randomiser, audit_randomiser
+from curator.privacy.shown import loss_in_table, shown_bound
 from strategies.seeded import seeded
 
 SEED = 0
@@ -34,8 +35,8 @@ def written(case: Case, rows: list[AuditRow]) -> dict[str, str]:
     row, law = rows[0], rows[1] if len(rows) > 1 else None
     return {
         "library": case.library, "version": version(case.library), "mechanism": case.name,
-        "claimed": f"{case.claimed:g}", "exact": "" if row.exact is None else f"{row.exact:.4f}",
-        "lower_bound": f"{row.lower_bound:.4f}", "passed": str(row.passed),
+        "claimed": loss_in_table(case.claimed), "exact": "" if row.exact is None else loss_in_table(row.exact),
+        "lower_bound": shown_bound(row.lower_bound), "passed": str(row.passed),
         "law": "" if law is None else "fits" if law.passed else law.detail,
         "confidence": f"{row.confidence:.7g}", "trials": str(row.trials), "detail": row.detail,
     }  # fmt: skip

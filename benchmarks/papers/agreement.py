@@ -10,7 +10,7 @@ mean of n runs lies within 1.96 s / sqrt(n), so s = h sqrt(n) / 1.96.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -30,11 +30,13 @@ class Accuracy:
     Args:
         mean, std: In percent; the standard deviation of a run.
         runs: How many.
+        place: Row of a published table; empty for a figure of ours.
     """
 
     mean: float
     std: float
     runs: int
+    place: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         return f"{self.mean:.1f} ± {self.std:.1f}" if self.runs > 1 else f"{self.mean:.1f}"
@@ -80,7 +82,7 @@ def figure_of(row: Row) -> Accuracy:
 def look_up(paper: str, source: str, **keys: object) -> Accuracy | None:
     """Return the figure of the first row with these keys and a source that begins with ``source``."""
     wanted = [(name, str(value)) for name, value in keys.items()]
-    for row in published(paper):
+    for place, row in enumerate(published(paper)):
         if row["source"].startswith(source) and all(row[name] == value for name, value in wanted):
-            return figure_of(row)
+            return replace(figure_of(row), place=f"{paper}.csv, row {place + 1}")
     return None

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from benchmarks.markdown import table
 from benchmarks.papers.agreement import ABOVE, AGREES, OFF
-from benchmarks.papers.cell_row import LEVELS, CellRow, counts, shown
-from benchmarks.papers.pages import RULE, compared, in_words
+from benchmarks.papers.cell_row import LEVELS, CellRow, counts, counts_again, judged, shown
+from benchmarks.papers.pages import RULE, compared, in_words, said_again
 
 NAME = "agreement.md"
 CHOSEN = "Cells chosen by hand"
 HEADS = ("paper", "cell", "ours", "published", "comparison", "measured", *LEVELS, "page")
-TOTALS = ("page", "cells", "run", "compared", AGREES, ABOVE, OFF)
+TOTALS = ("page", "cells", "run", "figures compared", AGREES, ABOVE, OFF, "compared again")
 
 
 def agreement(rows: Mapping[str, Sequence[CellRow]]) -> str:
@@ -29,14 +29,17 @@ def agreement(rows: Mapping[str, Sequence[CellRow]]) -> str:
     return "\n\n".join([
         "# Agreement with the papers",
         RULE,
-        f"Of all {sum(decided.values())} cells with a published figure and ten runs or more,\n{in_words(decided)}.",
+        f"Of all {sum(decided.values())} published figures with ten runs of ours or more beside them,\n"
+        f"{in_words(decided)}.{said_again(counts_again(every))} "
+        "They are\nother readings of what a paper says: another graph, split, budget or training. "
+        "Each page says which.",
         "## All cells",
         table(TOTALS, [*(_totals(f"[{paper}.md]({paper}.md)", all_) for paper, all_ in rows.items()),
                        _totals("all", every)]),
         f"## {CHOSEN}",
         f"These {len(chosen)} of {len(every)} cells were chosen by hand, as those that decide whether a paper's method "
         "is reproduced.\nThey are no sample of the others, and their share is not the share of all cells. Of them\n"
-        f"{in_words(counts([one for _, one in chosen]))}. \"Measured\" is the published code run\n"
+        f"{in_words(judged([one for _, one in chosen]))}. \"Measured\" is the published code run\n"
         "on another machine, or an independent reproduction.",
         table(HEADS, lines),
     ]) + "\n"  # fmt: skip
@@ -45,4 +48,16 @@ def agreement(rows: Mapping[str, Sequence[CellRow]]) -> str:
 def _totals(page: str, rows: Sequence[CellRow]) -> list[str]:
     found = counts(rows)
     run = sum(bool(row["ours"]) for _, row in rows)
-    return [page, *map(str, (len(rows), run, sum(found.values()), *(found[name] for name in TOTALS[4:])))]
+    return [
+        page,
+        *map(
+            str,
+            (
+                len(rows),
+                run,
+                sum(found.values()),
+                *(found[name] for name in (AGREES, ABOVE, OFF)),
+                sum(counts_again(rows).values()),
+            ),
+        ),
+    ]

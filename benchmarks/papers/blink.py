@@ -12,7 +12,7 @@ from benchmarks.papers.table_cell import Page, TableCell, cell_options, note
 PAGE = Page(
     title="Blink and its baselines: accuracy",
     head=note("blink-head"),
-    levels={"bit": "bit_adjacency", "one edge": "relationship", "user": "user"},
+    levels={"list entry": "bit_adjacency", "one edge": "relationship", "user": "user"},
     tables={
         "As the published code has it": """The cells that differ above, on reports of their own, with the epoch of
 the smallest validation loss (`selection=loss`) and, for `blink-soft`, every pair kept (`floor=0`) and, with a GAT,
@@ -56,7 +56,7 @@ def _as_published(dataset: str, gnn: str, model: str, epsilon: int) -> TableCell
     settings = {**cell.options.settings, "selection": "loss"} | ({"floor": "0"} if model == "blink-soft" else {})
     settings |= {"gat_weights": "twice"} if gnn == "gat" else {}
     options = replace(cell.options, settings=settings, seed=100)
-    return replace(cell, table="As the published code has it", options=options, level=6, quick=False)
+    return replace(cell, table="As the published code has it", options=options, level=6, quick=False, again=True)
 
 
 def _cell(dataset: str, gnn: str, model: str, epsilon: int) -> TableCell:

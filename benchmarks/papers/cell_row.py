@@ -10,6 +10,7 @@ from typing import Any
 from benchmarks.papers.agreement import ABOVE, AGREES, Accuracy, bound, judge
 from benchmarks.papers.table_cell import NOT_HERE, Page, TableCell, command
 from benchmarks.study import Row
+from curator.privacy.shown import loss_in_table
 from strategies.results.levels import compared_loss
 
 LEVELS = ("relationship", "vector")  # of the page of the agreement
@@ -68,8 +69,8 @@ def accuracy_of(record: Mapping[str, Any]) -> Accuracy:
 
 
 def held(level: Mapping[str, Any]) -> str:
-    """Return a loss that holds, as text."""
-    return f"{compared_loss(level):.4g}" if level["status"] == "bounded" else str(level["status"])
+    """Return a loss that holds, as text; it is never rounded down."""
+    return loss_in_table(compared_loss(level)) if level["status"] == "bounded" else str(level["status"])
 
 
 def shown(accuracy: Accuracy | None) -> str:
@@ -85,9 +86,19 @@ def judgement(cell: TableCell, row: Row) -> str:
     return judge(*figures, lower_bound=bool(cell.lower_bound))
 
 
-def counts(rows: Sequence[CellRow]) -> Counter[str]:
+def judged(rows: Sequence[CellRow]) -> Counter[str]:
     """Return how many cells have each judgement; those without one are not counted."""
     return Counter(filter(None, (judgement(cell, row) for cell, row in rows)))
+
+
+def counts(rows: Sequence[CellRow]) -> Counter[str]:
+    """Return how many published figures have each judgement: a figure counts with one cell only."""
+    return judged([(cell, row) for cell, row in rows if not cell.again])
+
+
+def counts_again(rows: Sequence[CellRow]) -> Counter[str]:
+    """Return how many cells have each judgement of those whose published figure counts with another cell."""
+    return judged([(cell, row) for cell, row in rows if cell.again])
 
 
 def _two(value: float) -> str:

@@ -21,6 +21,7 @@ import numpy as np
 
 from benchmarks.papers.gap_page import draw, page
 from benchmarks.study import Found, Measured, Row, Study, main
+from devices.mechanisms import round_up
 
 ORACLE, TRUST = "oracle", "trust"
 NO_NOISE = "none"
@@ -136,7 +137,7 @@ def run(cell: GapCell) -> dict[str, str]:
     named = dict(zip(("claimed", "relationship", "person_joins", "person_replaced"), held, strict=True))
     return {
         "accuracy": f"{np.mean(found[test] == people.labels[test]):.5f}",
-        **{name: "" if value is None else f"{value:.6f}" for name, value in named.items()},
+        **{name: "" if value is None else str(round_up(value)) for name, value in named.items()},
         "noise": f"{released.multiplier:.6f}" if noise else "0",
         "delta": f"{released.asked.delta:g}" if noise else "",
     }

@@ -11,6 +11,7 @@ from typing import Any
 from benchmarks import RESULTS
 from benchmarks.markdown import table
 from benchmarks.study import Found, Row, read_rows, rows_in
+from curator.privacy.shown import loss_in_table
 from strategies.palette import MARKS, SERIES
 
 ASKED = ("vote", "sbp")  # with public features: relationships are private, as at the edge level
@@ -95,7 +96,7 @@ def owned(rows: Sequence[Row], dataset: str, method: str, level: str, hops: str 
         if (row["part"], row["dataset"], row["method"], row["level"], row["hops"]) == (
             "trust", dataset, method, level, hops
         ) and row[name]:  # fmt: skip
-            found.setdefault(round(float(row[name]), 2), []).append(100 * float(row["accuracy"]))
+            found.setdefault(float(loss_in_table(float(row[name]))), []).append(100 * float(row["accuracy"]))
     return dict(sorted(found.items()))
 
 

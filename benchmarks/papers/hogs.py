@@ -15,7 +15,7 @@ PUBLIC, PRIVATE = "Table III: public features", "Private features"
 PAGE = Page(
     title="HoGS: accuracy",
     head=note("hogs-head"),
-    levels={"bit": "bit_adjacency", "feature": "bit_feature", "one edge": "relationship", "vector": "vector",
+    levels={"list entry": "bit_adjacency", "feature": "bit_feature", "one edge": "relationship", "vector": "vector",
             "user": "user"},
     measured="independent reproduction",
 )  # fmt: skip

@@ -38,11 +38,11 @@ class IndexLine:
 
 
 _THREE = r"(\d+) agree, (\d+) are above a published lower bound and (\d+) are off"
-_COUNTS = rf"^(\d+) of (\d+) cells were run\. Of the (\d+) with [^|]*?{_THREE}"
-_AGREEMENT = "{1} of {2} cells were run; of {3} compared {4} agree, {5} are above a lower bound, {6} are off"
+_COUNTS = rf"^(\d+) of (\d+) cells were run\. Of (\d+) published [^|]*?{_THREE}"
+_AGREEMENT = "{1} of {2} cells were run; of {3} figures {4} agree, {5} are above a lower bound, {6} are off"
 LINES = (
-    IndexLine("agreement.md", "All cells beside the papers' figures", rf"Of all (\d+) cells [^|]*?^{_THREE}",
-              "{2} of {1} cells agree, {3} are above a lower bound, {4} are off", "make tables"),
+    IndexLine("agreement.md", "The papers' figures beside ours", rf"Of all (\d+) published figures [^|]*?^{_THREE}",
+              "{2} of {1} figures agree, {3} are above a lower bound, {4} are off", "make tables"),
     *(IndexLine(f"{paper}.md", shows, _COUNTS, _AGREEMENT,
                 f"python -m benchmarks.papers.tables {paper}")
       for paper, shows in (

@@ -16,9 +16,9 @@ from typing import Any
 
 from benchmarks.markdown import table
 from benchmarks.papers import NOTES
+from benchmarks.papers.cell_row import held
 from benchmarks.papers.index import write_index
 from benchmarks.study import Measured, Row, Study, main, rows_in
-from strategies.results.levels import compared_loss
 
 NULLS = ("common_neighbours", "pagerank", "features_alone", "shuffled_features", "shuffled_adjacency", "shuffled_all")
 PRIVGE = {"r": "0.5", "debias": "false", "weight_decay": "0.05"}  # of the published code's link task on Cora
@@ -83,7 +83,7 @@ def row_of(cell: LinkCell, record: Mapping[str, Any]) -> dict[str, str]:
         **{f"margin{part and '_' + part}": _percent((verdict["margin"] or {}).get(part or "value"))
            for part in ("", "low", "high")},
         **{f"bought{part and '_' + part}": _percent(bought.get(part or "value")) for part in ("", "low", "high")},
-        "edge": edge["status"] if edge["value"] is None else f"{compared_loss(edge):g}",
+        "edge": held(edge),
     }  # fmt: skip
 
 

@@ -54,7 +54,8 @@ def cells(home: Path) -> Iterator[TableCell]:
         for cell in _text(home, dataset):
             options = replace(cell.options, repeats_vary=RunOptions.repeats_vary)
             judged = dataset == "cora" and cell.keys["eps_x"] == "1"
-            yield replace(cell, table=SPLITS, options=options, quick=False, level=0 if judged else cell.level)
+            yield replace(cell, table=SPLITS, options=options, quick=False, again=True,
+                          level=0 if judged else cell.level)  # fmt: skip
 
 
 def _text(home: Path, dataset: str) -> Iterator[TableCell]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from benchmarks.markdown import table
 from benchmarks.papers import NOTES
 from benchmarks.papers.agreement import ABOVE, AGREES, OFF
-from benchmarks.papers.cell_row import CellRow, counts, judgement, shown
+from benchmarks.papers.cell_row import CellRow, counts, counts_again, judgement, shown
 from benchmarks.papers.table_cell import NOT_HERE, Page, TableCell, command, note
 from benchmarks.papers.value_row import ValueRow, attributes_of, null_cells, null_heads
 from benchmarks.study import Row
@@ -21,9 +21,9 @@ def markdown(paper: str, page: Page, rows: Sequence[CellRow], nulls: Mapping[str
     """Return a page; ``nulls`` are the rows of ``value.csv`` by config hash."""
     decided = counts(rows)
     parts = [f"# {page.title}", page.head, RULE, (
-        f"{sum(bool(row['ours']) for _, row in rows)} of {len(rows)} cells were run. Of the {sum(decided.values())} "
-        f"with a published figure and ten runs or more,\n{in_words(decided)}"
-        f"{'; the notes below explain those.' if decided[OFF] else '.'}"
+        f"{sum(bool(row['ours']) for _, row in rows)} of {len(rows)} cells were run. Of {sum(decided.values())} "
+        f"published figures with ten runs of ours or more beside them,\n{in_words(decided)}"
+        f"{'; the notes below explain those.' if decided[OFF] else '.'}{said_again(counts_again(rows))}"
     )]  # fmt: skip
     reasons = dict.fromkeys(cell.lower_bound for cell, row in rows if judgement(cell, row) == ABOVE)
     parts += [textwrap.fill(f"Lower bound: {reason}", 118) for reason in reasons]
@@ -39,6 +39,14 @@ def markdown(paper: str, page: Page, rows: Sequence[CellRow], nulls: Mapping[str
         parts.append(notes.read_text().strip())
     parts += _commands(paper, rows)
     return "\n\n".join(parts) + "\n"
+
+
+def said_again(again: Counter[str]) -> str:
+    """Return what is said of the cells that do not count; empty without any."""
+    if not again:
+        return ""
+    return (f" A figure counts once.\n{sum(again.values())} more cells stand beside some of the same figures; of these "
+            f"{in_words(again)}.")  # fmt: skip
 
 
 def in_words(decided: Counter[str]) -> str:

@@ -70,7 +70,7 @@ def _column(home: Path, dataset: str, eps_x: float, eps_y: float) -> Iterator[Ta
         yield TableCell(
             TABLE_1, {**keys, "model": model}, options, look_up("rgnn", "paper", **found, model="lpgnn"),
             level=2 + SIZES[dataset], quick=eps_x == 1 and eps_y == 3 and SIZES[dataset] == 0,
-            lower_bound="" if model == AS_RGNN else BOUND,
+            lower_bound="" if model == AS_RGNN else BOUND, again=model != AS_RGNN,
         )  # fmt: skip
 
 

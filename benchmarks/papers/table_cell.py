@@ -34,6 +34,7 @@ class TableCell:
         level: Order of the runs: 0 is first.
         quick: Whether ``make tables-quick`` runs it.
         lower_bound: Reason why the paper's figure is a lower bound; empty if it is none.
+        again: Whether another cell is compared with the same published figure and counts; this one is shown only.
     """
 
     table: str
@@ -45,6 +46,7 @@ class TableCell:
     level: int = 1
     quick: bool = False
     lower_bound: str = ""
+    again: bool = False
 
     @property
     def turn(self) -> int:

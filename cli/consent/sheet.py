@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cli.consent.roles import EVERYBODY, VOLUNTEER, Role, roles_of, times_of_100
 from cli.consent.texts import figure, said
-from cli.words import loss
+from cli.words import epsilon
 from curator.privacy.level import Level
 from curator.privacy.levels import LEVELS
 from devices.policy.policy import Policy
@@ -203,7 +203,7 @@ class _Writer:
         if level.value is None:
             return self.said("odds.infinite")
         delta = f" (delta {level.delta:.2e})" if level.delta else ""
-        return figure(self.language, loss(level.value) + delta)
+        return figure(self.language, epsilon(level.value) + delta)
 
     def _named(self, attributes: Iterable[str]) -> str:
         return ", ".join(self.said(name) for name in attributes)

@@ -14,7 +14,7 @@ from cli.words import count, difference
 from strategies.group_accuracy.shown import merged_rows
 from strategies.outputs.seed_groups import mean_nulls, places_of_groups, worst_guarantee
 from strategies.results.averages import TAIL, Interval, Margin, even_tail, few, mean, over_best, over_seeds, spread
-from strategies.results.shown_nulls import NULLS, STANDINGS, best_null
+from strategies.results.shown_nulls import NULLS, STANDINGS, UNJUDGED, best_null, standing_among
 
 Row = dict[str, Any]
 _DEGREES = ("true", "noisy", "reconstructed")
@@ -95,7 +95,8 @@ def _verdict(rows: Sequence[Row]) -> dict[str, Any] | None:
     standing = "above" if joint.low > 0 else "below" if joint.high < 0 else "even"
     if 2 * at_chance > len(rows):
         standing = "chance"
-    words = {"above": "above the best null model", "below": "below the best null model",
+    standing = standing_among(standing, set.intersection(*(set(row["nulls"]) for row in rows)))
+    words = {"unjudged": UNJUDGED, "above": "above the best null model", "below": "below the best null model",
              "even": "not measurably above the best null model", "chance": "not measurably above chance"}  # fmt: skip
     wide = f" These are few seeds ({len(rows)}), so the interval is wide." if few(len(rows)) else ""
     said = f"{seeds}: {words[standing]}. Margin {difference(margin)} points over {NULLS[found.best].heading}.{wide}"

@@ -32,6 +32,7 @@ from cli.words import (
     bytes_,
     claim,
     difference,
+    epsilon,
     level,
     method_names,
     null_points,
@@ -171,7 +172,7 @@ def verdict(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None) 
     for name in shown_levels() if len(rows) > 1 else ():
         values = [row["levels"][name]["value"] for row in rows]
         if all(row["levels"][name]["status"] == "bounded" for row in rows) and _close(min(values), max(values)):
-            at = f"{at_the_level(name)} what holds is {values[0]:g} for every method"
+            at = f"{at_the_level(name)} what holds is {epsilon(max(values))} for every method"
             line = f"Budgets are equal at one level: {at}; elsewhere it differs."
             return {"equal": True, "line": line, "reasons": []}
     if has_curves(rows):

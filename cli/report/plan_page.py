@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.report.page import environment
-from cli.words import NONE, bytes_, guessed, loss, percent, planned_loss, short_time, size
+from cli.words import NONE, bytes_, epsilon, guessed, percent, planned_loss, short_time, size
 from curator.privacy.levels import LEVELS
 from devices.atomic_files import write_atomically
 from strategies.estimate.load import MEMORY_ERROR, TIME_ERROR
@@ -72,7 +72,7 @@ def render_plan(made: Plan) -> str:
         facts=made.facts,
         points=found,
         front=" ".join(f"{point.at:.2f},{point.y:.2f}" for point in front),
-        ticks=_ticks(places, bytes_ if by_bytes else loss),
+        ticks=_ticks(places, bytes_ if by_bytes else epsilon),
         by_bytes=by_bytes,
         open=any(not math.isfinite(cost(point.row)) for point in found),
         groups=[(GROUPS[group], group.replace(" ", "-"),
@@ -198,4 +198,4 @@ def _line(row: PlanRow, point: Point | None) -> dict[str, Any]:
 
 
 def _held(entry: Mapping[str, Any]) -> str:
-    return loss(entry["value"]) if entry["status"] == "bounded" else str(entry["status"])
+    return epsilon(entry["value"]) if entry["status"] == "bounded" else str(entry["status"])

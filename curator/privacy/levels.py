@@ -50,12 +50,6 @@ class LevelSpec:
         return f"{self.term}: {self.meaning}" if self.meaning else self.term
 
     @property
-    def subject(self) -> str:
-        """The level in a sentence; levels of one term are told apart by their meaning."""
-        twins = [name for name, spec in LEVELS.items() if spec.term == self.term]
-        return self.term if len(twins) == 1 else f"{self.term} ({self.meaning})"
-
-    @property
     def in_ledger(self) -> bool:
         """True if a device's own releases determine its loss."""
         return self.unit in ("entry", "whole", "record")
@@ -63,11 +57,11 @@ class LevelSpec:
 
 LEVELS: dict[str, LevelSpec] = {
     "bit_adjacency": LevelSpec(
-        "adjacency", "entry", "one entry of a person's neighbour list changes", "a bit", "one entry of a list", "bit",
+        "adjacency", "entry", "one entry of a person's neighbour list changes", "a list entry", "", "bit",
         5, spoken=False,
     ),
     "bit_feature": LevelSpec(
-        "features", "entry", "one feature of a person changes", "a bit", "one feature", "bit", 5,
+        "features", "entry", "one feature of a person changes", "a feature", "", "bit", 5,
     ),
     "relationship": LevelSpec(
         "adjacency", "edge", "one edge changes, in the lists of both its ends", "a relationship",
@@ -92,7 +86,7 @@ LEVELS: dict[str, LevelSpec] = {
 PUBLIC_PARTS = {"adjacency": "list", "features": "feature vector"}  # parts of a record that may be public
 
 # Headings and sentences of levels that comparisons show as one.
-MERGED = {"bit": ("a bit", "one neighbour or one feature of a person changes")}
+MERGED = {"bit": ("a bit", "one list entry or one feature of a person changes")}
 
 
 def level_spec(name: str) -> LevelSpec:

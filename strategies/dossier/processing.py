@@ -208,10 +208,19 @@ def _others(subject: Subject) -> DossierTable:
     ]
     return DossierTable(
         "Other methods for the same people",
-        ("method", "accuracy", "loss of a person", "loss of a relationship", "bytes a device", "cheaper and no worse"),
+        (
+            "method",
+            "accuracy",
+            "loss of a person",
+            "loss of a relationship",
+            "bytes down",
+            "bytes up",
+            "cheaper and no worse",
+        ),
         tuple(rows),
         "A loss without a bound is a dash. Cheaper and no worse: in these figures at least as accurate, with neither a "
-        "larger loss of a person nor more bytes, and less of one of them. That compares figures; it is no test.",
+        "larger loss of a person nor more bytes both ways, and less of one of them. That compares figures; it is no "
+        "test.",
     )
 
 
@@ -219,20 +228,22 @@ _NAME = ("method", "name")  # of a result, of a plan's row
 _Column = tuple[str, str, Basis | None]
 _PLANNED: tuple[_Column, ...] = (
     ("worth.test", SHARE, None), ("holds.user.value", LOSS, "theorem"),
-    ("holds.relationship.value", LOSS, "theorem"), ("bytes_per_device", BYTES, None),
+    ("holds.relationship.value", LOSS, "theorem"), ("bytes.down", BYTES, None), ("bytes.up", BYTES, None),
 )  # fmt: skip
 _MEASURED: tuple[_Column, ...] = (
     ("accuracy.test", SHARE, None), ("privacy.holds.user.value", LOSS, "theorem"),
-    ("privacy.holds.relationship.value", LOSS, "theorem"), ("communication.uplink_bytes_per_device", BYTES, None),
+    ("privacy.holds.relationship.value", LOSS, "theorem"),
+    ("communication.downlink_bytes_per_device", BYTES, None), ("communication.uplink_bytes_per_device", BYTES, None),
 )  # fmt: skip
 
 
 def _cheaper(other: Sequence[SourcedFigure | None], own: Sequence[SourcedFigure | None]) -> str:
     """Return whether another method is at least as accurate and costs less; a dash where that is not known."""
-    known = [each.value for each in (other[0], other[1], other[3], own[0], own[3]) if each is not None]
-    if len(known) < 5:
+    known = [each.value for each in (*other[:2], *other[3:], own[0], *own[3:]) if each is not None]
+    if len(known) < 7:
         return NONE
-    test, loss, sent, own_test, own_sent = known
+    test, loss, down, up, own_test, own_down, own_up = known
+    sent, own_sent = down + up, own_down + own_up
     own_loss = math.inf if own[1] is None else own[1].value
     no_worse = test >= own_test and loss <= own_loss and sent <= own_sent
     return "yes" if no_worse and (loss < own_loss or sent < own_sent) else "no"

@@ -138,7 +138,7 @@ def not_protected(subject: Subject) -> tuple[str, ...]:
     said: dict[str, list[str]] = {}
     for level, spec in LEVELS.items():
         if (word := word_of(subject, level)) in weak:
-            said.setdefault(word, []).append(spec.subject)
+            said.setdefault(word, []).append(spec.term)
     left_out = dict.fromkeys(name for level in LEVELS for name in subject.holds[level]["not_counted"])
     return (*(f"{', '.join(subjects)}: {word}" for word, subjects in said.items()),
             *(NOT_COUNTED[name] for name in left_out if name in NOT_COUNTED))  # fmt: skip

@@ -17,7 +17,7 @@ from strategies.planning.registry import finished
 from strategies.results.folder import COMPARISON, read_result
 from strategies.results.in_words import guess
 from strategies.results.levels import held
-from strategies.results.numbers import bytes_, epsilon, percent
+from strategies.results.numbers import bytes_, epsilon, guessed, percent
 
 RUN, PLAN, COMPARED = "run", "plan", "comparison"
 SHARE, POINTS, LOSS, BYTES, COUNT, WORDS = "share", "points", "loss", "bytes", "count", "words"
@@ -87,15 +87,9 @@ class Subject:
         entry = self.get(path)
         if entry is None or number(entry["value"]) is None:
             return None
-        place, shown = self.root + path, chance_of(entry["value"], entry["delta"] or 0.0)
+        place, shown = self.root + path, guessed(guess(entry["value"], entry["delta"] or 0.0))
         chance = by_rule(self.document, place, BEST_GUESS)
         return SourcedFigure(chance, shown, self.file, place, "theorem", BEST_GUESS)
-
-
-def chance_of(loss: float, delta: float) -> str:
-    """Return the chance of a right guess as people read it: never rounded down, never certain below certainty."""
-    tenths = -int(-guess(loss, delta) * 1000 // 1)
-    return "over 99.9 %" if tenths > 999 else f"{tenths / 10:g} %"
 
 
 _FORMS: dict[str, Callable[[Any], str]] = {

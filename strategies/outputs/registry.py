@@ -18,6 +18,7 @@ from strategies.outputs.registry_models import DeploymentModel, model_of
 from strategies.outputs.untrusted import text
 from strategies.results.in_words import IN_CLEAR, NOT_ASKED, PrivacyInWords
 from strategies.results.levels import compared_levels, held, level_term
+from strategies.results.numbers import epsilon
 from strategies.setup.fingerprint import ldpsim_version
 
 TO_FILL = "To be filled by the data curator"
@@ -190,7 +191,7 @@ def _details(of: Deployment, entries: Mapping[str, Any], unit: str) -> Iterable[
 
 
 def _figure(value: float, delta: float) -> str:
-    return f"epsilon {value:.10g}" + (f", delta {delta:.10g}" if delta else "")
+    return f"epsilon {epsilon(value)}" + (f", delta {delta:.10g}" if delta else "")
 
 
 def _in_clear(entries: Mapping[str, Any]) -> str:

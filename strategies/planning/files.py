@@ -16,6 +16,7 @@ from strategies.planning.registry import planned
 from strategies.planning.rows import PlanRow, given_settings
 from strategies.results import folder as run_folder
 from strategies.results.levels import at_the_level
+from strategies.results.numbers import epsilon
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
 from strategies.setup.read_options import read_alone
@@ -64,7 +65,7 @@ def deployment(made: Plan, choice: PlanRow) -> str:
         values.setdefault("epsilon", usual.epsilon)
     facts = json.dumps({"facts": {"n": made.facts.n, "d": made.facts.features, "classes": made.facts.classes}})
     entry = choice.at_level
-    held = "nothing is bounded" if entry["value"] is None else f"{entry['value']:.6g} holds"
+    held = "nothing is bounded" if entry["value"] is None else f"{epsilon(entry['value'])} holds"
     lines = [
         f"# {options.method}, planned for {made.facts.n:,} people: {held} {at_the_level(entry['level'])}.",
         "# flwr run APP SUPERLINK --run-config deployment.toml   (docs/deployment.md has the other steps)",

@@ -12,6 +12,7 @@ from strategies.estimate.machine import memory_bytes
 from strategies.planning.rows import PlanRow
 from strategies.results.in_words import NOT_ASKED, guess
 from strategies.results.levels import at_the_level, level_named
+from strategies.results.numbers import epsilon, guessed
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,9 @@ def missed_on_paper(row: PlanRow, wishes: Wishes) -> list[str]:
         if entry["value"] is None:
             why.append(f"{entry['status']} {at_the_level(entry['level'])}")
         elif entry["value"] > wishes.loss * 1.01:
-            why.append(f"{entry['value']:.4g} holds {at_the_level(entry['level'])}, above {wishes.loss:.4g}")
+            why.append(f"{epsilon(entry['value'])} holds {at_the_level(entry['level'])}, above {epsilon(wishes.loss)}")
         elif wishes.max_attack is not None and guess(entry["value"], entry["delta"]) > wishes.max_attack + 1e-4:
-            why.append(f"a guess is right with a chance of {guess(entry['value'], entry['delta']):.3f}")
+            why.append(f"a guess is right with a chance of {guessed(guess(entry['value'], entry['delta']))}")
     size = row.figures["bytes_per_device"]
     if wishes.max_bytes is not None and size > wishes.max_bytes:
         why.append(f"more than {wishes.max_bytes:,.0f} bytes a device")

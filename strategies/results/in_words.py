@@ -20,6 +20,7 @@ from typing import Any
 from curator.privacy.level import VOLUNTEERS
 from curator.privacy.levels import LEVELS, PUBLIC_PARTS, LevelSpec
 from strategies.results.numbers import epsilon as shown
+from strategies.results.numbers import guessed, percent
 
 NOT_HIDDEN, IN_CLEAR, NOT_ASKED = "not hidden", "in clear", "not asked"
 EVERYTHING = "everything"
@@ -158,7 +159,7 @@ def in_short(record: Mapping[str, Any]) -> str:
     if len(findings) == 1:
         return f"{findings[0].subject}: {findings[0].word}"
     for found in findings:
-        said = f"{_percent(edges[0])} recovered" if edges is not None and found.word == NOT_HIDDEN else ""
+        said = f"{percent(edges[0])} recovered" if edges is not None and found.word == NOT_HIDDEN else ""
         for level in found.levels:
             if level in _SHORT:
                 counts = found.word not in (PROTECTIONS[-1].word, IN_CLEAR, NOT_ASKED)
@@ -180,7 +181,7 @@ def _together(said: Mapping[str, tuple[str, str, str]]) -> tuple[PrivacyInWords,
     for level, found in said.items():
         groups.setdefault(found, []).append(level)
     return tuple(
-        PrivacyInWords(tuple(levels), ", ".join(LEVELS[level].subject for level in levels), *found)
+        PrivacyInWords(tuple(levels), ", ".join(LEVELS[level].term for level in levels), *found)
         for found, levels in groups.items()
     )
 
@@ -206,29 +207,22 @@ def _level(record: Mapping[str, Any], level: str, spec: LevelSpec) -> tuple[str,
         found = protection(epsilon, delta or 0.0)
         word, tone, reasons = found.word, found.tone, list[str]()
         if found is not PROTECTIONS[-1]:
-            reasons.append(_best_guess(guess(epsilon, delta or 0.0)))
+            reasons.append(f"best guess {guessed(guess(epsilon, delta or 0.0))}")
             reasons += [_NOT_COUNTED + " and ".join(public)] if public else []
         one = entry.get("of_one")
         if one is not None and (alone := protection(one["value"], one["delta"])) is not found:
-            reasons.append(f"of one of {one['of']}: {alone.word}, {_best_guess(guess(one['value'], one['delta']))}")
+            chance = guessed(guess(one["value"], one["delta"]))
+            reasons.append(f"of one of {one['of']}: {alone.word}, best guess {chance}")
     elif status == "not asked":
         word, tone, reasons = NOT_ASKED, "", []
     else:
         raise ValueError(f"privacy.holds.{level}: {status!r} is no status")
     edges = recovered(record) if spec.unit == "edge" else None
     if edges is not None:
-        recall, precision = (_percent(share) for share in edges)
+        recall, precision = (percent(share) for share in edges)
         recovery = "recovered" if min(edges) >= FOUND else "found"
         shares = f"{recall} {recovery}, precision {precision}"
         if recovery == "recovered":
             return NOT_HIDDEN, "bad", shares
         reasons.append(shares)
     return word, tone, "; ".join(reasons)
-
-
-def _best_guess(chance: float) -> str:
-    return f"best guess {math.ceil(round(chance * 1000, 6)) / 10:g} %"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"

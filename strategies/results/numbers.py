@@ -1,8 +1,13 @@
-"""Shares, bytes, seconds and counts as people read them: on the terminal, on the page, in a notebook."""
+"""Shares, losses, bytes, seconds and counts as people read them: on the terminal, on pages, in tables and notebooks.
+
+A loss, and the chance of the best guess that follows from it, are never rounded down.
+"""
 
 from __future__ import annotations
 
 import math
+
+from curator.privacy.shown import shown_loss
 
 NONE = "–"
 
@@ -64,11 +69,16 @@ def count(number: int, noun: str) -> str:
 
 
 def epsilon(value: float | None) -> str:
-    """A loss: at most four decimals, rounded up, since a bound may not look smaller than it is."""
+    """A loss, rounded up (:func:`curator.privacy.shown.shown_loss`)."""
     if value is None:
         return NONE
-    if math.isinf(value):
-        return "unprotected"
-    # Tiny rounding noise must not turn 0.8 into 0.8001.
-    up = math.ceil(round(value * 1e4, 4)) / 1e4
-    return f"{up:,.4f}".rstrip("0").rstrip(".")
+    return "unprotected" if math.isinf(value) else shown_loss(value)
+
+
+def guessed(chance: float) -> str:
+    """The chance of a right guess: one decimal, rounded up; what is below certainty does not look certain.
+
+    >>> guessed(0.99991), guessed(0.73106), guessed(0.75)
+    ('>99.9 %', '73.2 %', '75 %')
+    """
+    return ">99.9 %" if chance > 0.999 else f"{math.ceil(round(chance * 1000, 6)) / 10:g} %"

@@ -14,6 +14,7 @@ from typing import Any
 from strategies.results.numbers import plus_minus, points
 
 NOT_TAKEN = "not taken"
+UNJUDGED = "above the null models taken, but neither graph alone nor features alone was"
 FEW = "few repeats"  # a word for the intervals of a verdict
 # Names of the null models; an attribute, or "all", follows SHUFFLED.
 CHANCE, GRAPH_ALONE, FEATURES_ALONE, SHUFFLED = "chance", "graph_alone", "features_alone", "shuffled_"
@@ -116,6 +117,7 @@ STANDINGS = {
     "below": ("below", "bad"),
     "chance": ("at chance", "bad"),
     "alone": ("above chance", "open"),
+    "unjudged": ("above; not all taken", "open"),
     "": (NOT_TAKEN, "open"),
 }
 
@@ -153,11 +155,24 @@ def shown_verdict(record: Mapping[str, Any]) -> dict[str, Any] | None:
         standing = "above"
     else:
         standing = "below" if margin["high"] < 0 else "even"
+    standing = standing_among(standing, nulls)
     over = {CHANCE: found.get("over_chance"), **(found.get("over") or {}),
             **{SHUFFLED + attribute: each for attribute, each in (found.get("bought") or {}).items()}}  # fmt: skip
     return {"text": found["text"], "margin": margin, "over_chance": found.get("over_chance"), "best_null": best,
             "over": {name: each for name, each in over.items() if each}, "standing": standing,
             "tail": (found.get("interval") or {}).get("tail_of_each_null")}  # fmt: skip
+
+
+def standing_among(standing: str, nulls: Collection[str]) -> str:
+    """Return the standing, but ``unjudged`` for ``above`` where no null model was taken that learns without the method.
+
+    Chance and the method on other people's data do not judge alone: the graph or the features may give as much.
+
+    >>> standing_among("above", ["chance", "shuffled_all"]), standing_among("above", ["chance", "features_alone"])
+    ('unjudged', 'above')
+    """
+    missing = all(name == CHANCE or name.startswith(SHUFFLED) for name in nulls)
+    return "unjudged" if standing == "above" and missing else standing
 
 
 _BOUGHT = {"features": "features", "adjacency": "edges", "label": "labels", "all": "data together"}

@@ -17,7 +17,7 @@ def test_for_people() -> None:
     shown = ask("--epsilon", "4", "--lists", "168", "--nodes", "2708")
     assert shown.exit_code == 0 and max(map(len, shown.stdout.splitlines())) <= 80
     text = " ".join(shown.stdout.split())
-    for said in ("answers once, each answer at epsilon 4", "list 4", "both ends 8", "reports 4",
+    for said in ("answers once, each answer at epsilon 4", "list entry 4", "both ends 8", "reports 4",
                  "joins or leaves 676", "all links change 1,348", "more than 168 lists"):  # fmt: skip
         assert said in text, said
     assert "label" not in text

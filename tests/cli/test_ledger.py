@@ -69,7 +69,7 @@ def test_summed_over_all_devices(state: Path, listing: Listing) -> None:
     text = " ".join(shown.stdout.split())
     for words in ("12 devices", "mode report", "asked again: refuse", "one_bit, randomized_response", "not private",
                   "the-first", "adjacency 2 22 22", "features 0.5 2.5 2.5",
-                  "a bit: one entry of a list 2 1.6667",
+                  "a list entry 2 1.6667",
                   "a person: all that a person reports 24.5 20.4167"):  # fmt: skip
         assert words in text, words
     assert all(len(line) <= 80 for line in shown.stdout.splitlines() if str(state) not in line)
@@ -172,7 +172,7 @@ def test_an_unbounded_loss_is_called_unprotected(state: Path, monkeypatch: pytes
     make(state.parent / "unbounded")
     state = state.parent / "unbounded"
     text = " ".join(show(state).stdout.split())
-    assert "a bit: one feature unprotected unprotected" in text
+    assert "a feature unprotected unprotected" in text
     (document,) = json.loads(show(state, "--json").stdout)["states"]
     assert document["lifetime_per_device"]["user"] == {"max": None, "mean": None}
 

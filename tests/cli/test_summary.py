@@ -26,7 +26,7 @@ def test_what_a_person_reads(record: dict[str, Any]) -> None:
     for expected in (
         "hogs on generated", "3,000 people, 10,500 edges, 256 features, 5 classes", "test 61.2 %",
         "without noise 85.1 % (same graph, same network)", "null models not taken", "untrusted curator", "Theorem 4",
-        "a bit: one entry of a list 7.2 99.93 %", "a bit: one feature 0.8 69.00 %",
+        "a list entry 7.2 >99.9 %", "a feature 0.8 69 %",
         "all features 204.8",
         "a person's label unprotected", "a person: all that a person reports 21,797.6",
         "a person in owned data not asked",
@@ -164,9 +164,9 @@ def test_a_narrow_terminal_lists_the_levels(record: dict[str, Any]) -> None:
     with screen.capture() as capture:
         screen.print(summary(record, folder=None))
     text = words(capture.get())
-    assert "a bit: one feature epsilon 0.8, best guess 69.00 %" in text
+    assert "a feature epsilon 0.8, best guess 69 %" in text
     assert "a person's label unprotected" in text
-    assert "a relationship: an edge, at both ends epsilon 14.4, best guess >99.99 %" in text
+    assert "a relationship: an edge, at both ends epsilon 14.4, best guess >99.9 %" in text
 
 
 def test_a_long_path_stays_in_one_line_and_a_delta_is_apart(record: dict[str, Any]) -> None:

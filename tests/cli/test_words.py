@@ -12,7 +12,6 @@ from cli.words import (
     difference,
     epsilon,
     level,
-    loss,
     method_names,
     null_points,
     percent,
@@ -20,11 +19,14 @@ from cli.words import (
     seconds,
     size,
 )
+from curator.privacy.level import Level
+from curator.privacy.levels import LEVELS
+from strategies.results.in_words import guess, privacy_in_words
 
 
 def test_a_loss_is_never_rounded_down() -> None:
-    assert [loss(value) for value in (1146.4, 14.4, 14.41, 0.8, 0.30001, 7.2, 20636.8)] == [
-        "1,147", "14.4", "14.5", "0.8", "0.3001", "7.2", "20,637",
+    assert [epsilon(value) for value in (1146.4, 14.4, 14.41, 0.8, 0.30001, 7.2, 20636.8)] == [
+        "1,146.4", "14.4", "14.41", "0.8", "0.3001", "7.2", "20,636.8",
     ]  # fmt: skip
 
 
@@ -54,11 +56,23 @@ def test_a_bound_is_rounded_up(value: float | None, text: str) -> None:
 
 
 def test_the_best_guess_is_the_bayes_risk_of_a_loss() -> None:
-    assert best_guess(1.0) == "73.11 %"  # e / (1 + e) = 0.731059
-    assert best_guess(0.0) == "50.00 %"
-    assert best_guess(0.0, delta=0.5) == "75.00 %"
-    assert best_guess(20.0) == ">99.99 %"
-    assert best_guess(1e6) == ">99.99 %"
+    assert best_guess(1.0) == "73.2 %"  # e / (1 + e) = 0.731059
+    assert best_guess(0.0) == "50 %"
+    assert best_guess(0.0, delta=0.5) == "75 %"
+    assert best_guess(20.0) == ">99.9 %"
+    assert best_guess(1e6) == ">99.9 %"
+
+
+@pytest.mark.parametrize("value", [0.1, 0.8, 4.0, 4.0001])
+def test_one_best_guess_is_one_figure_on_every_screen(value: float) -> None:
+    """98.3 in words, 98.21 in the table and 98.20 elsewhere were one chance."""
+    entry = {**Level("bounded", value).to_dict(), "status": "bounded"}
+    record = {"privacy": {"holds": {name: Level("not asked").to_dict() for name in LEVELS} | {"label": entry}},
+              "reconstruction": {}}  # fmt: skip
+    (said,) = [found.detail for found in privacy_in_words(record) if found.levels == ("label",)]
+    shown = best_guess(value)
+    assert said == f"best guess {shown}"
+    assert guess(value) * 100 <= float(shown.strip("> %")) < guess(value) * 100 + 0.1
 
 
 def test_numbers_for_people() -> None:

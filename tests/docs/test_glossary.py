@@ -31,7 +31,7 @@ def panel_words() -> set[str]:
 def test_every_level_has_its_line_with_its_meaning() -> None:
     for name, spec in LEVELS.items():
         meaning = spec.changes[0].upper() + spec.changes[1:]
-        assert f"| {spec.subject} | `{name}` | {meaning}. |" in PAGE, name
+        assert f"| {spec.term} | `{name}` | {meaning}. |" in PAGE, name
 
 
 def test_every_word_of_the_panel_has_its_line() -> None:

@@ -14,6 +14,7 @@ from curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_
 from curator.privacy.guarantee import Claim, Guarantee
 from curator.privacy.level import REPLACED, Level
 from curator.privacy.levels import by_attribute
+from curator.privacy.shown import shown_loss
 from curator.setting_error import SettingError
 from devices.facts import PublicFacts
 from devices.mechanisms import gaussian
@@ -213,10 +214,10 @@ class LDPFedAvg(FedAvgMLP):
         of = {"adjacency": Level("not asked"), "features": whole, "label": whole}
         unseen = Level("not asked", reason="nobody's raw data reach the curator")
         levels = by_attribute(of, several=whole, owned=unseen)
-        claim = Claim(f"({asked:g}, {self.answers * delta:g})-LDP for all updates of a device", asked)
+        claim = Claim(f"({shown_loss(asked)}, {self.answers * delta:g})-LDP for all updates of a device", asked)
         reason = (
             f"claimed is the sum of the updates' losses, by which ledgers and policies count; {answers} Gaussian "
-            f"updates are one Gaussian mechanism: {total:.6g} at the sum of their deltas, {answers * delta:g}"
+            f"updates are one Gaussian mechanism: {shown_loss(total)} at the sum of their deltas, {answers * delta:g}"
         )
         return Guarantee(self.trust, claim, levels, (reason,))
 

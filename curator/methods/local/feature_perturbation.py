@@ -50,6 +50,7 @@ from curator.methods.local.links import (
 from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import parameter
 from curator.privacy.guarantee import Claim
+from curator.privacy.shown import shown_loss
 from curator.reports.reports import Reports
 from devices.array_types import IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
@@ -103,7 +104,7 @@ class FeaturePerturbation(LocalMethod):
     def claim(self, budget: Budget) -> Claim:
         """Return the sum of the budgets, as HoGS compares them."""
         total = sum(self.budgets(budget))
-        return Claim(f"epsilon-LDP of links and features, epsilon = {total:g} (as in HoGS, Theorem 4)", total)
+        return Claim(f"epsilon-LDP of links and features, epsilon = {shown_loss(total)} (as in HoGS, Theorem 4)", total)
 
     def reasons(self, budget: Budget) -> tuple[str, ...]:
         """As :meth:`LocalMethod.reasons`; a vector loses more than a feature."""

@@ -50,6 +50,7 @@ from curator.methods.local.links import LocalMethod, both_ways, labelled_graph, 
 from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import parameter
 from curator.privacy.guarantee import Claim
+from curator.privacy.shown import shown_loss
 from curator.reports.reports import Reports
 from curator.reports.rows import FlippedRows, noisy_rows_of_bits
 from devices.array_types import DoubleArray, FloatArray, IntArray
@@ -174,9 +175,9 @@ class HoGS(LocalMethod):
         """Return Theorem 4, or Lemma 3 for public features."""
         eps_a, eps_f = split_budget(budget)
         if eps_f is None:
-            return Claim(f"epsilon-edge LDP, epsilon = {eps_a:g} (Lemma 3)", eps_a)
+            return Claim(f"epsilon-edge LDP, epsilon = {shown_loss(eps_a)} (Lemma 3)", eps_a)
         total = eps_a + eps_f
-        return Claim(f"epsilon-LDP of links and features, epsilon = {total:g} (Theorem 4)", total)
+        return Claim(f"epsilon-LDP of links and features, epsilon = {shown_loss(total)} (Theorem 4)", total)
 
     def reasons(self, budget: Budget) -> tuple[str, ...]:
         """As :meth:`LocalMethod.reasons`, and what Theorem 4 adds up."""

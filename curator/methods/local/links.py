@@ -19,6 +19,7 @@ from curator.evidence.evidence import Evidence
 from curator.linear.scaling import PUBLIC_SCALINGS, scale_public
 from curator.methods.base import Budget, Graph, Method, Question, require_reports, spending
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
+from curator.privacy.shown import shown_loss
 from curator.reports.reports import Reports
 from devices import mechanisms
 from devices.array_types import IntArray
@@ -119,7 +120,7 @@ class LinkMethod(LocalMethod):
     def claim(self, budget: Budget) -> Claim:
         """Return the claim: epsilon for one bit of a list."""
         epsilon = budget.eps_adjacency or budget.epsilon
-        return Claim(f"epsilon-link LDP, epsilon = {epsilon:g}", epsilon)
+        return Claim(f"epsilon-link LDP, epsilon = {shown_loss(epsilon)}", epsilon)
 
 
 def with_labels(

@@ -50,6 +50,7 @@ from curator.methods.local.links import (
 from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import parameter
 from curator.privacy.guarantee import Claim
+from curator.privacy.shown import shown_loss
 from curator.reports.estimates import smoothed
 from curator.reports.labels import LabelEvidence
 from curator.reports.reports import Reports
@@ -223,7 +224,7 @@ class LPGNN(LocalMethod):
         eps_x, eps_y = self.budgets(budget)
         total = eps_x + (eps_y or 0)
         what = "features" if eps_y is None else "features and label"
-        return Claim(f"epsilon-LDP of {what}, epsilon = {total:g}", total if math.isfinite(total) else None)
+        return Claim(f"epsilon-LDP of {what}, epsilon = {shown_loss(total)}", total if math.isfinite(total) else None)
 
     def reasons(self, budget: Budget) -> tuple[str, ...]:
         """Reasons why the claim and what holds differ."""

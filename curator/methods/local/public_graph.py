@@ -18,6 +18,7 @@ from curator.linear.propagation import adjacency_matrix
 from curator.methods.base import Budget, Question, spending
 from curator.methods.local.links import PUBLIC_GRAPH, LocalMethod, both_ways, with_labels
 from curator.privacy.guarantee import Claim
+from curator.privacy.shown import shown_loss
 from devices.array_types import IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import ClearFeatures, Mechanism
@@ -61,7 +62,9 @@ class PublicGraphMethod(LocalMethod):
     def claim(self, budget: Budget) -> Claim:
         """Return the papers' claim."""
         epsilon = _budget_of(budget)
-        return Claim(f"epsilon-LDP for features, epsilon = {epsilon:g}", epsilon if math.isfinite(epsilon) else None)
+        return Claim(
+            f"epsilon-LDP for features, epsilon = {shown_loss(epsilon)}", epsilon if math.isfinite(epsilon) else None
+        )
 
     def reasons(self, budget: Budget) -> tuple[str, ...]:
         """Reasons why the claim and what holds differ."""

@@ -37,6 +37,7 @@ from curator.methods.local.links import PUBLIC_GRAPH, LocalMethod, ask_labels, l
 from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import ABOVE_0, parameter
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
+from curator.privacy.shown import shown_loss
 from curator.reports.frequency import (
     both_directions,
     code_features,
@@ -224,13 +225,13 @@ class RGNN(LocalMethod):
         truth = next(m for m in asked if "label" in m.attributes)
         vector, eps_y = sampling.claimed_loss(), truth.loss().vector
         claim = Claim(
-            f"(eps_X + eps_Y)-LDP, eps_X = {vector:.6g} (Theorem 1), eps_Y = {eps_y:.6g} (Theorem 3)",
+            f"(eps_X + eps_Y)-LDP, eps_X = {shown_loss(vector)} (Theorem 1), eps_Y = {shown_loss(eps_y)} (Theorem 3)",
             round_up(vector + eps_y),
         )
         reasons = [
             f"Theorem 1 takes sampling {sampling.m} of {sampling.d} features for a sampling of people: whichever are "
             f"drawn, {sampling.m} values of the same person are reported, and the vector loses m eps_x = "
-            f"{sampling.loss().vector:.6g}",
+            f"{shown_loss(sampling.loss().vector)}",
             PUBLIC_GRAPH,
         ]
         if sampling.block > 1:

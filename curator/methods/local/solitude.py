@@ -51,6 +51,7 @@ from curator.methods.local.lpgnn import sampled_features_of
 from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import ABOVE_0, parameter, unused
 from curator.privacy.guarantee import Claim
+from curator.privacy.shown import shown_loss
 from curator.reports.agreed_pairs import reported_pairs
 from curator.reports.estimates import smoothed
 from curator.reports.reports import Reports
@@ -166,7 +167,7 @@ class Solitude(LocalMethod):
         """Return Corollary 3.1."""
         eps_a, eps_f = split_budget(budget)
         total = eps_a + (eps_f or 0)
-        return Claim(f"epsilon-LDP for every user, epsilon = {total:g} ({self.theorem})", total)
+        return Claim(f"epsilon-LDP for every user, epsilon = {shown_loss(total)} ({self.theorem})", total)
 
     def reasons(self, budget: Budget) -> tuple[str, ...]:
         """As :meth:`LocalMethod.reasons`, and what the claim adds up."""

@@ -41,6 +41,7 @@ from curator.methods.base import Budget, Graph, Grid, Question, require_reports,
 from curator.methods.local.links import BOTH_ENDS, ONE_END, LocalMethod, label_mechanism, labelled_graph
 from curator.methods.parameters import ABOVE_0, parameter
 from curator.privacy.guarantee import Claim
+from curator.privacy.shown import shown_loss
 from curator.reports.question import volunteers_of
 from curator.reports.reports import Reports
 from curator.setting_error import SettingError
@@ -235,11 +236,12 @@ class Vote(LocalMethod):
         """Return the claim: all that a person reports."""
         epsilon, labels = self._epsilon(budget), budget.eps_labels if budget.private_labels else None
         if budget.volunteers:
-            return Claim(f"epsilon-LDP of all that an ordinary person reports, epsilon = {epsilon:g}", epsilon)
-        if labels is None:
-            return Claim(f"epsilon-LDP of all that a person reports, epsilon = {epsilon:g}", epsilon)
-        total = epsilon + labels
-        return Claim(f"epsilon-LDP of all that a person reports, vote and label, epsilon = {total:g}", total)
+            of, total = "an ordinary person reports", epsilon
+        elif labels is None:
+            of, total = "a person reports", epsilon
+        else:
+            of, total = "a person reports, vote and label", epsilon + labels
+        return Claim(f"epsilon-LDP of all that {of}, epsilon = {shown_loss(total)}", total)
 
     def reasons(self, budget: Budget) -> tuple[str, ...]:
         """As :meth:`LocalMethod.reasons`, and the votes of others."""

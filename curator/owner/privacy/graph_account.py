@@ -21,6 +21,7 @@ from curator.owner.privacy.aggregation import (
 from curator.privacy.guarantee import Claim, Guarantee
 from curator.privacy.level import JOINS, Level
 from curator.privacy.levels import LEVELS as OF_LDPSIM
+from curator.privacy.shown import shown_loss
 from devices.mechanisms import round_up
 
 EDGE, NODE = "edge", "node"
@@ -139,7 +140,7 @@ class GraphRelease:
         )
         holds = {**dict.fromkeys(OF_LDPSIM, to_owner), "relationship": edge, "central_node": self.central_node()}
         about = "one arc" if self.level == EDGE else "a person"
-        said = f"({self.claimed:.4g}, {self.asked.delta:g})-DP for {about}, as published"
+        said = f"({shown_loss(self.claimed)}, {self.asked.delta:g})-DP for {about}, as published"
         return Guarantee(trust, Claim(said, self.claimed), holds, tuple(self.reasons()), self.releases)
 
     def reasons(self) -> list[str]:

@@ -1,13 +1,13 @@
 """Figure of a stress test: recovery by number of asks, beside theory.
 
 It has one panel for each attribute and one for the edges. A line is a protection, under the
-adversary that recovered most.
+adversary that recovered most. What this device does not cover is a line of its own.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from curator.attacks.edges import expected_named
 from curator.attacks.recovery import bit_recovery, label_recovery
 from strategies.attacks.campaign import AttackRow, CampaignResult
 from strategies.attacks.picture import small_picture
+from strategies.attacks.stress.protections import REAL
 from strategies.palette import SERIES
 
 TITLES = {"adjacency": "neighbour lists", "features": "features", "label": "labels"}
@@ -28,6 +29,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "replay": {"color": SERIES[2], "marker": "+", "linestyle": "--", "markersize": 7},
     "pinned": {"color": SERIES[5], "marker": "^", "linestyle": ":", "markersize": 6, "markerfacecolor": "none"},
 }
+UNCOVERED = "#888888"
 WORDS = {
     "none": "no protection",
     "context-state": "guard in Flower's Context.state",
@@ -37,15 +39,29 @@ WORDS = {
 }
 
 
-def worst(rows: Sequence[AttackRow], protection: str, attribute: str) -> dict[int, AttackRow]:
-    """Return, by number of asks, the row of the adversary that recovered most."""
+def worst(
+    rows: Sequence[AttackRow], protection: str, attribute: str, *, covered: bool | None = None
+) -> dict[int, AttackRow]:
+    """Return, by number of asks, the row of the adversary that recovered most; ``covered`` None: of all of them."""
     found: dict[int, AttackRow] = {}
     for row in rows:
-        if (row["protection"], row["attribute"]) == (protection, attribute):
+        if (row["protection"], row["attribute"]) == (protection, attribute) and covered in (None, row["covered"]):
             kept = found.get(row["asks"])
             if kept is None or row["recovered"] > kept["recovered"]:
                 found[row["asks"]] = row
     return dict(sorted(found.items()))
+
+
+def lines(result: CampaignResult, attribute: str) -> Iterator[tuple[str, dict[str, Any], dict[int, AttackRow]]]:
+    """Yield label, style and rows of each line: of this device, what it covers and what it does not are two."""
+    for protection in result.settings["protections"]:
+        for covered in (True, False) if protection in REAL else (None,):
+            found = worst(result.rows, protection, attribute, covered=covered)
+            label, style = WORDS[protection], STYLES[protection]
+            if covered is False:
+                label, style = f"{label}: not covered", {**style, "color": UNCOVERED, "linestyle": ":"}
+            if found:
+                yield label, style, found
 
 
 def draw(result: CampaignResult, path: Path) -> None:
@@ -91,10 +107,8 @@ def _recovery(axis: Any, result: CampaignResult, attribute: str) -> None:
     axis.plot(*curve, color="#999999", linewidth=5, alpha=0.5, label="theory, an answer every time", zorder=0)
     axis.axhline(bound, color="#666666", linewidth=1, linestyle=":", label="theory, one answer")
     axis.axhline(rows[0]["constant_guess"], color="#222222", linewidth=1, linestyle="-.", label="one guess for all")
-    for protection in result.settings["protections"]:
-        found = worst(result.rows, protection, attribute)
-        axis.plot(list(found), [row["recovered"] for row in found.values()], linewidth=1.2,
-                  label=WORDS[protection], **STYLES[protection])  # fmt: skip
+    for label, style, found in lines(result, attribute):
+        axis.plot(list(found), [row["recovered"] for row in found.values()], linewidth=1.2, label=label, **style)
     axis.set_title(f"{TITLES[attribute]} recovered", fontsize=10)
     _frame(axis, result, "right guesses (%)")
 
@@ -109,9 +123,8 @@ def _edges(axis: Any, result: CampaignResult) -> None:
     recall = [expected_named(flip, 2 * int(t), density)[0] for t in asks]
     axis.plot(asks, recall, color="#999999", linewidth=5, alpha=0.5, zorder=0)
     axis.axhline(recall[0], color="#666666", linewidth=1, linestyle=":")
-    for protection in result.settings["protections"]:
-        found = worst(result.rows, protection, "adjacency")
-        axis.plot(list(found), [row["edge_recall"] for row in found.values()], linewidth=1.2, **STYLES[protection])
+    for _, style, found in lines(result, "adjacency"):
+        axis.plot(list(found), [row["edge_recall"] for row in found.values()], linewidth=1.2, **style)
     axis.set_title("edges named by the best guess", fontsize=10)
     _frame(axis, result, "edges named (%)")
 

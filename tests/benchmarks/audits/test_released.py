@@ -16,6 +16,6 @@ def row(claimed: float | None, passed: bool | None) -> Row:
 def test_rows_with_and_without_a_guarantee() -> None:
     text = page([row(1.0, True), row(None, None)])
     assert "Of 1 rows with a guarantee 1 stay below it; nothing bounds the other 1." in text
-    assert "| hogs | 1 | a label | 1.00 | 0.50 | 75.0 | 20.0 | 13.6 | 80.0 | 73.1 | below the claim |" in text
-    assert "|  |  | a label | - | 0.50 | 75.0 | 20.0 | - | 80.0 | - | nothing bounds it |" in text
+    assert "| hogs | 1 | a label | 1 | 0.5 | 75.0 | 20.0 | 13.6 | 80.0 | 73.1 | below the claim |" in text
+    assert "|  |  | a label | - | 0.5 | 75.0 | 20.0 | - | 80.0 | - | nothing bounds it |" in text
     assert "ABOVE THE CLAIM" in page([row(0.1, False)])

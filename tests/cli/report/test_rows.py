@@ -138,7 +138,7 @@ def test_null_models_that_make_no_sense_are_refused(path: str, value: Any, with_
 def test_privacy_in_words(record: dict[str, Any]) -> None:
     record["reconstruction"].update(edge_precision=0.991, edge_recall=0.992)
     assert row_of(record, "x")["in_words"] == (
-        "a bit (one feature): hidden fairly well; a relationship: not hidden (99.2 % recovered, "
+        "a feature: hidden fairly well; a relationship: not hidden (99.2 % recovered, "
         "precision 99.1 %); all features, a person, a person as others report it: no meaningful "
         "protection; a person's label: in clear"
     )

@@ -54,7 +54,7 @@ def test_a_row_says_in_words_what_its_losses_leave_hidden() -> None:
     assert hogs.not_protected.startswith(
         "a relationship, all features, a person, a person as others report it: no mean"
     )
-    assert hogs.protected.startswith("a bit (one feature): ")
+    assert hogs.protected.startswith("a feature: ")
     clear = plan_row(PAPER, RunOptions(method="fedavg-mlp"), "user", 1.0)
     assert clear.not_protected.endswith(": in clear") and not clear.protected
 

@@ -119,7 +119,7 @@ def test_the_limits_of_the_wishes(name: str, taken: Any, refused: Any) -> None:
 @pytest.mark.parametrize(("given", "wishes", "why"), [
     (row("rr", 4.039, None), Wishes(holds=4.0), ()),
     (row("rr", 4.041, None), Wishes(holds=4.0), ("4.041 holds at the level of a person, above 4",)),
-    (row("rr", math.log(9) * 1.005, None), Wishes(max_attack=0.9), ("a guess is right with a chance of 0.901",)),
+    (row("rr", math.log(9) * 1.005, None), Wishes(max_attack=0.9), ("a guess is right with a chance of 90.1 %",)),
     (row("rr", math.log(9) * 1.005, None), Wishes(holds=math.log(9)), ()),
     (row("rr", math.log(9) + 0.0005, None), Wishes(max_attack=0.9), ()),
     (row("rr", None, None).with_reasons("no setting"), Wishes(holds=1.0), ("no setting",)),

@@ -57,7 +57,7 @@ def test_each_level_has_its_word() -> None:
         node=Level("bounded", 36000.0),
     )  # fmt: skip
     assert texts(found) == [
-        "a bit (one feature): hidden fairly well (best guess 73.2 %)",
+        "a feature: hidden fairly well (best guess 73.2 %)",
         "a relationship: hardly hidden (best guess 98.3 %)",
         "all features, a person, a person as others report it: no meaningful protection",
         "a person's label: in clear (labels are public)",
@@ -85,7 +85,7 @@ def test_the_private_part_of_a_record_has_a_word_where_the_rest_is_public() -> N
     method = find("vote")()
     found = method.guarantee(facts, method.questions(facts, split, budget, "c"), budget)
     said = texts({**record(), "privacy": found.to_dict()})
-    assert "a bit (one feature), all features: in clear (public)" in said
+    assert "a feature, all features: in clear (public)" in said
     assert (
         "a person: hidden fairly well (best guess 73.2 %; not counted: the public feature vector and label)"
     ) in said
@@ -117,7 +117,7 @@ def test_all_levels_alike_are_everything() -> None:
 
 def test_a_silent_level_says_so_unless_it_is_of_the_whole_record() -> None:
     found = texts(record(user=Level("bounded", 0.1)))
-    assert found[0] == "a bit (one feature), a relationship, all features, a person's label: not asked"
+    assert found[0] == "a feature, a relationship, all features, a person's label: not asked"
     assert len(found) == 2
 
 
@@ -138,7 +138,7 @@ def test_the_page_has_the_thresholds() -> None:
 
 def test_the_page_has_the_subjects() -> None:
     rows = dict(re.findall(r"^\| ([a-z'() ]+) \| `(\w+)` \|", PAGE, re.MULTILINE))
-    assert rows == {spec.subject: level for level, spec in LEVELS.items() if spec.spoken}
+    assert rows == {spec.term: level for level, spec in LEVELS.items() if spec.spoken}
 
 
 def test_the_short_form_has_the_levels_that_comparisons_show_first() -> None:

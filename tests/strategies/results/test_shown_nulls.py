@@ -56,7 +56,7 @@ MARGIN = {"value": 0.01, "low": -0.01, "high": 0.03}
     [
         ({}, "alone"), ({"above_chance": None}, ""), ({"above_chance": False}, "chance"),
         ({"above_chance": False, "above_nulls": True, "margin": {**MARGIN, "low": 0.005}}, "chance"),
-        ({"above_nulls": True, "margin": {**MARGIN, "low": 0.005}}, "above"),
+        ({"above_nulls": True, "margin": {**MARGIN, "low": 0.005}}, "unjudged"),
         ({"above_nulls": False, "margin": MARGIN}, "even"),
         ({"above_nulls": False, "margin": {**MARGIN, "high": -0.001}}, "below"),
     ],
@@ -66,6 +66,22 @@ def test_the_standing_of_a_method(changes: dict[str, Any], standing: str) -> Non
     assert found is not None and found["standing"] == standing and standing in STANDINGS
 
 
+@pytest.mark.parametrize(
+    ("section", "standing"),
+    [
+        ({"chance": {"test": 0.3}}, "unjudged"), ({"shuffled": {"all": {"test": 0.3}}}, "unjudged"),
+        ({"features_alone": {"test": 0.3}}, "above"), ({"graph_alone": {"test": 0.3}}, "above"),
+    ],
+)  # fmt: skip
+def test_praise_needs_a_null_model_that_learns_alone(section: dict[str, Any], standing: str) -> None:
+    """Above chance and above other people's data is not green: the graph or the features alone may give as much."""
+    record = said(above_nulls=True, margin={**MARGIN, "low": 0.005})
+    nulls = {"chance": {"test": 0.2}, **section}
+    found = shown_verdict({**record, "nulls": nulls})
+    assert found is not None and found["standing"] == standing
+    assert STANDINGS[standing][1] == ("good" if standing == "above" else "open")
+
+
 def test_a_result_whose_margin_left_chance_out_gets_that_over_chance() -> None:
     """Here chance had 27.6 % and the best other null model 22.0 %: the method is 40.8 points above what is best."""
     over = {"value": 0.408, "low": 0.37, "high": 0.44}
@@ -73,7 +89,11 @@ def test_a_result_whose_margin_left_chance_out_gets_that_over_chance() -> None:
                best_null="shuffled_all")["verdict"]  # fmt: skip
     nulls = {"chance": {"test": 0.276}, "shuffled": {"all": {"test": 0.22}}}
     found = shown_verdict({"verdict": old, "nulls": nulls})
-    assert found is not None and (found["margin"], found["best_null"], found["standing"]) == (over, "chance", "above")
+    assert found is not None and (found["margin"], found["best_null"], found["standing"]) == (
+        over,
+        "chance",
+        "unjudged",
+    )
     assert found["text"] == "The method is above chance: 40.8 ± 3.5 points. No null model is better than chance."
     nulls["chance"] = {"test": 0.21}
     found = shown_verdict({"verdict": old, "nulls": nulls})

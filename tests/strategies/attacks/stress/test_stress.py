@@ -19,7 +19,7 @@ from devices.data.population import Population, build_population
 from devices.datasets.generated import generate
 from strategies.attacks.campaign import CampaignResult
 from strategies.attacks.stress.campaign import StressCampaign, StressCase, agrees, measure_case
-from strategies.attacks.stress.figure import STYLES, WORDS, _frame, draw, worst
+from strategies.attacks.stress.figure import STYLES, UNCOVERED, WORDS, _frame, draw, lines, worst
 from strategies.attacks.stress.known import STRIKING
 from strategies.attacks.stress.options import StressOptions
 from strategies.attacks.stress.protections import PROTECTIONS
@@ -195,6 +195,22 @@ def test_a_figure_shows_the_worst_adversary(plain: CampaignResult, tmp_path: Pat
     bare = replace(plain, rows=[row for row in plain.rows if row["attribute"] == "label"],
                    settings={**plain.settings, "asks": [1]})  # fmt: skip
     draw(bare, tmp_path / "bare.png")
+
+
+def test_a_figure_draws_what_the_device_does_not_cover_as_a_line_of_its_own(plain: CampaignResult) -> None:
+    """A fault that nothing covers stood in the picture as this device."""
+    row = next(row for row in plain.rows if row["attribute"] == "label")
+    rows = [{**row, "protection": protection, "covered": covered, "recovered": recovered}
+            for protection, covered, recovered in (("refuse", True, 0.3), ("refuse", False, 0.9), ("replay", True, 0.3),
+                                                   ("none", False, 0.8), ("pinned", False, 0.7))]  # fmt: skip
+    settings = {**plain.settings, "protections": ["none", "refuse", "replay", "pinned"]}
+    found = {label: (style["color"], next(iter(by.values()))["recovered"])
+             for label, style, by in lines(replace(plain, rows=rows, settings=settings), "label")}  # fmt: skip
+    assert {label: recovered for label, (_, recovered) in found.items()} == {
+        "no protection": 0.8, "this device, policy refuse": 0.3, "this device, policy refuse: not covered": 0.9,
+        "this device, policy replay": 0.3, "this device, collector pinned: not covered": 0.7,
+    }  # fmt: skip
+    assert {colour for label, (colour, _) in found.items() if "not covered" in label} == {UNCOVERED}
 
 
 def test_a_figure_knows_every_protection() -> None:
