@@ -235,12 +235,11 @@ class Vote(LocalMethod):
     def claim(self, budget: Budget) -> Claim:
         """Return the claim: all that a person reports."""
         epsilon, labels = self._epsilon(budget), budget.eps_labels if budget.private_labels else None
+        of, total = "a person reports", epsilon
         if budget.volunteers:
-            of, total = "an ordinary person reports", epsilon
-        elif labels is None:
-            of, total = "a person reports", epsilon
-        else:
-            of, total = "a person reports, vote and label", epsilon + labels
+            of = "an ordinary person reports"
+        elif labels is not None:
+            of, total = f"{of}, vote and label", epsilon + labels
         return Claim(f"epsilon-LDP of all that {of}, epsilon = {shown_loss(total)}", total)
 
     def reasons(self, budget: Budget) -> tuple[str, ...]:
