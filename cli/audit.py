@@ -13,7 +13,7 @@ from cli import completion
 from cli import options as o
 from cli.audit_page import FAIL, NO_BOUND, PASS, AuditTable, attack_table, loss_table, rebuild_table, write_page
 from cli.errors import FAILED, Failure
-from cli.output import console, print_json, text_table, working
+from cli.output import console, echo, print_json, text_table, working
 from strategies.setup.option_spec import OUTPUT
 
 SHADOWS, RUNS, PAIRS = 32, 5, 400
@@ -188,9 +188,9 @@ def audit(
     elif not quiet:
         console().print(view(table))
         if out is not None:
-            typer.echo(f"Written to {out}")
+            echo(f"Written to {out}")
     elif out is not None:
-        typer.echo(str(out))
+        echo(str(out))
     if wrong:
         first = wrong[0]
         said = f"first {first.name}, {first.level}: {first.detail}"

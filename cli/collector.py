@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cli import options as o
+from cli.output import echo
 
 collector = typer.Typer(help="The key of a collector, and the Flower app that asks devices.", no_args_is_help=True)
 
@@ -26,9 +27,9 @@ def keygen(
     from devices.collector import generate
 
     public = generate(path)
-    typer.echo(f"{path}: secret, signs questions (ldpsim run --collector-key {path})", err=True)
-    typer.echo(f"{path}.pub: for the people (ldpsim device enrol --collector-key {path}.pub)", err=True)
-    typer.echo(public)
+    echo(f"{path}: secret, signs questions (ldpsim run --collector-key {path})", err=True)
+    echo(f"{path}.pub: for the people (ldpsim device enrol --collector-key {path}.pub)", err=True)
+    echo(public)
 
 
 @collector.command("app")
@@ -43,5 +44,5 @@ def write_app(
     if path.exists():
         raise ValueError(f"{path} exists already: the app gets a new folder")
     app_folder(path, default_config())
-    typer.echo(f"{path}: the Flower app of this version (flwr run {path})", err=True)
-    typer.echo(str(path))
+    echo(f"{path}: the Flower app of this version (flwr run {path})", err=True)
+    echo(str(path))

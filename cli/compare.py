@@ -12,7 +12,7 @@ from cli import completion
 from cli import options as o
 from cli.errors import end_if_any_failed
 from cli.imports import large_imports
-from cli.output import WIDTH, console, print_json, show_failures, text_table, working
+from cli.output import WIDTH, console, echo, print_json, show_failures, text_table, working
 from cli.words import ABOVE, TONES, bytes_, level_in_column, null_points, paired_points, points, seconds
 from strategies.setup.option_spec import BUDGET, DEVICES, MODEL, RUNNING
 from strategies.setup.options import RunOptions
@@ -92,11 +92,11 @@ def compare(
         }
         print_json(document)
     elif quiet:
-        typer.echo(str(page if found else result.table))
+        echo(str(page if found else result.table))
     elif found is not None:
         _show(shown_rows(found, methods=methods), found, result.failures)
-        typer.echo(f"Written to {page}")
-        typer.echo(f"       and {result.table}")
+        echo(f"Written to {page}")
+        echo(f"       and {result.table}")
     end_if_any_failed(result.failures, f"of {len(methods)} methods", debug=debug)
 
 

@@ -12,6 +12,7 @@ import typer
 from cli import completion
 from cli import options as o
 from cli.enrolment import pinned, read_data, read_enrolment
+from cli.output import echo
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
 
@@ -72,7 +73,7 @@ def enrol(
     with served_alone(state):
         made = given.write()
         made.close()
-    typer.echo(f"enrolled {len(made.residents):,} devices in {state}; {data} is not needed any more", err=True)
+    echo(f"enrolled {len(made.residents):,} devices in {state}; {data} is not needed any more", err=True)
     _say_terms(made)
 
 
@@ -138,11 +139,11 @@ def serve(
 def _say_terms(state: State) -> None:
     """Print the collector who can spend the answers of newly enrolled devices, and how many give theirs in clear."""
     pinned, volunteers = state.policy.collector, state.policy.volunteers
-    typer.echo(ANYBODY if pinned is None else f"they answer the collector {pinned} and nobody else", err=True)
+    echo(ANYBODY if pinned is None else f"they answer the collector {pinned} and nobody else", err=True)
     if volunteers is not None:
         giving = sum(device in volunteers for device in state.residents)
         here = len(state.residents)
-        typer.echo(f"volunteers, who give label and features in clear: {giving:,} of {here:,}", err=True)
+        echo(f"volunteers, who give label and features in clear: {giving:,} of {here:,}", err=True)
 
 
 def _teller(path: Path | None, language: str) -> Callable[..., None]:
@@ -159,7 +160,7 @@ def _teller(path: Path | None, language: str) -> Callable[..., None]:
     def tell(agreed: Policy, questions: Sequence[Question] | None = None, people: Iterable[int] | None = None) -> None:
         made = sheet_of(agreed, questions, language=language, people=people)
         if path is None:
-            typer.echo(as_text(made, width_of(sys.stderr)), err=True)
+            echo(as_text(made, width_of(sys.stderr)), err=True)
         else:
             write_sheet(path, made)
 
@@ -172,9 +173,9 @@ def _run(vault: Any, listener: Any, socket: Path) -> None:
 
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     for name, reason in vault.damaged.items():
-        typer.echo(f"warning: {name} {reason}: its devices answer LEDGER_DAMAGED", err=True)
+        echo(f"warning: {name} {reason}: its devices answer LEDGER_DAMAGED", err=True)
     if vault.state.head["simulation_seeded"]:
-        typer.echo("warning: secrets derived from a seed: these reports are not private", err=True)
+        echo("warning: secrets derived from a seed: these reports are not private", err=True)
 
     def stop(number: int, _: Any) -> None:
         vault.stop()
@@ -182,13 +183,13 @@ def _run(vault: Any, listener: Any, socket: Path) -> None:
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        typer.echo(f"serving {len(vault.state.residents):,} devices of {vault.state.folder} on {socket}", err=True)
+        echo(f"serving {len(vault.state.residents):,} devices of {vault.state.folder} on {socket}", err=True)
         vault.serve(listener)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
     counts = ", ".join(f"{name} {number:,}" for name, number in sorted(vault.counts.items()))
-    typer.echo(f"stopped: {counts or 'nobody asked'}", err=True)
+    echo(f"stopped: {counts or 'nobody asked'}", err=True)
 
 
 def _group(name: str) -> int:
@@ -254,4 +255,4 @@ def policy(
     agreed = agreed_policy(config, public, on_requery=again, caps=asked.caps, only_this=only_this)
     agreed = pinned(agreed, collector_key)
     tell(agreed, questions_of(config, public))
-    typer.echo(write_policy(agreed), nl=False)
+    echo(write_policy(agreed), nl=False)

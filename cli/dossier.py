@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cli import options as o
-from cli.output import print_json
+from cli.output import echo, print_json
 from strategies.setup.option_spec import OUTPUT
 
 PAGE, TEXT = "dossier.html", "dossier.md"
@@ -51,10 +51,10 @@ def dossier(
         print_json({name: str((place / name).absolute()) for name in texts})
         return
     if quiet:
-        typer.echo(str(place / PAGE))
+        echo(str(place / PAGE))
         return
-    typer.echo(f"Dossier of {made.title}.")
+    echo(f"Dossier of {made.title}.")
     for each in made.not_protected:
-        typer.echo(f"not protected, or hardly: {each}")
-    typer.echo(f"Written to {place / PAGE}")
-    typer.echo(f"       and {place / TEXT}")
+        echo(f"not protected, or hardly: {each}")
+    echo(f"Written to {place / PAGE}")
+    echo(f"       and {place / TEXT}")

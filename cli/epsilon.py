@@ -8,7 +8,7 @@ import typer
 
 from cli import completion
 from cli import options as o
-from cli.output import console, print_json, text_table
+from cli.output import console, echo, print_json, text_table
 from cli.words import epsilon as shown
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def epsilon(
         if target_epsilon is not None:
             document |= {"target_epsilon": target_epsilon, "target_level": figure}
         for line in document["warnings"]:
-            typer.echo(f"warning: {line}", err=True)
+            echo(f"warning: {line}", err=True)
         print_json(document)
         return
 

@@ -20,6 +20,8 @@ import click
 import typer
 from typer.core import TyperGroup
 
+from cli.output import echo
+
 if TYPE_CHECKING:
     from strategies.experiments.failures import Failures
 
@@ -62,7 +64,7 @@ def explain(error: Exception) -> tuple[str, int]:
 
 def say(line: str) -> None:
     """Write one error line on standard error."""
-    typer.echo(f"error: {line}", err=True)
+    echo(f"error: {line}", err=True)
 
 
 def end_if_any_failed(failures: Failures, counted: str, *, debug: bool) -> None:
@@ -75,7 +77,7 @@ def end_if_any_failed(failures: Failures, counted: str, *, debug: bool) -> None:
     """
     for name, failed in failures:
         if debug and failed.trace:
-            typer.echo(f"{name}:\n{failed.trace}", err=True)
+            echo(f"{name}:\n{failed.trace}", err=True)
     for name, failed in failures:
         raise Failure(f"{len(failures)} {counted} failed; {name}: {failed.line}", FAILED)
 
@@ -120,7 +122,7 @@ class OneLineErrors(TyperGroup):
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 raise  # the reader of the output ended, as `head` does: click ends without a message
             if ctx.meta.get(DEBUG):
-                traceback.print_exc()
+                echo(traceback.format_exc(), err=True, nl=False)
             line, code = explain(error)
             say(line)
             raise typer.Exit(code) from None
@@ -133,7 +135,7 @@ class OneLineErrors(TyperGroup):
                 code = super().main(*args, **{**extra, "standalone_mode": False})
         except click.exceptions.NoArgsIsHelpError as error:
             if error.message:  # empty if Typer has printed the help with Rich
-                typer.echo(error.message)
+                echo(error.message)
             code = MISTAKE
         except click.ClickException as error:
             say(one_line(error.format_message()).rstrip(".") + _hint(error))

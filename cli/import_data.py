@@ -9,7 +9,7 @@ import typer
 
 from cli import options as o
 from cli.errors import MISTAKE, say
-from cli.output import console, print_json, text_table, working
+from cli.output import console, echo, print_json, text_table, working
 from cli.words import count, percent
 from strategies.importing import ImportOptions, WrongFiles
 
@@ -66,7 +66,7 @@ def import_data(
         _tell(wrong)
         raise typer.Exit(MISTAKE) from None
     for line in found["warnings"]:
-        typer.echo(f"warning: {line}", err=True)
+        echo(f"warning: {line}", err=True)
     if as_json:
         print_json(found)
         return
@@ -93,8 +93,8 @@ def _tell(wrong: WrongFiles) -> None:
     for fault in wrong.faults:
         say(fault.line)
     if wrong.command is not None:
-        typer.echo("Nothing was written. This command takes the first remedy of each line:", err=True)
-        typer.echo(f"  {wrong.command}", err=True)
+        echo("Nothing was written. This command takes the first remedy of each line:", err=True)
+        echo(f"  {wrong.command}", err=True)
 
 
 def _counts(found: dict[str, Any]) -> Any:

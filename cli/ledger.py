@@ -246,13 +246,13 @@ def view(account: LedgerContent) -> Any:
     parts: list[Any] = [
         f"{len(state):,} devices, mode {policy.mode}, reporting {policy.reporting}; "
         f"a question asked again: {policy.on_requery}",
-        f"accepted mechanisms: {', '.join(sorted(policy.mechanisms)) or 'none'}",
+        f"accepted mechanisms: {escape(', '.join(sorted(policy.mechanisms))) or 'none'}",
     ]
     if state.head["simulation_seeded"]:
         parts.append("[yellow]secrets derived from a seed: these reports are not private[/yellow]")
     caps = text_table("cap on the lifetime loss of", ">one entry", ">the whole", ">as a user's")
     for name, cap in sorted(policy.caps.items()):
-        caps.add_row(name, *(epsilon(value) for value in (cap.bit, cap.vector, cap.user)))
+        caps.add_row(escape(name), *(epsilon(value) for value in (cap.bit, cap.vector, cap.user)))
     if math.isfinite(policy.user_cap):
         caps.add_row("all releases together", "", "", epsilon(policy.user_cap))
     parts += ["", caps, ""]
@@ -268,7 +268,9 @@ def view(account: LedgerContent) -> Any:
         losses = [math.fsum(part.loss_bit for _, part in rows), math.fsum(part.loss_vector for _, part in rows)]
         counts = [epsilon(loss) for loss in losses] if one else [f"{len({answer.device for answer, _ in rows}):,}"]
         size = f"{sum(size_of(*row) for row in rows):,}"
-        shown.add_row(name, when(min(answer.time for answer, _ in rows))[:19], *counts, size, escape(collection))
+        shown.add_row(
+            escape(name), when(min(answer.time for answer, _ in rows))[:19], *counts, size, escape(collection)
+        )
     life = text_table("lifetime loss when this changes", *((">epsilon",) if one else (">largest", ">mean")))
     for level, values in account.lifetime.items():
         if values["max"] != 0:

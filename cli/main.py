@@ -19,7 +19,7 @@ from cli.errors import OneLineErrors
 from cli.import_data import import_data
 from cli.ledger import ledger
 from cli.methods import methods
-from cli.output import write_plainly_where_needed
+from cli.output import echo, write_plainly_where_needed
 from cli.plan import plan
 from cli.poison import poison
 from cli.report.command import report
@@ -62,7 +62,7 @@ def version() -> str:
 
 def _print_version(value: bool) -> None:
     if value:
-        typer.echo(f"ldpsim {version()}")
+        echo(f"ldpsim {version()}")
         raise typer.Exit
 
 

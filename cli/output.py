@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import typer
 
 from cli.progress import Progress
+from strategies.progress import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,6 +42,11 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(_PLAIN.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+
+
+def echo(text: object, *, err: bool = False, nl: bool = True) -> None:
+    """Print a text on standard output or standard error; commands print with this or :func:`console` alone."""
+    typer.echo(printable(text), err=err, nl=nl)
 
 
 def print_json(document: Any) -> None:
@@ -113,7 +119,7 @@ class _OnStderr(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         with suppress(OSError, ValueError):  # nobody reads any more
-            print(record.getMessage(), file=sys.stderr, flush=True)
+            print(printable(record.getMessage()), file=sys.stderr, flush=True)
 
 
 @contextmanager

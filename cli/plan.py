@@ -12,7 +12,7 @@ import typer
 from cli import completion
 from cli import options as o
 from cli.imports import large_imports
-from cli.output import console, print_json, text_table, working
+from cli.output import console, echo, print_json, text_table, working
 from cli.words import NONE, bytes_, count, guessed, percent, planned_loss, points, short_time, size
 from strategies.setup.option_spec import MODEL, POPULATION
 from strategies.setup.options import RunOptions
@@ -121,7 +121,7 @@ def plan(
     if as_json:
         print_json(made.to_dict())
     elif quiet:
-        typer.echo(str(files[0]) if files else "")
+        echo(str(files[0]) if files else "")
     else:
         _show(made, files)
 
@@ -134,9 +134,9 @@ def written(made: Plan, out: Path) -> tuple[Path, ...]:
 
     files = write_files(made, out)
     if made.choice is not None and (reason := undeployable(made.choice)):
-        typer.echo(f"No deployment.toml: {reason}.", err=True)
+        echo(f"No deployment.toml: {reason}.", err=True)
     if made.choice is not None and not any(path.name in FILES for path in files):
-        typer.echo("No registry record: the choice bounds no unit of privacy.", err=True)
+        echo("No registry record: the choice bounds no unit of privacy.", err=True)
     write_plan_page(files[0].parent / PAGE, made)
     return (files[0].parent / PAGE, *files)
 
@@ -178,7 +178,7 @@ def _show(made: Plan, files: Sequence[Path]) -> None:
         screen.print("With a few volunteers nobody else gives anything in clear, and everybody answers once: "
                      f"add --volunteers {VOLUNTEERS:g} --private-labels.")  # fmt: skip
     for place, path in enumerate(files):
-        typer.echo(f"{'Written to' if not place else '       and'} {path}")
+        echo(f"{'Written to' if not place else '       and'} {path}")
 
 
 def reasons(made: Plan) -> dict[str, list[str]]:

@@ -12,7 +12,7 @@ from cli import completion
 from cli import options as o
 from cli.errors import FAILED, Failure, end_if_any_failed
 from cli.imports import large_imports
-from cli.output import WIDTH, console, print_json, show_failures, text_table, working
+from cli.output import WIDTH, console, echo, print_json, show_failures, text_table, working
 from cli.poison_words import DIFFERS, breakdown_lines, by_method, columns_of, join_in, named_lie, null_model_words
 from strategies.setup.option_spec import RUNNING
 from strategies.setup.options import RunOptions
@@ -77,7 +77,7 @@ def poison(
         from strategies.attacks.liars.attacks import DESCRIPTIONS
 
         for name, words in DESCRIPTIONS.items():
-            typer.echo(f"{name:<16} {words}")
+            echo(f"{name:<16} {words}")
         return
     from strategies.attacks.liars.plan import LIES
     from strategies.attacks.poison.options import PoisonOptions
@@ -110,7 +110,7 @@ def poison(
     if as_json:
         print_json({**campaign.record(result)["poison"], "folder": str(folder.absolute())})
     elif quiet:
-        typer.echo(str(folder / "result.json"))
+        echo(str(folder / "result.json"))
     else:
         show(result, folder)
     end_if_any_failed(result.failures, "cells", debug=debug)

@@ -12,6 +12,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
+from strategies.progress import printable
 from strategies.results.numbers import duration
 
 PATIENCE = 2.0  # seconds of silence before anything appears
@@ -154,7 +155,7 @@ class _Lines:
 
     def _write(self, line: str) -> None:
         with suppress(OSError, ValueError):  # nobody reads any more
-            print(line, file=self._stream, flush=True)
+            print(printable(line), file=self._stream, flush=True)
 
     def stop(self) -> None:
         """Write nothing any more."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from cli import options as o
 from cli.errors import FAILED, REFUSED, Failure
 from cli.imports import large_imports
-from cli.output import console, print_json, working
+from cli.output import console, echo, print_json, working
 from strategies.setup.option_spec import OUTPUT
 from strategies.setup.options import RunOptions
 
@@ -46,7 +44,7 @@ def run(
         print_json(plain(result.record))
     elif quiet:
         if result.folder is not None:
-            typer.echo(str(result.folder / "result.json"))
+            echo(str(result.folder / "result.json"))
     else:
         from cli.report.shell import comparison_of
         from cli.summary import first_screen, summary

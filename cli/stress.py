@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from cli import completion
 from cli import options as o
 from cli.errors import FAILED, Failure, end_if_any_failed
 from cli.imports import large_imports
-from cli.output import console, print_json, show_failures, text_table, working
+from cli.output import console, echo, print_json, show_failures, text_table, working
 from cli.words import percent, points
 
 Protection = Annotated[
@@ -61,13 +59,13 @@ def stress(
 
     if adversary and "help" in adversary:
         for name, curator in EVERY.items():
-            typer.echo(f"{name:<16} {curator.description}")
+            echo(f"{name:<16} {curator.description}")
         return
     if fault and "help" in fault:
         from strategies.attacks.adversaries.faults import FAULTS
 
         for name, known in FAULTS.items():
-            typer.echo(f"{name:<19} {known.description}" + ("" if known.strike else f" [{known.test}]"))
+            echo(f"{name:<19} {known.description}" + ("" if known.strike else f" [{known.test}]"))
         return
     asked = StressOptions(
         dataset=dataset, clients=clients, data_dir=data_dir, seed=seed, epsilon_bit=epsilon_bit,
@@ -86,7 +84,7 @@ def stress(
     if as_json:
         print_json(campaign.record(result))
     elif quiet:
-        typer.echo(str(folder / "result.json"))
+        echo(str(folder / "result.json"))
     else:
         screen = console()
         if result.rows:

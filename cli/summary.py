@@ -268,7 +268,7 @@ def _cost(record: Mapping[str, Any]) -> RenderableType:
         said = {key: f"{devices[key]:,} {key}" for key in counts}
         codes = ", ".join(f"{code} {count:,}" for code, count in devices.get("refused_by_code", {}).items())
         grid.add_row("devices", "{asked}: {reported}, {replayed},".format(**said))
-        grid.add_row("", "{refused}, {silent}, {failed}".format(**said) + (f" ({codes})" if codes else ""))
+        grid.add_row("", "{refused}, {silent}, {failed}".format(**said) + (f" ({escape(codes)})" if codes else ""))
         down, up = bytes_["downlink_bytes_per_device"], bytes_["uplink_bytes_per_device"]
         total = bytes_["downlink_bytes"] + bytes_["uplink_bytes"]
         rounds = count(bytes_["rounds"], "round")

@@ -12,7 +12,7 @@ import typer
 from cli import options as o
 from cli.errors import end_if_any_failed
 from cli.imports import large_imports
-from cli.output import WIDTH, console, print_json, show_failures, text_table, working
+from cli.output import WIDTH, console, echo, print_json, show_failures, text_table, working
 from cli.words import ABOVE, TONES, epsilon, null_points, plus_minus, points
 from strategies.setup.option_spec import OUTPUT, RUNNING
 
@@ -64,7 +64,7 @@ def sweep(
         }
         print_json(document)
     elif quiet:
-        typer.echo(str(result.table))
+        echo(str(result.table))
     else:
         _show([cell.label for cell in cells], result)
     end_if_any_failed(result.failures, f"of {len(cells)} cells", debug=debug)

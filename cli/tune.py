@@ -13,7 +13,7 @@ from cli import completion
 from cli import options as o
 from cli.errors import FAILED, REFUSED, Failure
 from cli.imports import large_imports
-from cli.output import console, print_json, text_table, working
+from cli.output import console, echo, print_json, text_table, working
 from cli.words import percent
 from strategies.setup.option_spec import BUDGET, MODEL, OUTPUT
 from strategies.setup.options import RunOptions
@@ -87,7 +87,7 @@ def tune(
                     "out": str(out) if out is not None else None}  # fmt: skip
         print_json(document)
     elif quiet:
-        typer.echo(as_toml(setting), nl=False)
+        echo(as_toml(setting), nl=False)
     else:
         _show(method, found, as_toml(setting), out)
 
@@ -114,7 +114,7 @@ def _show(method: str, found: Any, toml: str, out: Path | None) -> None:
     shown = text_table(*(f">{key}" for key in keys), ">validation", gap=1 if len(keys) > 5 else 2)
     for tried in found.candidates[:_SHOWN]:
         values: Mapping[str, Any] = {**tried.query, **tried.values}
-        shown.add_row(*(_brief(values.get(key)) for key in keys), percent(tried.val_accuracy))
+        shown.add_row(*(escape(_brief(values.get(key))) for key in keys), percent(tried.val_accuracy))
     screen = console()
     screen.print(shown)
     count = len(found.candidates)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli import options as o
-from cli.output import print_json
+from cli.output import echo, print_json
 from cli.progress import Progress
 from cli.words import count, method_names
 from strategies.setup.option_spec import OUTPUT
@@ -70,17 +70,17 @@ def report(
         print_json({"results": [entry.record for entry in found.results], **files})
         return
     if quiet:
-        typer.echo(str(page))
+        echo(str(page))
         return
     names = method_names([{"label": name} for name in dict.fromkeys(entry.people["name"] for entry in found.results)])
-    typer.echo(f"{count(len(found.results), 'result')} of {names}.")
+    echo(f"{count(len(found.results), 'result')} of {names}.")
     for entry in found.failed:
-        typer.echo(f"failed: {entry.what}: {entry.why}")
+        echo(f"failed: {entry.what}: {entry.why}")
     for entry in found.left_out:
-        typer.echo(f"not shown: {entry.what}: {entry.why}")
-    typer.echo(f"Written to {page}")
+        echo(f"not shown: {entry.what}: {entry.why}")
+    echo(f"Written to {page}")
     for file in (*paper.values(), *drafts):
-        typer.echo(f"       and {file}")
+        echo(f"       and {file}")
 
 
 def _check_files(files: Mapping[str, Path]) -> None:

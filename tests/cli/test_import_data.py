@@ -64,6 +64,17 @@ def test_as_json(folder: Path) -> None:
     assert (folder / "ids.csv").read_text().startswith("node,id\n0,p0\n")
 
 
+def test_names_of_files_columns_and_classes_do_nothing_to_the_terminal(folder: Path) -> None:
+    evil = "\x1b[2J[red]\u202e"
+    (folder / f"{evil}.csv").write_text(PEOPLE.replace("old", evil).replace("blue", f"{evil}blue"))
+    files = ("edges.csv", f"{evil}.csv")
+    for words in ((), ("--class-names", "red"), ("--label", f"no{evil}"), ("--feature-range", "2,3")):
+        shown = CliRunner().invoke(app, ["import", *files, *words], color=True)
+        assert "\x1b[2J" not in shown.output and "\u202e" not in shown.output
+        assert r"\x1b[2J[red]\u202e" in shown.output, shown.output
+        assert shown.exit_code == (2 if words else 0)
+
+
 def test_a_run_on_what_was_imported(folder: Path) -> None:
     assert _import("edges.csv", "people.csv", "--out", "mine.npz").exit_code == 0
     quick = ["--no-nulls", "--no-reference", "--engine", "local", "--set", "epochs=2", "--out", "runs", "--json"]

@@ -4,10 +4,15 @@ import io
 import json
 import logging
 import os
+import re
+from pathlib import Path
 
 import pytest
 
-from cli.output import WIDTH, console, print_json, text_table, working, write_plainly_where_needed
+from cli.errors import say
+from cli.output import WIDTH, console, echo, print_json, text_table, working, write_plainly_where_needed
+from cli.progress import Progress
+from strategies.progress import warn
 
 
 def test_a_document_is_json_and_has_no_nan(capsys: pytest.CaptureFixture[str]) -> None:
@@ -57,3 +62,44 @@ def test_a_table_fits_the_width_and_cuts_one_column(capsys: pytest.CaptureFixtur
     console().print(shown)
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= WIDTH and lines[1].rstrip().endswith("7") and "…" in lines[1]
+
+
+HOSTILE = "\x1b]0;owned\x1b[2J\u202eevil\x9b31m\udc80 [red]mark[/nothing]"
+SPELLED = r"\x1b]0;owned\x1b[2J\u202eevil\x9b31m\udc80 [red]mark[/nothing]"
+
+
+def test_no_sign_of_a_foreign_text_reaches_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    from rich.markup import escape
+    from rich.text import Text
+
+    echo(HOSTILE)
+    warn(HOSTILE)
+    say(HOSTILE)
+    Progress(shown=True, patience=0.0)._view._write(HOSTILE)  # type: ignore[union-attr]
+    with working(silent=False):
+        logging.getLogger("ldpsim.expected").info(HOSTILE)
+    table = text_table("~a")
+    table.add_row(escape(HOSTILE))
+    for what in (escape(HOSTILE), Text(HOSTILE), table):
+        console().print(what)
+    out, err = capsys.readouterr()
+    assert out.count(SPELLED) == 4 and err.count(SPELLED) == 4
+    assert not set("\x1b\u202e\x9b\udc80") & set(out + err)
+
+
+def test_colours_of_our_own_stay(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    console().print("[red]x[/red]")
+    assert capsys.readouterr().out == "\x1b[31mx\x1b[0m\n"
+
+
+def test_every_command_prints_by_these_functions() -> None:
+    """Whatever prints past them could print a foreign sign."""
+    package = Path(__file__).parents[2] / "cli"
+    own = {"output.py", "progress.py"}
+    direct = re.compile(r"typer\.(echo|secho)\(|(?<![\w.])print\(|print_exc|\bConsole\(\w|std(out|err)\.write")
+    for path in package.rglob("*.py"):
+        code = re.sub(r'"""[\s\S]*?"""', "", path.read_text())
+        assert path.name in own or not direct.search(code), path
