@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import typer
 
 from cli.progress import Progress
-from strategies.progress import printable
+from strategies.foreign_text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

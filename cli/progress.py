@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from strategies.progress import printable
+from strategies.foreign_text import printable
 from strategies.results.numbers import duration
 
 PATIENCE = 2.0  # seconds of silence before anything appears

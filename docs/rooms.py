@@ -46,6 +46,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("attacks",),
     ),
     "strategies": (
+        ("foreign_text",),
         ("kept_nulls", "palette", "progress", "seeded"),
         ("people", "rounds"),
         ("engines", "federated"),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+from strategies.foreign_text import printable
 
 # Called with a phase's name and the share of it that is done (0 to 1), None where that is not known.
 Progress = Callable[[str, float | None], None]
@@ -14,21 +15,6 @@ Progress = Callable[[str, float | None], None]
 OnMetric = Callable[[str, float, int, str], None]
 
 NOTHING_KEPT = "nothing is kept, and the same command starts again on simulated people of its own"
-
-# Signs that move a terminal's cursor, colour it, or turn the direction of a text; and what UTF-8 cannot write.
-_UNPRINTABLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x80-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
-    "\ufff9-\ufffb\U000e0000-\U000e0fff]"
-)
-
-
-def printable(text: object) -> str:
-    r"""Return a text from anywhere with every sign spelled that does something to a terminal.
-
-    >>> print(printable("a\x1b[31mb"))
-    a\x1b[31mb
-    """
-    return _UNPRINTABLE.sub(lambda sign: sign[0].encode("unicode_escape").decode(), str(text))
 
 
 def warn(line: str) -> None:

@@ -6,6 +6,7 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
+from strategies.foreign_text import from_csv_cell
 from strategies.results.folder import COMPARISON
 
 TABLE = "table.csv"
@@ -42,9 +43,13 @@ def cells_of(folder: Path) -> SweepCells | None:
         return None
     except (OSError, csv.Error, UnicodeDecodeError) as error:
         raise ValueError(str(error)) from None
-    named = [row["folder"] for row in rows if row.get("folder")]
+    named = [from_csv_cell(row["folder"]) for row in rows if row.get("folder")]
     return SweepCells(
         frozenset(named) if named else None,
         len({row.get(_POPULATION) for row in rows}) > 1,
-        tuple((str(row.get("method")), str(row.get("error"))) for row in rows if row.get("status") == "failed"),
+        tuple(
+            (str(row.get("method")), from_csv_cell(str(row.get("error"))))
+            for row in rows
+            if row.get("status") == "failed"
+        ),
     )

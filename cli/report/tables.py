@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from cli.report.gather import ShownResult
+from strategies.foreign_text import csv_cell
 from strategies.results.levels import shown_levels
 from strategies.results.shown_nulls import null_columns
 
@@ -103,12 +104,5 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
     if rows:
         writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\r\n")
         writer.writeheader()
-        writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
+        writer.writerows({key: csv_cell(value) for key, value in row.items()} for row in rows)
     return stream.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    """Put an apostrophe before text that a spreadsheet would take for a formula."""
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@"):
-        return f"'{value}"
-    return value

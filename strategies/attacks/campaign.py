@@ -23,6 +23,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from devices.atomic_files import write_atomically
 from strategies.attacks.cells import run_cells
 from strategies.experiments.failures import Failed, Failures
+from strategies.foreign_text import csv_cell
 from strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
 from strategies.results import folder as run_folder
 from strategies.setup.fingerprint import config_hash, ldpsim_version
@@ -176,7 +177,8 @@ class Campaign(ABC, Generic[NamedCell]):
         writer = csv.DictWriter(text, cls.columns, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
         for row in rows:
-            writer.writerow({name: f"{value:.6f}" if isinstance(value, float) and name not in cls.exact else value
+            figures = {name for name, value in row.items() if isinstance(value, float) and name not in cls.exact}
+            writer.writerow({name: f"{value:.6f}" if name in figures else csv_cell(value)
                              for name, value in row.items()})  # fmt: skip
         return text.getvalue()
 

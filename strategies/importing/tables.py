@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from strategies.foreign_text import from_csv_cell
 from strategies.importing.edge_list import ENDS
 from strategies.importing.faults import FileFaults, and_more
 from strategies.importing.options import ImportOptions
@@ -51,7 +52,7 @@ def read_table(path: Path, options: ImportOptions, faults: FileFaults) -> NamedE
                 unused = [name for name in header if name not in ends]
                 notes = (f"{path.name}: not read: {', '.join(unused)} (an edge has no attributes)",) if unused else ()
                 return named_edges(
-                    path.name, _ends(path.name, rows, header, ends, options, faults),
+                    path.name, _ends(path.name, _names(rows, header, ends), header, ends, options, faults),
                     notes=notes, columns=ends,
                 )  # fmt: skip
         id = next((name for name in (options.id, "id") if name in header), None)
@@ -60,7 +61,9 @@ def read_table(path: Path, options: ImportOptions, faults: FileFaults) -> NamedE
             return None
         label = options.label or ("label" if "label" not in options.ignore else None)
         label = label if label in header else None
-        return read_people(path.name, header, rows, options, faults, id=id, label=label, found=header)
+        return read_people(
+            path.name, header, _names(rows, header, (id,)), options, faults, id=id, label=label, found=header
+        )
 
 
 def ends_of(options: ImportOptions) -> tuple[tuple[str, str], ...]:
@@ -89,6 +92,14 @@ def _rows(file: str, reader: Iterator[list[str]], faults: FileFaults) -> _Rows:
         line, size = wrong[0]
         remedy = "correct the file: a cell that holds the dividing sign stands in double quotes"
         faults.add(file, f"row {line} has {size} cells, the first row has {width}{more}", remedy)
+
+
+def _names(rows: _Rows, header: Sequence[str], columns: Sequence[str]) -> _Rows:
+    """Yield rows with the names of people as they were before :func:`strategies.foreign_text.csv_cell`."""
+    for line, cells in rows:
+        for column in map(header.index, columns):
+            cells[column] = from_csv_cell(cells[column])
+        yield line, cells
 
 
 def _ends(

@@ -17,6 +17,7 @@ import numpy as np
 
 from devices.atomic_files import make_durable, private_file
 from devices.data.population import Population, Record
+from strategies.foreign_text import csv_cell
 
 FACTS, NAMES = "facts.json", "people.csv"
 
@@ -32,7 +33,7 @@ def check_new(folder: Path) -> None:
 def names_of_people(ids: Iterable[str]) -> str:
     """Return the CSV of each person's number and name."""
     rows = io.StringIO()
-    csv.writer(rows, lineterminator="\n").writerows([("node", "id"), *enumerate(ids)])
+    csv.writer(rows, lineterminator="\n").writerows([("node", "id"), *enumerate(map(csv_cell, ids))])
     return rows.getvalue()
 
 

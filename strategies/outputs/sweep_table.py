@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from curator.privacy.levels import LEVELS
 from devices.atomic_files import write_atomically
+from strategies.foreign_text import csv_cell
 from strategies.results.scores import scores_of
 from strategies.results.shown_nulls import COLUMNS, null_columns, shown_nulls_of, shown_verdict
 from strategies.setup.option_spec import BUDGET, declared
@@ -147,7 +148,9 @@ def csv_text(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
-    writer.writerows([str(value).lower() if isinstance(value, bool) else value for value in row] for row in rows)
+    writer.writerows(
+        [str(value).lower() if isinstance(value, bool) else csv_cell(value) for value in row] for row in rows
+    )
     return text.getvalue()
 
 
