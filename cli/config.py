@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import click
 import typer
+from click.core import ParameterSource
+
+from devices.atomic_files import read_file
+from strategies.setup.option_spec import declared
+from strategies.setup.options import RunOptions
 
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
@@ -20,7 +27,7 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
     import tomllib
 
     try:
-        values = tomllib.loads(path.read_text())
+        values = tomllib.loads(read_file(path, 1 << 24).decode())
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ValueError(f"--config {path}: {reason}") from None
@@ -28,11 +35,25 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
     return path
 
 
+def check_places(context: click.Context | None) -> None:
+    """Refuse a path or an address that a config.toml alone names: it may come from somebody else.
+
+    Raises:
+        ValueError: one line that names the option.
+    """
+    for name, spec in declared(RunOptions).items():
+        if context is None or not spec.place or context.get_parameter_source(name) is not ParameterSource.DEFAULT_MAP:
+            continue
+        if (value := str(context.params[name])) != str(spec.default):
+            raise ValueError(
+                f"--config {context.params['config']}: {name} is a place on the machine of whoever wrote the file; "
+                f"give it yourself: {spec.option} {shlex.quote(value)}"
+            )
+
+
 def as_parameters(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """Return the values of a config.toml (fields of RunOptions) by the names of ``run``'s parameters."""
     from curator.names import nearest
-    from strategies.setup.option_spec import declared
-    from strategies.setup.options import RunOptions
 
     known = declared(RunOptions)
     found: dict[str, Any] = {}

@@ -14,10 +14,11 @@ from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
+import click
 import typer
 
 from cli import completion
-from cli.config import read_config
+from cli.config import check_places, read_config
 from cli.errors import ask_for_debug
 from strategies.setup.option_spec import OUTPUT, READERS, OptionSpec, declared
 from strategies.setup.options import RunOptions, Seeds
@@ -106,7 +107,7 @@ Workers = Annotated[int | None, _shared("workers")]
 RayAddress = Annotated[str | None, _shared("ray_address")]
 Out = Annotated[Path, _shared("out")]
 
-_FROM_FILE = "Take what is not given here from a run's config.toml."
+_FROM_FILE = "Take what is not given here from a run's config.toml; no paths and no addresses."
 Config = Annotated[
     Path | None,
     in_panel(OUTPUT, "--config", _FROM_FILE, "FILE", callback=read_config, is_eager=True),
@@ -151,6 +152,7 @@ def with_run_options(
 
         @wraps(function)
         def command(**given: Any) -> None:
+            check_places(click.get_current_context(silent=True))
             mine = {name: given.pop(name) for name in list(given) if name in own or name in moved}
             function(**mine, options=_options(given))
 

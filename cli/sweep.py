@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,6 +30,7 @@ def sweep(
     ] = "auto",
     workers: o.Workers = None,
     ray_address: o.RayAddress = None,
+    data_dir: o.DataDir = None,
     out: Annotated[Path, o.in_panel(OUTPUT, "--out", "Where the sweep's folder, sweep-<FILE>, is made.", "DIR")] = Path(
         "runs"
     ),
@@ -46,7 +48,7 @@ def sweep(
             from strategies.experiments.sweep import run_sweep
             from strategies.experiments.sweep_file import read_sweep
 
-        cells = read_sweep(file)
+        cells = [replace(cell, options=replace(cell.options, data_dir=data_dir)) for cell in read_sweep(file)]
         result = run_sweep(
             cells, out / f"sweep-{file.stem}", goes_on=has_some_of, engine=engine, workers=workers,
             ray_address=ray_address, progress=progress, track=track or (),

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all and that only their owner reads, and locks on folders.
+"""Files that are written whole or not at all and that only their owner reads, files of others, locks on folders.
 
 The modes are 0600 and 0700, whatever the umask of the process is.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -40,6 +41,26 @@ def write_atomically(path: Path, content: str | bytes, *, durable: bool = True) 
         raise
     if durable:
         make_durable(path.parent)
+
+
+def read_file(path: Path, most: int = 1 << 30) -> bytes:
+    """Return the content of a file that somebody named; a device or a pipe may never end, so it is not read.
+
+    Args:
+        path: The file.
+        most: Bytes that it may have.
+
+    Raises:
+        OSError: where it cannot be read, is no regular file or has more bytes.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe without a writer is opened, too
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
+    return data
 
 
 def made_once(path: Path, make: Callable[[], str]) -> str:

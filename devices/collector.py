@@ -23,11 +23,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from devices.atomic_files import read_file
+
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 _HEAD = b"ldps\x01"
 _SIGNATURE = 64
+_LARGEST_KEY = 1 << 16  # bytes
 _LABEL = b"ldpsim question to a device, version 1\n"
 _PUBLIC_HEX = 64
 
@@ -55,9 +58,7 @@ class CollectorKey:
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
         try:
-            with path.open("rb") as file:
-                there = os.fstat(file.fileno())
-                data = file.read(1 << 16)
+            data, there = read_file(path, _LARGEST_KEY), path.stat()
         except OSError as error:
             raise ValueError(f"--collector-key {path}: {error.strerror}") from None
         if there.st_uid not in (os.geteuid(), 0) or stat.S_IMODE(there.st_mode) & 0o077:
@@ -133,7 +134,7 @@ def read_public(path: Path) -> str:
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
     try:
-        data = path.read_bytes()
+        data = read_file(path, _LARGEST_KEY)
     except OSError as error:
         raise ValueError(f"--collector-key {path}: {error.strerror}") from None
     if b"PRIVATE KEY" in data:

@@ -14,6 +14,7 @@ from cli.report.labels import name_rows
 from cli.report.rows import UnreadableRecord, people_of, row_of
 from cli.report.sweep_cells import TABLE, SweepCells, cells_of
 from cli.words import count as in_words
+from devices.atomic_files import read_file
 from strategies.outputs.seed_groups import run_key
 from strategies.outputs.untrusted import number, text
 from strategies.results.folder import COMPARISON, upgraded
@@ -138,7 +139,7 @@ def _read(path: Path, left_out: list[Problem]) -> ShownResult | None:
     try:
         if path.stat().st_size > _TOO_LARGE:
             raise UnreadableRecord(f"result.json has more than {_TOO_LARGE >> 20} MiB")
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(read_file(path))
         if not isinstance(record, Mapping):
             raise UnreadableRecord("result.json is no JSON object")
         other = next((command for key, command in _OTHERS.items() if key in record), None)
@@ -248,7 +249,7 @@ def _without_copies(results: Sequence[ShownResult], found: Gathered) -> list[Sho
 def _of_comparison(folder: Path, found: Gathered) -> None:
     """Read the file that a comparison writes beside its results."""
     try:
-        document = json.loads((folder / COMPARISON).read_text(encoding="utf-8"))
+        document = json.loads(read_file(folder / COMPARISON))
         failed = [Problem(text(name), text(line)) for name, line in dict(document["failures"]).items()]
         methods = [text(name) for name in list(document["methods"])]
         match = None if document["match"] is None else _match(document["match"])

@@ -62,12 +62,12 @@ def load_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], tuple[str, ...]]:
     Raises:
         ValueError: one line: no such file, no ``.npz``, or a header that does not fit its bytes.
     """
+    if not path.is_file():
+        raise ValueError(f"no such file: {path}")
     try:
         objects = _check_headers(path)
         with np.load(path, allow_pickle=False) as stored:
             return {key: stored[key] for key in stored.files if key not in objects}, objects
-    except FileNotFoundError:
-        raise ValueError(f"no such file: {path}") from None
     except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} cannot be read as a .npz of plain arrays: {' '.join(str(error).split())}") from error
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from devices.atomic_files import read_file
 from devices.data.population import Population, build_population
 from devices.facts import PublicFacts
 
@@ -40,7 +41,7 @@ def read_own_data(path: Path) -> tuple[Population, tuple[int, ...]]:
             that does not fit the facts.
     """
     try:
-        given = json.loads(path.read_text())
+        given = json.loads(read_file(path))
     except OSError as error:
         raise ValueError(f"--data {path}: {error.strerror}") from error
     except ValueError as error:

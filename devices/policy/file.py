@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from devices import mechanisms
+from devices.atomic_files import read_file
 from devices.mechanisms.base import Reporting
 from devices.policy.policy import Mode, OnRequery, Policy
 from devices.query import ATTRIBUTES
@@ -24,7 +25,7 @@ def read_policy(path: Path) -> Policy:
         ValueError: one line, where the file is missing or not of this form.
     """
     try:
-        given = json.loads(path.read_text())
+        given = json.loads(read_file(path))
         _check(given)
         return Policy.from_dict(given)
     except OSError as error:

@@ -11,6 +11,7 @@ from typing import Any
 from curator.methods import find
 from curator.methods.base import Method
 from curator.privacy.levels import LEVELS
+from devices.atomic_files import read_file
 from strategies.dossier.content import BEST_GUESS, Basis, SourcedFigure, by_rule, follow
 from strategies.outputs.untrusted import number, text
 from strategies.planning.registry import finished
@@ -152,7 +153,7 @@ def _of_run(folder: Path, method: str | None) -> Subject:
 
 
 def _of_plan(folder: Path, method: str | None) -> Subject:
-    plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
+    plan = json.loads(read_file(folder / "plan.json"))
     rows = {row["name"]: f"rows.{place}." for place, row in enumerate(plan["rows"])}
     if method is None:
         if plan["choice"] is None:
@@ -168,7 +169,7 @@ def _of_plan(folder: Path, method: str | None) -> Subject:
 
 
 def _of_comparison(folder: Path, method: str | None) -> Subject:
-    document = json.loads((folder / COMPARISON).read_text(encoding="utf-8"))
+    document = json.loads(read_file(folder / COMPARISON))
     found: dict[str, tuple[str, Any]] = {}
     for place in document["folders"]:
         if Path(place).name == place and (folder / place / "result.json").is_file():

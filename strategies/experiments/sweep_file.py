@@ -35,6 +35,7 @@ from typing import Any
 from curator.methods import find
 from curator.names import nearest
 from devices import datasets
+from devices.atomic_files import read_file
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
 from strategies.setup.read_options import read_alone
@@ -42,6 +43,7 @@ from strategies.setup.read_options import read_alone
 TABLES = ("fixed", "grid", "cells")
 # Options of the whole sweep: the command line has them.
 _OF_THE_COMMAND = ("engine", "workers", "ray_address", "out")
+_ELSEWHERE = "so a file does not name it: --data-dir names the data, and Python's ldpsim.sweep takes the others"
 _OPTIONS = declared(RunOptions)
 _TABLES = tuple(name for name, spec in _OPTIONS.items() if spec.is_table)
 
@@ -82,14 +84,18 @@ def read_sweep(path: Path) -> tuple[Cell, ...]:
             keys, values of the wrong type or out of range, an empty grid, a repeated cell.
     """
     try:
-        document = tomllib.loads(path.read_text())
+        document = tomllib.loads(read_file(path, 1 << 24).decode())
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ValueError(f"{path}: {reason}") from None
     try:
-        return cells_of_document(document)
+        cells = cells_of_document(document)
+        for cell, (name, spec) in itertools.product(cells, _OPTIONS.items()):
+            if spec.place and getattr(cell.options, name) is not None:
+                raise ValueError(f"{name} is a place on the machine of whoever wrote the file, {_ELSEWHERE}")
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+    return cells
 
 
 def cells_of_document(document: Mapping[str, Any]) -> tuple[Cell, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from curator.methods import find
 from curator.methods.base import Budget
-from devices.atomic_files import write_atomically
+from devices.atomic_files import read_file, write_atomically
 from strategies.experiments.tune import SearchResult, ValueGrid
 from strategies.setup.option_spec import declared
 from strategies.setup.options import AUTO, RunOptions
@@ -63,7 +63,7 @@ def read_settings(path: Path) -> tuple[str, list[Setting]]:
     if not path.exists():
         return "", []
     try:
-        text = path.read_text()
+        text = read_file(path, 1 << 24).decode()
         document = tomllib.loads(text)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from devices.atomic_files import write_atomically
+from devices.atomic_files import read_file, write_atomically
 from devices.data.splits import LEAST_VOLUNTEERS, train_and_validate
 from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
 from devices.policy.policy import OnRequery, Policy, policy_for
@@ -75,7 +75,7 @@ class PublicFile:
             ValueError: one line, if it is missing or not of this form.
         """
         try:
-            given = json.loads(path.read_text())
+            given = json.loads(read_file(path))
             facts = PublicFacts.from_dict({"domains": (), "class_names": (), **given["facts"]})
             labels = np.full(facts.n, -1, np.int64)
             for node, label in given.get("labels", {}).items():

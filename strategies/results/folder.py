@@ -23,7 +23,7 @@ from typing import Any
 
 from curator.privacy.levels import LEVELS
 from curator.privacy.older import level_of_before
-from devices.atomic_files import exclusive_lock, write_atomically
+from devices.atomic_files import exclusive_lock, read_file, write_atomically
 from devices.mechanisms.exact_loss import round_up
 from strategies.progress import warn
 from strategies.setup.disk_space import naming_full_disk
@@ -160,7 +160,7 @@ def read_result(path: Path) -> dict[str, Any]:
     Raises:
         OSError, ValueError: for a file that cannot be read, is no JSON object, or lacks a level of guarantee.
     """
-    record = json.loads(path.read_text(encoding="utf-8"))
+    record = json.loads(read_file(path))
     if not isinstance(record, dict):
         raise ValueError(f"{path.name} is no JSON object")
     privacy = record.get("privacy")

@@ -54,6 +54,8 @@ class OptionSpec:
         column: Whether a sweep's table has a column for it.
         label: Word for it in a report's row labels; empty for the name.
         personal: Whether it is the reader's own business: no row label and no shell command says it.
+        place: Whether it names a place of the reader's own, a path or an address. A file of options may come from
+            somebody else, so it does not set such an option.
         flower: Whether the Flower app reads it from the run's configuration.
         idle: Values beside the default that ask for nothing.
         unread: Returns why nothing reads it, of the other options and the method; empty if something does.
@@ -76,6 +78,7 @@ class OptionSpec:
     column: bool = True
     label: str = ""
     personal: bool = False
+    place: bool = False
     flower: bool = False
     idle: tuple[Any, ...] = ()
     unread: Unread | None = None

@@ -116,7 +116,7 @@ class RunOptions:
     )  # fmt: skip
     data_dir: Path | None = option(
         None, "Folder of the raw data.", POPULATION, "DIR", envvar="LDPSIM_DATA", hashed="never", personal=True,
-        flower=True,
+        place=True, flower=True,
     )  # fmt: skip
     split: str = option(
         "random", "Division into training, validation and test.", POPULATION, values=("random", "split42", "file"),
@@ -229,7 +229,9 @@ class RunOptions:
     workers: int | None = option(
         None, "Number of processes.", RUNNING, "N", shown="as cores allow", hashed="never", personal=True, **up_to(4096)
     )
-    ray_address: str | None = option(None, "Address of a Ray cluster.", RUNNING, "A", hashed="never", personal=True)
+    ray_address: str | None = option(
+        None, "Address of a Ray cluster.", RUNNING, "A", hashed="never", personal=True, place=True
+    )
     force: bool = option(
         False, "Start a run even if its estimate exceeds the memory.", RUNNING, hashed="never", personal=True
     )
@@ -239,7 +241,7 @@ class RunOptions:
     )  # fmt: skip
     state: Path | None = option(
         None, "Folder of enrolled devices; in an empty one they are enrolled.", DEVICES, "DIR",
-        shown="inside the run's folder", hashed="never", personal=True,
+        shown="inside the run's folder", hashed="never", personal=True, place=True,
     )  # fmt: skip
     sampler: int | None = option(
         None, "Version of the sampler of randomised response; both have the same law.", DEVICES, "1|2",
@@ -256,15 +258,15 @@ class RunOptions:
     )  # fmt: skip
     collector_key: Path | None = option(
         None, "Sign questions with this key; new devices answer no other collector.", DEVICES, "FILE",
-        shown="unsigned", hashed="never", personal=True, flower=True,
+        shown="unsigned", hashed="never", personal=True, place=True, flower=True,
     )  # fmt: skip
     out: Path | None = option(
         Path("runs"), "Parent of the run's folder.", OUTPUT, "DIR", common=True, hashed="never", personal=True,
-        flower=True,
+        place=True, flower=True,
     )  # fmt: skip
     save_reports: bool = option(False, "Keep the reports in the run's folder.", OUTPUT, hashed="never", personal=True)
     from_reports: Path | None = option(
-        None, "Work on kept reports; nobody is asked.", OUTPUT, "DIR", hashed="never", personal=True,
+        None, "Work on kept reports; nobody is asked.", OUTPUT, "DIR", hashed="never", personal=True, place=True,
         excludes=(o.ASKING, "nobody is asked beside --from-reports"),
     )  # fmt: skip
 

@@ -21,6 +21,8 @@ from cli.main import app
 from curator.methods import table
 from curator.privacy.level import Level
 from curator.privacy.levels import LEVELS
+from strategies import RunOptions
+from strategies.setup.option_spec import declared
 from tests import warm
 
 CLI = [sys.executable, "-m", "cli.main"]
@@ -541,6 +543,42 @@ def test_a_config_file_gives_defaults_and_the_command_line_wins(tmp_path: Path) 
     assert len(record["accuracy"]["per_repeat"]) == 1
     assert record["config"]["caps"] == {"bit": 99.0}
     assert record["config"]["settings"] == {"tau": ".8"}  # a list that is given replaces the file's
+
+
+PLACES = {
+    "data_dir": "/data", "state": "/state", "out": "/out", "collector_key": "/key", "from_reports": "/reports",
+    "ray_address": "10.0.0.1:6379",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_a_config_file_names_no_place_of_its_reader(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LDPSIM_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.toml").write_text(f'clients = 60\n{name} = "{PLACES[name]}"\n')
+    line = error_line(ldpsim("run", "--config", "c.toml"), 2)
+    option = declared(RunOptions)[name].option
+    assert line == (
+        f"error: --config c.toml: {name} is a place on the machine of whoever wrote the file; give it yourself: "
+        f"{option} {PLACES[name]}\n"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["c.toml"]
+
+
+def test_the_options_of_a_run_that_are_places_are_declared_as_places() -> None:
+    """Every path and every address is one; a file's name in ``--dataset`` is the data, which a config repeats."""
+    for name, spec in declared(RunOptions).items():
+        assert spec.place == (Path in spec.types or name.endswith("address")), name
+        assert not spec.place or spec.personal, name
+
+
+def test_a_place_that_the_reader_gives_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "c.toml").write_text(
+        'clients = 60\nreference = false\nnulls = false\nout = "/nowhere"\ndata_dir = "/evil"\nsettings.epochs = "2"\n'
+    )
+    monkeypatch.setenv("LDPSIM_DATA", str(tmp_path))
+    record = json.loads(ldpsim("run", "--config", tmp_path / "c.toml", "--out", tmp_path / "runs", "--json").stdout)
+    assert record["config"]["data_dir"] == str(tmp_path) and record["config"]["out"] == str(tmp_path / "runs")
 
 
 def test_secrets_from_the_operating_system(tmp_path: Path) -> None:

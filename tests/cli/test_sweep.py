@@ -181,3 +181,14 @@ def test_means_over_the_seeds(width: int, with_nulls: dict[str, Any]) -> None:
         ["hogs", "ε", "4", "2", "55.0", "±", "7.1", "78.8", "▲"],
         ["hogs", "ε", "8", "1", "70.0", "78.8", "▲"],
     ]
+
+
+@pytest.mark.parametrize("where", ["fixed", "grid", "cells"])
+def test_a_sweep_file_names_no_place_of_its_reader(where: str, tmp_path: Path) -> None:
+    table = {"fixed": "[fixed]\n{}\n[grid]\nseed = [0]\n", "grid": "[grid]\n{}\n", "cells": "[[cells]]\n{}\n"}[where]
+    for name in ("data_dir", "collector_key", "from_reports"):
+        value = '["/evil"]' if where == "grid" else '"/evil"'
+        shown = sweep(tmp_path, table.format(f"{name} = {value}"))
+        assert shown.exit_code == 2, shown.output
+        assert f"{name} is a place on the machine of whoever wrote the file" in shown.stderr
+    assert not (tmp_path / "runs").exists()

@@ -11,7 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from devices.atomic_files import exclusive_lock, lock_file, made_once, private_file, private_folder, write_atomically
+from devices.atomic_files import (
+    exclusive_lock,
+    lock_file,
+    made_once,
+    private_file,
+    private_folder,
+    read_file,
+    write_atomically,
+)
 from devices.data.population import Population
 from devices.device import Report
 from devices.enrolment.state import State, enrol
@@ -118,3 +126,15 @@ def test_a_full_disk_is_named_with_the_bytes_that_are_needed(
     assert (failed.value.errno, failed.value.filename) == (code, str(path))
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
     assert path.read_text() == "before"
+
+
+def test_a_file_of_somebody_else_is_read_whole_or_not_at_all(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"12345")
+    (tmp_path / "link").symlink_to("file")
+    os.mkfifo(tmp_path / "pipe")
+    assert read_file(tmp_path / "link") == read_file(tmp_path / "file", 5) == b"12345"
+    with pytest.raises(OSError, match="it has more than 4 bytes"):
+        read_file(tmp_path / "file", 4)
+    for path in (Path("/dev/zero"), Path("/dev/full"), tmp_path / "pipe", tmp_path):
+        with pytest.raises(OSError, match="regular file|directory"):
+            read_file(path)

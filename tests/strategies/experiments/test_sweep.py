@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +26,7 @@ from strategies import RunOptions
 from strategies.experiments import sweep
 from strategies.experiments.failures import Failed
 from strategies.experiments.sweep import run_sweep
-from strategies.experiments.sweep_file import Cell, read_sweep
+from strategies.experiments.sweep_file import Cell, cells_of_document, read_sweep
 from strategies.outputs.sweep_table import MEASURED, columns, typed, write_tables
 from tests import warm
 from tests.waiting import wait_until
@@ -264,7 +265,7 @@ def test_a_result_without_a_part_does_not_do_where_it_is_asked_for(part: str, tm
 @pytest.mark.slow
 def test_cells_over_ray(tmp_path: Path, ray_here: None) -> None:
     nowhere = f"[[cells]]\ndataset = 'student'\ndata_dir = '{tmp_path}'"
-    cells = read_sweep(written(tmp_path, FIXED + "[grid]\nseed = [0, 1]\n" + nowhere))
+    cells = cells_of_document(tomllib.loads(FIXED + "[grid]\nseed = [0, 1]\n" + nowhere))
     result = run_sweep(cells, tmp_path / "sweep", engine="ray", workers=2)
     assert [row["status"] for row in result.rows] == ["done", "done", "failed"]
     record = json.loads((tmp_path / "sweep" / result.rows[0]["folder"] / "result.json").read_text())
