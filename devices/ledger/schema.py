@@ -124,15 +124,20 @@ def check(db: Any, path: Path) -> Header:
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if (application, version) != (APPLICATION, SCHEMA):
         raise LedgerDamaged(f"{path.name} is not a ledger of a version that this program reads")
+    _check_objects(db, path)
     # Not quick_check: a rotten key in the index would hide a row, and the device would report again.
     if db.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
         raise LedgerDamaged(f"{path.name} is damaged")
-    if frozenset(db.execute(_OBJECTS)) != _expected_objects():
-        raise LedgerDamaged(f"{path.name} has other tables, indexes, triggers or views than a ledger")
     headers = [HEADER.read(row) for row in db.execute(HEADER.select_all)]
     if len(headers) != 1 or headers[0].id != 0:
         raise LedgerDamaged(f"{path.name} has no header, or more than one")
     return headers[0]
+
+
+def _check_objects(db: Any, path: Path) -> None:
+    """Refuse a file of another form before anything reads its tables: a constraint or a view could run for days."""
+    if frozenset(db.execute(_OBJECTS)) != _expected_objects():
+        raise LedgerDamaged(f"{path.name} has other tables, indexes, triggers or views than a ledger")
 
 
 def version_of(path: Path) -> int | None:
@@ -151,14 +156,15 @@ def version_of(path: Path) -> int | None:
 
 
 def count_answered(path: Path, collection: str) -> int:
-    """Return the number of devices in a ledger file that answered in a collection; nothing is checked.
+    """Return the number of devices in a ledger file that answered in a collection; only its form is checked.
 
     Raises:
-        LedgerDamaged: where the file cannot be read.
+        LedgerDamaged: where the file cannot be read, or has another form.
     """
     with failing(f"{path.name} cannot be read"):
         db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
         try:
+            _check_objects(db, path)
             return int(db.execute(_ANSWERED, (collection,)).fetchone()[0])
         finally:
             db.close()

@@ -144,3 +144,30 @@ def test_a_connection_is_used_by_every_thread(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.OperationalError):
         schema.connect(tmp_path / "missing", "FULL")
     assert not (tmp_path / "missing").exists()
+
+
+def test_no_statement_reads_the_tables_of_another_form(tmp_path: Path) -> None:
+    """An integrity check evaluates the constraints of every row, and a constraint may take hours."""
+    Ledger.create(tmp_path / "ledger").close()
+    with sqlite3.connect(tmp_path / "ledger") as db:
+        db.execute("DROP TABLE header")
+        db.execute("CREATE TABLE header (id INTEGER, epoch INTEGER, CHECK (length(hex(zeroblob(400000000))) > 0))")
+    db.close()
+    run: list[str] = []
+    with sqlite3.connect(tmp_path / "ledger") as db:
+        db.set_trace_callback(run.append)
+        with pytest.raises(LedgerDamaged, match="other tables, indexes, triggers or views"):
+            schema.check(db, tmp_path / "ledger")
+    db.close()
+    assert run == ["PRAGMA application_id", "PRAGMA user_version", schema._OBJECTS]
+
+
+def test_nobody_is_counted_in_a_view(tmp_path: Path) -> None:
+    Ledger.create(tmp_path / "ledger").close()
+    with sqlite3.connect(tmp_path / "ledger") as db:
+        db.execute("DROP TABLE query_answer")
+        far = "WITH RECURSIVE far(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM far LIMIT 1000) SELECT i FROM far"
+        db.execute(f"CREATE VIEW query_answer AS SELECT i AS device, 'c' AS collection FROM ({far})")
+    db.close()
+    with pytest.raises(LedgerDamaged, match="other tables, indexes, triggers or views"):
+        schema.count_answered(tmp_path / "ledger", "c")
