@@ -16,6 +16,7 @@ from enum import Enum
 from devices import raw_record
 from devices.collector import is_signed_by, query_of
 from devices.data.population import Record
+from devices.facts import LARGEST_SIZE
 from devices.keyed_data import SEAL, data_message, noise_parts
 from devices.ledger.ledger import AlreadyCollected, CounterMismatch, Ledger, LedgerDamaged, Replay
 from devices.ledger.rows import Head, QueryAnswer, TrainingAnswer
@@ -24,6 +25,8 @@ from devices.noise import NoiseStream, derive_key
 from devices.policy.policy import Policy
 from devices.query import Ask, InvalidQuery, Query
 from devices.training_task import AnswerKind, Task
+
+_ALWAYS_TAKEN, _MOST_EACH = 1 << 16, 16  # bytes of a report; of one number, bit or category in it
 
 _LENGTH, _READ_LENGTH = struct.Struct("<I").pack, struct.Struct("<I").unpack_from
 
@@ -302,8 +305,17 @@ def unpack_parts(data: bytes) -> tuple[bytes, ...]:
     return tuple(parts)
 
 
+def most_bytes(query: Query) -> int:
+    """Return the bytes above which nothing is a report to a query: more than each size that it names can fill."""
+    values = [value for ask in query.asks for mechanism in ask.mechanisms for value in mechanism.parameters().values()]
+    sizes = [len(value) if isinstance(value, tuple | list) else value for value in values]
+    return _ALWAYS_TAKEN + _MOST_EACH * sum(size for size in sizes if type(size) is int and 0 < size <= LARGEST_SIZE)
+
+
 def unpack_report(data: bytes, query: Query) -> dict[str, tuple[bytes, ...]]:
     """Split a report by attribute and mechanism; ValueError where it does not hold what the query asked for."""
+    if len(data) > most_bytes(query):
+        raise ValueError(f"{len(data):,} bytes are no report to this query")
     attributes = unpack_parts(data)
     if len(attributes) != len(query.asks):
         raise ValueError(f"{len(attributes)} attributes were reported, {len(query.asks)} were asked")

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from devices.array_types import IntArray
 from devices.collector import CollectorKey
-from devices.device import Refusal, Report
+from devices.device import Refusal, Report, most_bytes
 from devices.query import InvalidQuery, Query
 from devices.raw_record import is_hand_over
 
@@ -216,6 +216,8 @@ def read_batch_columns(message: Message, devices: IntArray, query: Query) -> Rep
     if found is None or max(found[2], default=0) > 1:
         return None
     data, bounds, statuses = found
+    if len(data) > len(devices) * most_bytes(query):
+        return None  # somebody lies: the reports are read one by one
     octets, at = np.frombuffer(data, np.uint8), bounds[:-1]
     parts: dict[str, list[list[bytes]]] = {}
     try:

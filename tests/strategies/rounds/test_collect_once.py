@@ -13,6 +13,7 @@ from curator.methods import LDPGen, Question
 from curator.methods.base import Budget
 from curator.reports.digest import reports_digest
 from curator.reports.reports import Reports
+from devices import device
 from devices.data.population import Population
 from devices.data.splits import make_split
 from devices.device import Refusal
@@ -78,6 +79,27 @@ def test_a_reply_that_is_no_report_is_a_failure_and_a_second_one_too(enrolled: E
     c = strategy.collected
     assert (c.reported, c.failed, c.silent) == (27, 4, 9)
     assert c.asked == c.reported + c.replayed + sum(c.refused.values()) + c.silent + c.failed
+
+
+def test_a_report_larger_than_the_question_allows_is_not_read(
+    enrolled: Enrolled, ask: Ask, population: Population, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its parts would be copied, kept and decoded: gigabytes from one liar."""
+    grid = OneByOne(enrolled().folder, 40)
+    strategy = CollectOnce(ask(), range(1, 41), facts=population.facts)
+    messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
+    replies = list(grid.send_and_receive(messages))
+    honest = replies[7].content["report"]["report"]
+    whole = bytes(1 << 25) + honest
+    replies[7] = Message(
+        RecordDict({"report": ConfigRecord({"report": whole, "device": 7, "replayed": False})}), reply_to=messages[7]
+    )
+    split = []
+    unpacked = device.unpack_parts
+    monkeypatch.setattr(device, "unpack_parts", lambda data: split.append(len(data)) or unpacked(data))
+    strategy.aggregate_train(1, replies)
+    assert (strategy.collected.reported, strategy.collected.failed) == (39, 1)
+    assert max(split) < device.most_bytes(ask()[0].query) < 1 << 21
 
 
 def test_nothing_is_evaluated_on_a_device(enrolled: Enrolled, ask: Ask) -> None:
