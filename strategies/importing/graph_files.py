@@ -54,8 +54,9 @@ def _parse_gml(text: str) -> Any:
     """Return the graph; repeated edges are allowed, as in every other form."""
     import networkx as nx
 
-    if not re.search(r"^\s*multigraph\s", text, re.MULTILINE):
-        text = re.sub(r"^(\s*graph\s*\[)", r"\1 multigraph 1 ", text, count=1, flags=re.MULTILINE)
+    # No \s before the word: it also takes line ends, and a search over many blank lines would never end.
+    if not re.search(r"^[ \t]*multigraph\s", text, re.MULTILINE):
+        text = re.sub(r"^([ \t]*graph\s*\[)", r"\1 multigraph 1 ", text, count=1, flags=re.MULTILINE)
     return nx.parse_gml(text.split("\n"), label="id")
 
 
@@ -65,7 +66,8 @@ def _people(
     found = list(dict.fromkeys(name for attributes in data for name in attributes))
     label = options.label or next((name for name in LABELS if name in found and name not in options.ignore), None)
     label = label if label in found else None
-    used = [name for name in found if name not in options.ignore]
+    left_out = set(options.ignore)
+    used = [name for name in found if name not in left_out]
     widths = {name: len(data[0][name]) for name in used if isinstance(data[0].get(name), list)}
     sources = {part: name for name in used for part in _names(name, widths)}
     rows: list[tuple[str, list[Any]]] = []

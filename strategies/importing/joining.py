@@ -92,9 +92,10 @@ def join(
 
 def _tell_absent_columns(tables: Sequence[PeopleTable], options: ImportOptions, faults: FileFaults) -> None:
     found = [name for table in tables for name in table.found]
+    known = set(found)
     asked = [("--label", options.label), *(("--ignore", name) for name in options.ignore)]
     for option, name in [*asked, *(("--one-hot", name) for name in options.categories)]:
-        if name is not None and name not in found:
+        if name is not None and name not in known:
             faults.add("", f"{option} {name}: no such column", f"there are {', '.join(found) or 'none'}")
 
 

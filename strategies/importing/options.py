@@ -6,6 +6,8 @@ import math
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from strategies.setup.option_spec import declared, option
@@ -80,7 +82,7 @@ class ImportOptions:
             if len(set(values)) != len(values):
                 raise ValueError(f"--one-hot {column}: a value is given twice")
 
-    @property
+    @cached_property
     def categories(self) -> dict[str, tuple[str, ...]]:
         """Columns of text -> their public values, empty where they are not stated."""
         found = {}
@@ -91,16 +93,23 @@ class ImportOptions:
 
     def changed(self, changes: Iterable[dict[str, Any]]) -> ImportOptions:
         """Return the choices with others in their place; names of columns are added to those that are given."""
-        values: dict[str, Any] = {name: getattr(self, name) for name in declared(ImportOptions)}
-        for change in changes:
-            for name, value in change.items():
-                joined = declared(ImportOptions)[name].several
-                values[name] = tuple(dict.fromkeys((*values[name], *value))) if joined else value
-        return ImportOptions(**values)
+        specs = declared(ImportOptions)
+        values: dict[str, Any] = {name: getattr(self, name) for name in specs}
+        names = {name: list(values[name]) for name, spec in specs.items() if spec.several}
+        for name, value in chain.from_iterable(change.items() for change in changes):
+            if name in names:
+                names[name] += value
+            else:
+                values[name] = value
+        return ImportOptions(**values | {name: tuple(dict.fromkeys(several)) for name, several in names.items()})
 
     def keeps(self, changes: Iterable[dict[str, Any]]) -> bool:
         """Return whether these choices hold every change: two of them may want different values of one option."""
-        return all(self.changed([change]) == self for change in changes)
+        held = {name: set(getattr(self, name)) for name, spec in declared(ImportOptions).items() if spec.several}
+        return all(
+            held[name].issuperset(value) if name in held else getattr(self, name) == value
+            for name, value in chain.from_iterable(change.items() for change in changes)
+        )
 
     def words(self) -> list[str]:
         """Return the options of the command line that say these choices, quoted for a shell."""

@@ -48,7 +48,8 @@ def read_people(
         The table; a cell that is no number is 0 in it.
     """
     texts = {id, label, *(set(options.categories) & set(columns))}
-    ignored = {name for name in columns if (sources or {}).get(name, name) in options.ignore}
+    left_out = set(options.ignore)
+    ignored = {name for name in columns if (sources or {}).get(name, name) in left_out}
     used = [k for k, name in enumerate(columns) if name not in ignored]
     wrong = {columns[k]: _NotNumbers() for k in used}
     blocks: list[Any] = []

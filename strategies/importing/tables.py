@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -43,9 +44,9 @@ def read_table(path: Path, options: ImportOptions, faults: FileFaults) -> NamedE
         rows = _rows(path.name, csv.reader(file, delimiter=divider, strict=True), faults)
         _, given = next(rows, (0, []))
         header = [name.strip() for name in given]
-        twice = [name for k, name in enumerate(header) if name in header[:k]]
-        if twice:
-            faults.add(f"{path.name}: row 1", f"the column {twice[0]!r} stands twice", "give each column its own name")
+        if len(set(header)) < len(header):
+            (twice, _), *_ = Counter(header).most_common(1)
+            faults.add(f"{path.name}: row 1", f"the column {twice!r} stands twice", "give each column its own name")
             return None
         for ends in ends_of(options):
             if set(ends) <= set(header):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from devices.datasets import load
-from devices.datasets.npz_file import load_arrays, write_npz_file
+from devices.datasets.npz_file import load_arrays, read_npz_file, write_npz_file
 
 GOOD: dict[str, Any] = {
     "x": np.array([[0, 1, 0], [0.5, 0, 0], [0, 0, 0], [1, 1, 1]], np.float64),
@@ -181,3 +181,19 @@ def test_an_archive_that_unpacks_to_too_much(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr("devices.datasets.npz_file.LARGEST_BYTES", 200)
     with pytest.raises(ValueError, match="its arrays have more than"):
         load(path)
+
+
+@pytest.mark.parametrize("kind", ["<U0", "|S0", "|V0", "<i8"])
+@pytest.mark.parametrize("shape", [(10**9,), (10**9, 0), (0, 10**30)])
+def test_a_header_promises_no_entries_without_bytes(tmp_path: Path, kind: str, shape: tuple[int, ...]) -> None:
+    """A billion texts of no letters take no byte in the file, and a list of them takes gigabytes."""
+    header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    with zipfile.ZipFile(tmp_path / "mine.npz", "w") as archive:
+        archive.writestr("labels.npy", b"\x93NUMPY\x01\x00v\x00" + header.encode())
+    with pytest.raises(ValueError, match=r"mine.npz cannot be read .* labels.npy does not hold what its header says"):
+        read_npz_file("mine", tmp_path / "mine.npz")
+
+
+def test_people_without_features_are_read(tmp_path: Path) -> None:
+    np.savez(tmp_path / "mine.npz", x=np.zeros((500, 0)), labels=np.zeros(500, np.int64), edge_index=[[0], [1]])
+    assert read_npz_file("mine", tmp_path / "mine.npz").facts.n == 500
