@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 _NUMBERS = re.compile(r"[biuf][1248]")
 
@@ -54,6 +53,8 @@ class _Matrix:
     """A ``scipy.sparse.csr_matrix``; its state becomes its attributes."""
 
     def made(self) -> Any:
+        from scipy.sparse import csr_array
+
         state = vars(self)
         data, indices, indptr = (state[part].made() for part in ("data", "indices", "indptr"))
         matrix = csr_array((data, indices, indptr), shape=state["_shape"])

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, vstack
 
 from devices.data.population import Population, build_population
 from devices.datasets.arrays import split_of
@@ -26,6 +25,8 @@ PUBMED_RANGE = (0.0, 1.3)
 
 
 def _read(title: str, classes: int, feature_range: tuple[float, float], name: str, folder: Path) -> Population:
+    from scipy.sparse import csr_array, vstack
+
     def file(part: str) -> Path:
         return folder / f"ind.{title.lower()}.{part}"
 
@@ -54,6 +55,8 @@ def _read(title: str, classes: int, feature_range: tuple[float, float], name: st
 
 def _table(file: Path) -> Any:
     """Return the CSR array that a pickle holds, dense or sparse."""
+    from scipy.sparse import csr_array
+
     table = load_plain_pickle(file)
     if getattr(table, "ndim", 0) != 2:
         raise ValueError(f"{file.name} is no table of numbers")
