@@ -161,14 +161,13 @@ def write_page(path: Path, table: AuditTable, command: str) -> None:
         command: What was asked for.
     """
     from cli.report.page import environment
-    from devices.atomic_files import write_atomically
+    from devices.atomic_files import PASSED_AROUND, write_atomically
 
     names = list(dict.fromkeys(line.name for line in table.lines))
     title = f"{', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}: {table.subject}"
     failed = any(line.verdict == FAIL for line in table.lines)
     text = environment().get_template("audit.html").render(title=title, command=command, table=table, failed=failed)
-    write_atomically(path, text)
-    path.chmod(0o644)  # a page is for passing around
+    write_atomically(path, text, mode=PASSED_AROUND)
 
 
 def _total(lines: Sequence[AuditLine]) -> str:

@@ -33,7 +33,7 @@ def dossier(
 ) -> None:
     """Write a dossier: data, necessity, risks, measures, what remains, with the source of each figure."""
     from cli.report.dossier_page import render_dossier
-    from devices.atomic_files import write_atomically
+    from devices.atomic_files import PASSED_AROUND, write_atomically
     from strategies.dossier.making import make_dossier
     from strategies.dossier.markdown import to_markdown
     from strategies.dossier.subject import read_subject
@@ -45,8 +45,7 @@ def dossier(
     texts = {PAGE: render_dossier(made), TEXT: to_markdown(made)}
     prepare(place)
     for name, text in texts.items():
-        write_atomically(place / name, text)
-        (place / name).chmod(0o644)  # they are for passing around
+        write_atomically(place / name, text, mode=PASSED_AROUND)
     if as_json:
         print_json({name: str((place / name).absolute()) for name in texts})
         return

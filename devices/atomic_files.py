@@ -1,6 +1,7 @@
 """Files that are written whole or not at all and that only their owner reads, files of others, locks on folders.
 
-The modes are 0600 and 0700, whatever the umask of the process is.
+The modes are 0600 and 0700, whatever the umask of the process is. A mode is set on what is open, never by name:
+whoever may write in the folder could put a link there in between.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from typing import BinaryIO
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)  # the disk, or the user's share of it
 
 
-def write_atomically(path: Path, content: str | bytes, *, durable: bool = True) -> None:
+PASSED_AROUND = 0o644  # the mode of pages and tables for everybody
+
+
+def write_atomically(path: Path, content: str | bytes, *, durable: bool = True, mode: int = 0o600) -> None:
     """Replace a file as a whole, readable by its owner alone; ``durable`` waits until it is on the disk.
 
     Raises:
@@ -28,7 +32,7 @@ def write_atomically(path: Path, content: str | bytes, *, durable: bool = True) 
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(handle, "wb") as file:
-            os.fchmod(handle, 0o600)  # a umask may take more than the mode of mkstemp leaves
+            os.fchmod(handle, mode)  # a umask may take more than the mode of mkstemp leaves
             file.write(data)
             file.flush()
             if durable:
@@ -97,7 +101,16 @@ def private_folder(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):  # another process was first
             path.mkdir(0o700)
-            path.chmod(0o700)
+            close_to_others(path)
+
+
+def close_to_others(folder: Path) -> None:
+    """Let the owner alone enter a folder; OSError where a link or something else lies there."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        os.fchmod(handle, 0o700)
+    finally:
+        os.close(handle)
 
 
 def make_durable(path: Path) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 from cli.consent.sheet import Section, Sheet
 from cli.output import WIDTH
-from devices.atomic_files import write_atomically
+from devices.atomic_files import PASSED_AROUND, write_atomically
 
 _TIMES = 7  # columns of a number of times
 _SUFFIXES = (".txt", ".html")
@@ -34,8 +33,7 @@ def write_sheet(path: Path, sheet: Sheet) -> None:
     check_file(path)
     text = as_page(sheet) if path.suffix == ".html" else as_text(sheet)
     try:
-        write_atomically(path, text)
-        os.chmod(path, 0o644)  # it holds nothing private
+        write_atomically(path, text, mode=PASSED_AROUND)
     except OSError as error:
         raise ValueError(f"--sheet {path}: {error.strerror}") from error
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import zlib
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -40,7 +39,7 @@ from cli.words import (
     points,
     seconds,
 )
-from devices.atomic_files import write_atomically
+from devices.atomic_files import PASSED_AROUND, write_atomically
 from strategies.group_accuracy.section import FALSE_ALARM
 from strategies.group_accuracy.shown import NO_GROUPS, words_of_groups
 from strategies.palette import SERIES, SERIES_ON_DARK
@@ -63,8 +62,7 @@ def write_page(path: Path, gathered: Gathered, *, methods: Sequence[str] | None 
     Raises:
         OSError: if it cannot be written.
     """
-    write_atomically(path, render(gathered, methods=methods))
-    os.chmod(path, 0o644)  # a page is for passing around
+    write_atomically(path, render(gathered, methods=methods), mode=PASSED_AROUND)
 
 
 def render(gathered: Gathered, *, methods: Sequence[str] | None = None) -> str:

@@ -8,7 +8,6 @@ same loss, the bytes are to the right. Methods that no other one beats in both s
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 from cli.report.page import environment
 from cli.words import NONE, bytes_, epsilon, guessed, percent, planned_loss, short_time, size
 from curator.privacy.levels import LEVELS
-from devices.atomic_files import write_atomically
+from devices.atomic_files import PASSED_AROUND, write_atomically
 from strategies.estimate.load import MEMORY_ERROR, TIME_ERROR
 from strategies.planning.files import rehearsal
 from strategies.planning.listed import GROUPS
@@ -54,8 +53,7 @@ class Point:
 
 def write_plan_page(path: Path, made: Plan) -> None:
     """Write the page, completely or not at all."""
-    write_atomically(path, render_plan(made))
-    os.chmod(path, 0o644)  # a page is for passing around
+    write_atomically(path, render_plan(made), mode=PASSED_AROUND)
 
 
 def render_plan(made: Plan) -> str:

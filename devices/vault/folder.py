@@ -64,7 +64,8 @@ def listening(path: Path, *, group: int | None = None) -> Iterator[socket.socket
         fcntl.flock(parent, fcntl.LOCK_EX)
         _remove_stale(path)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        before = os.umask(0o177)  # never open to others, not even between two calls
+        # Never open to others, not even between two calls. Nobody can connect before `listen`.
+        before = os.umask(0o177 if group is None else 0o117)
         try:
             listener.bind(str(path))
         finally:
@@ -72,8 +73,7 @@ def listening(path: Path, *, group: int | None = None) -> Iterator[socket.socket
         made = path.lstat()
         try:
             if group is not None:
-                os.chown(path, -1, group)
-                path.chmod(0o660)
+                os.chown(path, -1, group, follow_symlinks=False)
             listener.listen(BACKLOG)
         except PermissionError:
             path.unlink()

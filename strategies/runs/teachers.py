@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from curator.owner.teachers.answering import Teaching, posteriors
 from curator.owner.teachers.graph import PlainGraph, save_array
-from devices.atomic_files import write_atomically
+from devices.atomic_files import close_to_others, write_atomically
 from devices.facts import IntArray
 from strategies.engines.pool import on_ray, processes
 from strategies.progress import Progress, quiet
@@ -76,7 +76,7 @@ class Classroom:
         home.mkdir(parents=True, exist_ok=True)
         room.folder.mkdir(exist_ok=True, mode=0o700)
         if room.folder.stat().st_mode & 0o077:  # a copy may have lost the mode
-            room.folder.chmod(0o700)
+            close_to_others(room.folder)
         if not (room.folder / "task.json").is_file():
             private.save(room.folder / "private")
             public.save(room.folder / "public")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from devices.atomic_files import (
+    PASSED_AROUND,
     exclusive_lock,
     lock_file,
     made_once,
@@ -25,6 +27,8 @@ from devices.device import Report
 from devices.enrolment.state import State, enrol
 from devices.policy.policy import Policy
 from devices.query import Query
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @contextmanager
@@ -56,7 +60,7 @@ def test_a_whole_state_folder_is_its_owner_s_alone(
         assert mode(path) == (0o700 if path.is_dir() else 0o600), path
 
 
-@pytest.mark.parametrize("mask", [0, 0o277, 0o777])
+@pytest.mark.parametrize("mask", [0, 0o277, 0o377])
 def test_files_and_folders_have_their_modes(tmp_path: Path, mask: int) -> None:
     with umask(mask):
         private_folder(tmp_path / "f")
@@ -72,6 +76,58 @@ def test_files_and_folders_have_their_modes(tmp_path: Path, mask: int) -> None:
     with private_file(tmp_path / "f" / "new", exist_ok=True) as file:
         file.write(b"2nd")
     assert (tmp_path / "f" / "new").read_bytes() == b"2nd" and mode(tmp_path / "f" / "new") == 0o600
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    """A file that somebody who may write into a folder links to."""
+    path = tmp_path / "secret"
+    path.write_text("mine")
+    path.chmod(0o600)
+    return path
+
+
+def test_a_page_has_its_mode_before_its_name(tmp_path: Path, secret: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody puts a link in the place of a page as soon as it has its name."""
+    (tmp_path / "shared").mkdir()
+    replace, seen = os.replace, []
+
+    def swapped(source: str, target: Path) -> None:
+        replace(source, target)
+        seen.append(mode(target))
+        target.unlink()
+        target.symlink_to(secret)
+
+    monkeypatch.setattr(os, "replace", swapped)
+    write_atomically(tmp_path / "shared" / "page.html", "text", mode=PASSED_AROUND)
+    write_atomically(tmp_path / "shared" / "own", "text")
+    assert mode(secret) == 0o600 and seen == [0o644, 0o600]
+
+
+def test_a_folder_that_is_swapped_for_a_link_keeps_its_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "open").mkdir(mode=0o755)
+    mkdir = Path.mkdir
+
+    def swapped(path: Path, *args: int, **more: bool) -> None:
+        mkdir(path, *args, **more)
+        if path.name == "f":
+            path.rmdir()
+            path.symlink_to(tmp_path / "open")
+
+    monkeypatch.setattr(Path, "mkdir", swapped)
+    with pytest.raises(OSError, match="f"):
+        private_folder(tmp_path / "f")
+    assert mode(tmp_path / "open") == 0o755
+
+
+def test_no_mode_is_set_by_name() -> None:
+    """A name may be another file's by the time that its mode is changed."""
+    sources = [
+        path for package in ("devices", "curator", "strategies", "cli") for path in (ROOT / package).rglob("*.py")
+    ]
+    found = [path for path in sources if re.search(r"\bl?chmod\(", path.read_text())]
+    assert sources and not found
+    assert not found
 
 
 def test_a_folder_that_is_there_keeps_its_mode(
