@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import importlib.metadata
-import logging
 import multiprocessing
 import os
 import re
@@ -156,15 +155,12 @@ def data_dir() -> Path:
 @pytest.fixture(scope="session")
 def ray_here() -> Iterator[None]:
     """One Ray for all tests: starting it takes seconds."""
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    import ray
-
     from strategies.engines import ray_session
 
     ray_session.START_SECONDS = 3600.0  # a busy machine starts workers late
-    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+    session = ray_session.RaySession(2)
     yield
-    ray.shutdown()
+    session.close()
 
 
 @pytest.fixture

@@ -30,15 +30,14 @@ from typing import Any
 
 import psutil
 
+from strategies.engines.ray_session import own_environment, own_folder
+
 MARK = "LDPSIM_FLOWER_PROCESS"
 CONNECTION = "own"
 PACKAGES = ("devices", "curator", "strategies")
 _SUFFIXES = {".py", ".toml"}
 _START_SECONDS = 60.0
 _STOP_SECONDS = 5.0
-# A socket's path has at most 107 characters; Ray's sockets need 68 of them below this folder.
-_RAY_FOLDER_LENGTH = 39
-
 
 _PROJECT = """\
 [project]
@@ -74,6 +73,7 @@ class Flower:
         self.log = log
         self.port = free_port()
         self._mark = secrets.token_hex(16)
+        self._ray: dict[str, str] = {}
         self._processes: list[subprocess.Popen[bytes]] = []
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
@@ -85,7 +85,8 @@ class Flower:
         return Path(self._folder.name)
 
     def __enter__(self) -> Flower:
-        self._folder = tempfile.TemporaryDirectory(prefix="ldpsim-", ignore_cleanup_errors=True)
+        self._folder = own_folder()
+        self._ray = own_environment(self._folder.name)
         try:
             (self.folder / "config.toml").write_text(
                 f'[superlink]\ndefault = "{CONNECTION}"\n\n[superlink.{CONNECTION}]\n'
@@ -210,9 +211,7 @@ class Flower:
             "no_proxy": "127.0.0.1,localhost",
         }
         environment.pop("RAY_ADDRESS", None)  # the runtime's Ray is its own, never a cluster of the person's
-        if len(str(self.folder)) <= _RAY_FOLDER_LENGTH:
-            environment["RAY_TMPDIR"] = str(self.folder)  # Ray's files go with the folder
-        return environment
+        return environment | self._ray
 
     def _answers(self, port: int) -> bool:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))

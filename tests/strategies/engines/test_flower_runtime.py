@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -206,12 +208,24 @@ def test_every_row_of_the_table(tmp_path: Path, enrolled: Enrolled, ask: Ask) ->
         run = flower.start_run(
             app, config, federation="num-supernodes=6 client-resources-num-cpus=1 init-args-num-cpus=2"
         )
-        flower.wait_until((tmp_path / "answers.json").exists, run, "no answers", seconds=120)
+        heard: dict[str, set[str]] = {}
+
+        def answered() -> bool:
+            for process in flower.processes():
+                with suppress(psutil.Error):
+                    for connection in process.net_connections("inet"):
+                        if connection.status == psutil.CONN_LISTEN:
+                            heard.setdefault(process.name(), set()).add(connection.laddr.ip.removeprefix("::ffff:"))
+            return (tmp_path / "answers.json").exists()
+
+        flower.wait_until(answered, run, "no answers", seconds=120)
         home = flower.folder
+        assert home.stat().st_mode & 0o777 == 0o700 and list(home.glob("ray/session_*/sockets"))
         run.wait(30)
     where, *answers = json.loads((tmp_path / "answers.json").read_text())
     assert Path(where).is_relative_to(home), "the workers run the checkout, not the app that was sent"
     assert not home.exists() and marked() == []
+    assert {"gcs_server", "raylet"} < set(heard) and set().union(*heard.values()) == {"127.0.0.1"}, heard
     rows: dict[str, dict[int, list[object]]] = {}
     for name, device, *answer in answers:
         rows.setdefault(name, {}).setdefault(device, []).append(answer)
@@ -269,16 +283,18 @@ def test_an_interrupt_stops_everything(tmp_path: Path) -> None:
 def test_a_killed_program_leaves_no_superlink(tmp_path: Path) -> None:
     program = (
         "import sys, time; from pathlib import Path; from strategies.engines.flower_processes import Flower\n"
-        f"with Flower(simulation=True, log=Path({str(tmp_path / 'flower.log')!r})):\n"
-        "    print('up', flush=True); time.sleep(60)\n"
+        f"with Flower(simulation=True, log=Path({str(tmp_path / 'flower.log')!r})) as flower:\n"
+        "    print(flower.folder, flush=True); time.sleep(60)\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}  # its folder stays behind
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None and process.stdout.readline() == "up\n"
-    assert marked()
+    assert process.stdout is not None
+    home = process.stdout.readline().strip()
+    assert home and marked()
     process.send_signal(signal.SIGKILL)
     process.wait()
     deadline = time.monotonic() + 20
     while marked() and time.monotonic() < deadline:
         time.sleep(0.1)
     assert marked() == []
+    shutil.rmtree(home)  # it stays behind
