@@ -15,14 +15,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from curator.reports.decoding import AnswersByDevice, Decoder
 from curator.reports.parts import answers_to, joined_reports
 from curator.reports.question import Question
 from devices.array_types import BoolArray
+from devices.checked_arrays import check_rows, checked_array, checked_numbers
 from devices.facts import PublicFacts
-from devices.mechanisms import Mechanism
+from devices.mechanisms import GRRFS, Mechanism
 from devices.mechanisms.stacked_reports import ones_at
 from devices.query import Ask, Query
 
@@ -200,8 +201,6 @@ class Reports:
             np.save(folder / f"{name}.npy", array, allow_pickle=False)
         query = self.query().to_bytes().decode("ascii")
         head = {"format": FORMAT, "facts": self.facts.to_dict(), "query": query, "arrays": sorted(parts)}
-        if self.others:
-            head["others"] = {name: list(array.shape) for name, array in self.others.items()}
         (folder / "reports.json").write_text(json.dumps(head, indent=1))
 
     @classmethod
@@ -216,33 +215,88 @@ class Reports:
                 f"{folder} holds no saved reports (no reports.json); `ldpsim run --save-reports` writes "
                 "them into the folder reports of the run"
             )
-        head = json.loads((folder / "reports.json").read_text())
+        try:
+            return cls._read(folder, json.loads((folder / "reports.json").read_text()))
+        except (
+            OSError,
+            ValueError,
+            EOFError,
+            LookupError,
+            ArithmeticError,
+            TypeError,
+            AttributeError,
+            RecursionError,
+        ) as error:
+            what = " ".join(str(error).split()) if isinstance(error, OSError | ValueError) else type(error).__name__
+            raise ValueError(f"the reports in {folder} cannot be read: {what}") from error
+
+    @classmethod
+    def _read(cls, folder: Path, head: Mapping[str, Any]) -> Reports:
+        """Read the arrays that ``reports.json`` names. They may be anybody's: all are checked."""
         if head["format"] != FORMAT:
-            raise ValueError(f"{folder} holds reports of format {head['format']}, this version reads {FORMAT}")
+            raise ValueError(f"they are of format {head['format']}, this version reads {FORMAT}")
         if "parts" in head:
             return joined_reports([cls.load(folder / f"part-{number}") for number in range(head["parts"])])
         facts = PublicFacts.from_dict(head["facts"])
         query = Query.from_bytes(head["query"].encode("ascii"))
         asks = {ask.attribute: ask for stage in query.plan for ask in stage}
-        arrays = {name: _load(folder, name) for name in head["arrays"]}
-        found: dict[str, Any] = {name: arrays[name] for name in FIELDS if name in arrays}
-        shapes = {"adjacency": (facts.n, facts.n), "features": (facts.n, facts.d), **head.get("others", {})}
-        found |= {name: _sparse(arrays, name, tuple(shape)) for name, shape in shapes.items() if name + _CSR in arrays}
-        others = {name: found.pop(name) if name + _CSR in arrays else arrays[name] for name in head.get("others", {})}
-        asked = {attribute: _load(folder, f"asked_{attribute}") for attribute in asks}
+
+        def who(name: str) -> BoolArray:
+            return checked_array(name, _load(folder, name), "b", (facts.n,))
+
+        asked, answered = {attribute: who(f"asked_{attribute}") for attribute in asks}, who("answered")
+        found: dict[str, Any] = {}
+        for attribute, ask in asks.items():
+            for mechanism in ask.mechanisms:
+                if not mechanism.agrees_with(facts):
+                    raise ValueError(f"the mechanism {mechanism.name} is one for other people")
+                name, reported = mechanism.field, np.flatnonzero(asked[attribute] & answered)
+                parts = {part: _load(folder, part) for part in head["arrays"] if part in (name, *_sparse_parts(name))}
+                found[name] = _reports_of(mechanism, parts, facts, reported)
+        others = {name: found.pop(name) for name in [*found] if name not in FIELDS}
+        if query.grouping is not None and len(query.grouping) != facts.n:
+            raise ValueError("the grouping is one of other people")
         grouping = None if query.grouping is None else np.array(query.grouping, np.int64)
-        return cls(facts, asks, asked, _load(folder, "answered"), **found, plan=query.plan,
-                   grouping=grouping, others=others)  # fmt: skip
+        return cls(facts, asks, asked, answered, **found, plan=query.plan, grouping=grouping, others=others)
 
 
-_CSR = "_indptr"  # follows the name of a sparse array
+def _sparse_parts(name: str) -> tuple[str, str, str]:
+    return f"{name}_indptr", f"{name}_indices", f"{name}_data"
 
 
-def _sparse(arrays: Mapping[str, NDArray], name: str, shape: tuple[int, int]) -> csr_array:
-    indptr, indices = arrays[f"{name}_indptr"], arrays[f"{name}_indices"]
-    if f"{name}_data" not in arrays:
-        return ones_at(shape, indptr, indices)
-    return csr_array((arrays[f"{name}_data"], indices, indptr), shape=shape)
+def _reports_of(mechanism: Mechanism, parts: Mapping[str, NDArray], facts: PublicFacts, reported: NDArray) -> Any:
+    """Check the arrays of a mechanism's reports, and return them as the mechanism decodes reports.
+
+    Args:
+        mechanism: The mechanism.
+        parts: Its arrays by name.
+        facts: Sizes, ranges and domains.
+        reported: Who reported.
+
+    Raises:
+        ValueError: for arrays that no reports make.
+    """
+    name, nothing = mechanism.field, mechanism.stacker(facts.n).done()
+    if issparse(nothing):
+        starts, columns, values = (parts.get(part) for part in _sparse_parts(name))
+        if starts is None or columns is None or (np.bool_ if values is None else values.dtype) != nothing.dtype:
+            raise ValueError(f"{name}: a part of the matrix is missing, or of another type")
+        check_rows(name, nothing.shape, starts, columns, values)
+        found = ones_at(nothing.shape, starts, columns)
+        return found if values is None else csr_array((values, columns, starts), shape=nothing.shape)
+    array = parts[name]
+    if (type(mechanism).stack, type(mechanism).stacker) == (Mechanism.stack, Mechanism.stacker):
+        checked_array(name, array, "iuf", (facts.n, *array.shape[1:]))  # reports of any one shape
+    elif checked_array(name, array, "biuf", nothing.shape).dtype != nothing.dtype:
+        raise ValueError(f"{name}: the reports are of another type")
+    if name in ("labels", "votes") and array.ndim == 1:
+        most = [mechanism.values_of(who) for who in reported] if name == "votes" else [facts.classes]
+        checked_numbers(name, array[reported], max(most, default=1))
+        if np.any(array[reported] >= np.array(most or [1])):
+            raise ValueError(f"{name}: a report is none that the person could give")
+    if isinstance(mechanism, GRRFS) and np.any(array >= np.array(mechanism.domains)):
+        raise ValueError(f"{name}: a category that there is not")
+    return array
 
 
 def _load(folder: Path, name: str) -> np.ndarray:

@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.array_types import FloatArray
+from devices.checked_arrays import check_rows
 from devices.data.population import Record
+from devices.facts import LARGEST_SIZE
 from devices.federated.local_steps import scaled_record
 from devices.network import are_usable, usable
-from devices.query import InvalidQuery
+from devices.query import InvalidQuery, malformed
 from devices.training_task import Task
 
 QUOTA = 1 << 26  # bytes that a device keeps of what others send it, over all trainings
@@ -115,7 +117,8 @@ class Sums:
         weights = np.frombuffer(data, "<f4", rows, 8 + 4 * rows)
         columns = np.frombuffer(data, "<i4", count, 8 + 8 * rows).astype(np.int64)
         values = np.frombuffer(data, "<f4", count, 8 + 8 * rows + 4 * count)
-        ordered = bool(np.all(np.diff(indptr) >= 0)) and indptr[-1] == count and columns.min(initial=0) >= 0
-        if not (ordered and are_usable(values) and are_usable(weights)):
+        with malformed("the sums"):
+            check_rows("the sums", (rows, LARGEST_SIZE), indptr, columns, values)
+        if not (are_usable(values) and are_usable(weights)):
             raise InvalidQuery("the sums are malformed")
         return Sums(indptr, columns, values, weights)

@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from devices.array_types import FloatArray
 from devices.atomic_files import write_atomically
+from devices.checked_arrays import check_rows
 from devices.device import Refusal
 from devices.facts import MOST_LOCAL_STEPS
 from devices.federated.wire import evaluation_reply, exchange_reply, read_mu, read_own, read_weights, update_reply
-from devices.network import LARGEST, Shape, diverging, softmax, usable
+from devices.network import LARGEST, Shape, are_usable, diverging, softmax, usable
 from devices.query import InvalidQuery, canonical, malformed
 from devices.training_task import AnswerKind
 from devices.wire import reply
@@ -124,7 +125,8 @@ class Silo:
         return np.diff(self.neighbour_indptr)
 
     def features(self, d: int) -> Any:
-        """The members' scaled features, CSR (m, d)."""
+        """The members' scaled features, CSR (m, d); ValueError where they have more columns."""
+        check_rows("the features", (len(self.members), d), self.indptr, self.columns, self.values)
         return _csr((self.values, self.columns, self.indptr), shape=(len(self.members), d))
 
     def inside(self) -> Any:
@@ -158,9 +160,15 @@ class Silo:
         return ids, (spread @ (scale @ self.features(d))).tocsr()
 
     def outside(self, ids: NDArray[np.int64], degrees: NDArray[np.int64]) -> Any:
-        """The members' rows of S over the nodes ``ids`` (sorted; of these degrees), CSR (m, len(ids))."""
+        """The members' rows of S over the nodes ``ids`` (sorted; of these degrees), CSR (m, len(ids)).
+
+        Raises:
+            ValueError: for a node without a degree, or where a member or its neighbour is none of the nodes.
+        """
         rows, near = self._near
         columns = np.searchsorted(ids, near)
+        if len(degrees) != len(ids) or len(np.setdiff1d(near, ids)):
+            raise ValueError("the sums are of other people")
         weights = 1 / np.sqrt((self.degrees[rows] + 1.0) * (degrees[columns] + 1.0))
         return _csr((weights.astype(np.float32), (rows, columns)), shape=(len(self.members), len(ids)))
 
@@ -237,6 +245,8 @@ def answer_as_silo(folder: Path, message: Message, kind: AnswerKind | None) -> M
             own = read_own(message) or b""
             if len(own) > MOST_BYTES:
                 raise InvalidQuery("the sums are larger than a silo keeps")
+            ids, _, degrees = read_rows(own, task.d)
+            silo.outside(ids, degrees)
             write_atomically(folder / _SUMS, own, durable=False)
             _bound.cache_clear()
             return exchange_reply(b"", message, device=number)
@@ -273,7 +283,7 @@ def pack_silo_rows(ids: NDArray[np.int64], rows: Any, *, degrees: NDArray[np.int
 
 
 def read_rows(data: bytes, d: int) -> tuple[NDArray[np.int64], Any, NDArray[np.int64]]:
-    """Read :func:`pack_silo_rows`: ids, CSR (ids, d), degrees; ValueError for other bytes."""
+    """Read :func:`pack_silo_rows`: rising ids, CSR (ids, d), degrees; ValueError for other bytes."""
     if len(data) < 12:
         raise ValueError("the rows are cut off")
     count, size, known = np.frombuffer(data, "<u4", 3).tolist()
@@ -282,5 +292,8 @@ def read_rows(data: bytes, d: int) -> tuple[NDArray[np.int64], Any, NDArray[np.i
     parts = np.split(np.frombuffer(data, "<u4", 2 * count + known + size, 12).astype(np.int64),
                      np.cumsum([count, count, known]))  # fmt: skip
     ids, ends, degrees, columns = parts
-    values = np.frombuffer(data, "<f4", size, len(data) - 4 * size)
-    return ids, _csr((values, columns, np.concatenate([[0], ends])), shape=(count, d)), degrees
+    values, starts = np.frombuffer(data, "<f4", size, len(data) - 4 * size), np.concatenate([[0], ends])
+    check_rows("the rows", (count, d), starts, columns, values)
+    if np.any(np.diff(ids) <= 0) or not are_usable(values):
+        raise ValueError("the rows are out of order, or have numbers that are too large")
+    return ids, _csr((values, columns, starts), shape=(count, d)), degrees

@@ -15,6 +15,7 @@ import numpy as np
 from flwr.app import Message, MessageType, MetricRecord
 
 from devices.atomic_files import write_atomically
+from devices.checked_arrays import checked_numbers
 from devices.federated.control_variate import read_variate
 from devices.federated.exchange import read_contribution, read_representation
 from devices.federated.silo import SiloTask, read_rows
@@ -159,26 +160,19 @@ class Replies:
     def _check_contribution(self, task: Task, data: bytes) -> None:
         neighbours, columns, values = read_contribution(data)
         _check_people(neighbours, self._people)
-        _check_below((columns, task.d))
+        checked_numbers("features", columns, task.d)
         _check_usable(values)
 
     def _check_rows(self, task: SiloTask, data: bytes) -> None:
-        ids, rows, known = read_rows(data, task.d)
-        rows.check_format()
+        ids, _, known = read_rows(data, task.d)
         # The first half are the global ids of the members, the second half their degrees.
         members, degrees = np.split(known, 2)
-        _check_below((ids, self._people), (members, self._people), (degrees, self._people))
-        _check_usable(rows.data)
-
-
-def _check_below(*numbers: tuple[np.ndarray, int]) -> None:
-    for some, bound in numbers:
-        if not np.all((some >= 0) & (some < bound)):
-            raise ValueError("the values for others name people or features that are not there")
+        for what, numbers in (("people", ids), ("members", members), ("degrees", degrees)):
+            checked_numbers(what, numbers, self._people)
 
 
 def _check_people(neighbours: np.ndarray, people: int) -> None:
-    _check_below((neighbours, people))
+    checked_numbers("neighbours", neighbours, people)
     if len(np.unique(neighbours)) < len(neighbours):  # each name brings a row: a list of a few bytes would bring a lot
         raise ValueError("the values for others name a neighbour twice")
 

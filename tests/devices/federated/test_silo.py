@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,7 @@ from devices.federated.silo import Silo, SiloTask, answer_as_silo
 from devices.federated.wire import RECEIVE_TYPE, WEIGHTS, round_content, weights_record
 from devices.query import InvalidQuery
 
+ROOT = Path(__file__).resolve().parents[3]
 TASK = SiloTask("first", False, 3, 2, 2, 0.5, 2, 0.0, 0.0, 1)
 
 
@@ -29,9 +33,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "silo-0"
 
 
-def asked(**config: float | str | bytes) -> Message:
-    record = ConfigRecord({"task": TASK.to_bytes(), "server-round": 1, **config})
-    return Message(round_content(weights_record(TASK.shape.initial(3)), record), 1, MessageType.TRAIN)
+def asked(of: SiloTask = TASK, **config: float | str | bytes) -> Message:
+    record = ConfigRecord({"task": of.to_bytes(), "server-round": 1, **config})
+    return Message(round_content(weights_record(of.shape.initial(3)), record), 1, MessageType.TRAIN)
 
 
 @pytest.mark.parametrize("mu", [math.nan, math.inf, -0.1, "1"])
@@ -92,11 +96,71 @@ def test_a_task_of_another_format_is_refused(wrong: dict[str, Any]) -> None:
         SiloTask.from_bytes(json.dumps({**json.loads(TASK.to_bytes()), **wrong}).encode())
 
 
+def sums(
+    ids: Sequence[int] = (0, 1), ends: Sequence[int] = (1, 2), degrees: Sequence[int] = (1, 1),
+    columns: Sequence[int] = (0, 2), values: Sequence[float] = (1.0, 1.0),
+) -> bytes:  # fmt: skip
+    """Bytes of sums, sound ones by default."""
+    head = np.array([len(ids), len(columns), len(degrees), *ids, *ends, *degrees, *columns], "<u4")
+    return head.tobytes() + np.array(values, "<f4").tobytes()
+
+
+def receive(folder: Path, own: bytes) -> int:
+    """Send a silo its sums; return the refusal's code, 0 where it keeps them."""
+    message = Message(round_content(None, ConfigRecord({"task": TASK.to_bytes()}), own), 1, RECEIVE_TYPE)
+    reply = answer_as_silo(folder, message, None)
+    return reply.error.code if reply.has_error() else 0
+
+
 def test_what_a_silo_keeps_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("devices.federated.silo.MOST_BYTES", 10)
-    config = ConfigRecord({"task": TASK.to_bytes()})
-    sizes = {}
-    for size in (10, 11):
-        message = Message(round_content(None, config, bytes(size)), 1, RECEIVE_TYPE)
-        sizes[size] = answer_as_silo(folder, message, None).has_error()
-    assert sizes == {10: False, 11: True} and (folder / "sums.bin").stat().st_size == 10
+    for most, code in ((len(sums()), 0), (len(sums()) - 1, Refusal.UNKNOWN_QUERY.value)):
+        monkeypatch.setattr("devices.federated.silo.MOST_BYTES", most)
+        assert receive(folder, sums()) == code
+    assert (folder / "sums.bin").read_bytes() == sums()
+
+
+@pytest.mark.parametrize("wrong", [
+    {"columns": (0, 3)}, {"columns": (0, 200)}, {"columns": (0, 2_000_000_000)}, {"columns": (0, (1 << 32) - 1)},
+    {"ends": (2, 1)}, {"ends": (1, 3)}, {"ends": (1, 1)}, {"ends": (1, (1 << 32) - 1)}, {"values": (1.0, math.nan)},
+    {"values": (1.0, -math.inf)}, {"values": (1.0, 3e38)}, {"ids": (1, 0)}, {"ids": (0, 0)}, {"ids": (0, 2)},
+    {"ids": (0,), "ends": (2,), "degrees": (1,)}, {"degrees": (1,)}, {"degrees": (1, 1, 1)},
+    {"ids": (), "ends": (), "degrees": (), "columns": (), "values": ()},
+], ids=str)  # fmt: skip
+def test_sums_that_are_no_matrix_of_the_members_are_refused(folder: Path, wrong: dict[str, Any]) -> None:
+    """A product with columns outside the matrix would read and write memory of something else."""
+    assert receive(folder, sums(**wrong)) == Refusal.UNKNOWN_QUERY.value and not (folder / "sums.bin").exists()
+
+
+@pytest.mark.parametrize("own", [b"", b"x", sums()[:-4], sums() + bytes(4), np.full(3, -1, "<i4").tobytes()])
+def test_bytes_that_are_no_sums_are_refused(folder: Path, own: bytes) -> None:
+    assert receive(folder, own) == Refusal.UNKNOWN_QUERY.value and not (folder / "sums.bin").exists()
+
+
+NARROW = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from tests.devices.federated.test_silo import TASK, answer_as_silo, asked, receive, sums
+
+folder = Path(sys.argv[1])
+receive(folder, sums())
+for d in (1, 2):
+    for kept in (False, True):
+        task = replace(TASK, d=d, sums=kept)
+        for kind in ("update", "evaluation", "exchange"):
+            print(d, kept, kind, answer_as_silo(folder, asked(task), kind).has_error())
+"""
+
+
+def test_a_task_of_fewer_columns_than_the_members_have_is_refused(folder: Path) -> None:
+    """In a process of its own, which would crash, or read memory of something else."""
+    ran = subprocess.run([sys.executable, "-c", NARROW, str(folder)], cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    answers = [line.split() for line in ran.stdout.splitlines()]
+    wrong = {tuple(answer[:3]) for answer in answers if answer[3] == "True"}
+    assert len(answers) == 12
+    assert {("1", kept, kind) for kept in ("False", "True") for kind in ("update", "evaluation", "exchange")} <= wrong
+    assert {
+        ("2", "True", "update"),
+        ("2", "True", "evaluation"),
+    } <= wrong  # the sums have a column 2, the members do not

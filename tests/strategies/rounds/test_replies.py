@@ -144,10 +144,11 @@ def silo_rows(ids: list[int], columns: list[int], members: list[int], degrees: l
 
 @pytest.mark.parametrize(("data", "problem"), [
     (silo_rows([0, 11], [3, 19], [0, 11], [2, 1]), ""),
-    (silo_rows([0, 12], [3, 19], [0], [2]), "the values for others name people or features that are not there"),
-    (silo_rows([0, 11], [3, 19], [12], [2]), "the values for others name people or features that are not there"),
-    (silo_rows([0, 11], [3, 19], [0], [12]), "the values for others name people or features that are not there"),
-    (silo_rows([0], [3], [0], [1], np.inf), "the values for others are too large, or no finite numbers"),
+    (silo_rows([0, 12], [3, 19], [0], [2]), "people: a number is outside 0..11"),
+    (silo_rows([0, 11], [3, 19], [12], [2]), "members: a number is outside 0..11"),
+    (silo_rows([0, 11], [3, 19], [0], [12]), "degrees: a number is outside 0..11"),
+    (silo_rows([0], [3], [0], [1], np.inf), "the rows, values: a number is not finite"),
+    (silo_rows([0, 0], [3, 19], [0], [1]), "the rows are out of order, or have numbers that are too large"),
     (b"", "the rows are cut off"), (silo_rows([0], [3], [0], [1])[:-1], "the rows are cut off"),
 ])  # fmt: skip
 def test_a_silos_sums_name_people_that_are_there(data: bytes, problem: str) -> None:
@@ -177,7 +178,7 @@ def test_values_for_others_belong_to_the_answers_that_have_them() -> None:
 def test_a_party_names_a_neighbour_once(sees: str) -> None:
     """The server forwards a row for each name: 4 bytes would bring as many as a row has."""
     asked, judge = question(EXCHANGE_TYPE, arrays=sees == "ego"), Replies(replace(OWN, sees=sees), PEOPLE)
-    strange = "the values for others name people or features that are not there"
+    strange = "neighbours: a number is outside 0..11"
     twice = "the values for others name a neighbour twice"
     for neighbours, problem in (([4, 2], ""), ([4, 2, 4], twice), ([12], strange)):
         told = struct.pack(f"<I{len(neighbours)}i", len(neighbours), *neighbours)
