@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from curator.methods import Question
 from curator.reports.reports import Reports
 from devices.facts import PublicFacts
-from devices.mechanisms import GRR, Degree, OneBit, RandomizedResponse
+from devices.mechanisms import GRR, ClearFeatures, Degree, OneBit, RandomizedResponse
 from devices.noise import NoiseStream
 from devices.query import Ask, Query
 
@@ -172,3 +176,87 @@ def test_devices_with_malformed_bytes_are_named() -> None:
     assert sorted(wrong) == [1, 2, 3] and reports.needed("labels").tolist() == [2, -1, 0, 0]
     parts = [Question(Query("a", ((ask,),)), part=number) for number, ask in enumerate(query.asks)]
     assert sorted(Reports.readable(facts, parts, answers)[1]) == [1, 2, 3]
+
+
+Edit = Callable[[NDArray[Any]], NDArray[Any]]
+
+
+def put(place: int, value: Any) -> Edit:
+    """Return the edit of one number."""
+
+    def edit(array: NDArray[Any]) -> NDArray[Any]:
+        array.flat[place] = value
+        return array
+
+    return edit
+
+
+def saved(folder: Path) -> Reports:
+    """Save reports of bits, gaps, features in clear (a matrix with values) and labels."""
+    clear = ClearFeatures(D)
+    asks = (Ask("adjacency", (RandomizedResponse.from_epsilon(1.0, n=N),)), Ask("features", (clear,)),
+            Ask("label", (GRR.from_epsilon(1, categories=CLASSES),)))  # fmt: skip
+    query = Query("c", (asks,))
+    answers = {}
+    for device in range(1, N):
+        noise = NoiseStream(bytes(31) + bytes([device]))
+        response, label = asks[0].mechanisms[0], asks[2].mechanisms[0]
+        bits = response.perturb(np.arange(response.targets(device)) % 3 == 0, noise)  # type: ignore[attr-defined]
+        reports = {
+            "adjacency": (response, bits),
+            "features": (clear, np.arange(D, dtype=np.float32) / D),
+            "label": (label, label.perturb(1, noise)),
+        }  # type: ignore[attr-defined]
+        answers[device] = {name: (mechanism.encode(report),) for name, (mechanism, report) in reports.items()}
+    reports = Reports.from_bytes(FACTS, [Question(query)], answers)
+    reports.save(folder)
+    return reports
+
+
+@pytest.mark.parametrize(("name", "edit"), [
+    *((f"{name}_indices", put(3, wrong)) for name in ("adjacency", "features") for wrong in (-1, N, 1 << 30)),
+    *((f"{name}_indptr", put(place, wrong)) for name in ("adjacency", "features")
+      for place, wrong in ((0, 1), (0, -1), (3, 1 << 30), (3, -5), (-1, 1), (-1, 1 << 30))),
+    *((name, edit) for name in ("adjacency_indices", "adjacency_indptr", "features_indptr") for edit in (
+        lambda a: a.astype(np.float64), lambda a: a[:-1], lambda a: a[None], lambda a: a.astype("<U9"),
+        lambda a: a.astype(a.dtype.newbyteorder()), lambda a: a.astype(np.uint64) - 1)),
+    ("features_data", put(2, np.nan)), ("features_data", put(2, np.inf)), ("features_data", lambda a: a[1:]),
+    ("features_data", lambda a: a.astype("<U9")), ("features_data", lambda a: a.astype(np.int64)),
+    ("labels", put(4, CLASSES)), ("labels", put(4, -1)), ("labels", put(4, -2)), ("labels", lambda a: a[:-1]),
+    ("labels", lambda a: a.astype(np.float64)), ("labels", lambda a: a.astype("<U3")), ("labels", lambda a: a[:, None]),
+    ("answered", lambda a: a.astype(np.int64)), ("answered", lambda a: a[:-1]), ("asked_label", lambda a: a[:, None]),
+], ids=str)  # fmt: skip
+def test_reports_of_a_folder_that_no_device_could_give_are_refused(tmp_path: Path, name: str, edit: Edit) -> None:
+    """scipy would read and write memory of something else."""
+    reports = saved(tmp_path)
+    loaded = Reports.load(tmp_path)
+    assert (loaded.adjacency != reports.adjacency).nnz == 0 and (loaded.features != reports.features).nnz == 0
+    np.save(tmp_path / f"{name}.npy", edit(np.load(tmp_path / f"{name}.npy")), allow_pickle=False)
+    with pytest.raises(ValueError, match="cannot be read: ") as caught:
+        Reports.load(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("head", [
+    {"arrays": ["labels"]}, {"arrays": None}, {"facts": {}}, {"query": "x"}, {"query": None}, {"format": 9},
+    {"parts": 2}, {"parts": "2"}, {"facts": PublicFacts(N + 1, D, CLASSES).to_dict()},
+    {"facts": PublicFacts(N, D, CLASSES + 1).to_dict()}, {"facts": PublicFacts(N, D + 1, CLASSES).to_dict()},
+], ids=str)  # fmt: skip
+def test_a_head_that_does_not_fit_the_reports_is_refused(tmp_path: Path, head: dict[str, Any]) -> None:
+    saved(tmp_path)
+    told = json.loads((tmp_path / "reports.json").read_text())
+    (tmp_path / "reports.json").write_text(json.dumps({**told, **head}))
+    with pytest.raises(ValueError, match="cannot be read: "):
+        Reports.load(tmp_path)
+
+
+def test_files_that_are_no_arrays_are_refused(tmp_path: Path) -> None:
+    for content in (b"", b"PK", b"\x93NUMPY\x01\x00", b"[1]"):
+        saved(tmp_path)
+        (tmp_path / "labels.npy").write_bytes(content)
+        with pytest.raises(ValueError, match="cannot be read: "):
+            Reports.load(tmp_path)
+    for text in ("", "[]", "{}", "7", "null"):
+        (tmp_path / "reports.json").write_text(text)
+        with pytest.raises(ValueError, match="cannot be read: "):
+            Reports.load(tmp_path)

@@ -140,8 +140,10 @@ NARROW = """
 import sys
 from dataclasses import replace
 from pathlib import Path
+from strategies.engines.flower_internals import assume_identity
 from tests.devices.federated.test_silo import TASK, answer_as_silo, asked, receive, sums
 
+assume_identity(run_id=1)
 folder = Path(sys.argv[1])
 receive(folder, sums())
 for d in (1, 2):
