@@ -16,10 +16,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from devices.checked_arrays import checked_numbers
 from devices.data.population import Record
 from devices.facts import PublicFacts
 from devices.mechanisms.base import Grouping
 from devices.mechanisms.clear import InClear
+from devices.network import are_usable
 from devices.query import ATTRIBUTES, Ask, InvalidQuery, Query, malformed
 
 FORMAT = 1
@@ -100,11 +102,11 @@ def read_question(data: bytes) -> Query:
         return Query.from_bytes(data)
 
 
-def read_record(parts: Mapping[str, tuple[bytes, ...]]) -> Record:
+def read_record(parts: Mapping[str, tuple[bytes, ...]], facts: PublicFacts) -> Record:
     """Put a record together from what a device handed over.
 
     Raises:
-        ValueError: for bytes that are not of this form.
+        ValueError: for bytes that are not of this form, or a record that nobody of these facts has.
     """
     try:
         (neighbours,), (features,), (label,) = (parts[name] for name in ATTRIBUTES)
@@ -113,6 +115,11 @@ def read_record(parts: Mapping[str, tuple[bytes, ...]]) -> Record:
             raise ValueError("the features are cut off")
         columns = np.frombuffer(features, "<i4", count, _COUNT.size)
         values = np.frombuffer(features, "<f4", count, _COUNT.size + 4 * count)
-        return Record(columns, values, np.frombuffer(neighbours, "<i4"), _LABEL.unpack(label)[0])
+        listed, (own,) = np.frombuffer(neighbours, "<i4"), _LABEL.unpack(label)
+        checked_numbers("features", columns, facts.d)
+        checked_numbers("neighbours", listed, facts.n)
+        if not are_usable(values) or not -1 <= own < facts.classes:
+            raise ValueError("a record has a feature or a label that nobody has")
+        return Record(columns, values, listed, own)
     except (struct.error, KeyError) as error:
         raise ValueError("a record is malformed") from error

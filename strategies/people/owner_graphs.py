@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
@@ -9,11 +11,9 @@ from curator.nulls.known import NullEvidence
 from curator.owned import OwnedGraph, Trust
 from curator.owner.aggregation.sums import HandedLists
 from curator.owner.teachers.graph import PlainGraph
-from curator.reports.decoding import AnswersByDevice
 from curator.reports.labels import LabelEvidence
-from devices.data.population import Population
+from devices.data.population import Population, Record
 from devices.facts import IntArray, PublicFacts, Split
-from devices.raw_record import read_record
 from strategies.people.owned_graph import joined_rows, sparse_features
 from strategies.people.private_and_public import Division
 
@@ -54,16 +54,17 @@ def owned_people(population: Population, division: Division, *, trust: Trust = "
                       population.labels[nodes], trust)  # fmt: skip
 
 
-def handed_over(facts: PublicFacts, division: Division, answers: AnswersByDevice) -> OwnedGraph:
+def handed_over(facts: PublicFacts, division: Division, came: Mapping[int, Record]) -> OwnedGraph:
     """Put the records that came together; people who were silent are not in the owner's data.
 
     An edge is there where both its ends handed it over.
 
-    Raises:
-        ValueError: for a record that is malformed.
+    Args:
+        facts: Sizes, ranges and domains.
+        division: Private and public people.
+        came: The record of each person who handed it over, in rising order.
     """
-    people = np.array(sorted(answers), np.int64)
-    records = [read_record(answers[person]) for person in people.tolist()]
+    people, records = np.array([*came], np.int64), list(came.values())
     starts, columns = joined_rows([record.feature_indices for record in records], np.int32)
     values = np.concatenate([record.feature_values for record in records])
     features = csr_array((values, columns, starts), shape=(len(people), facts.d))
@@ -81,14 +82,9 @@ def handed_over(facts: PublicFacts, division: Division, answers: AnswersByDevice
                       np.stack([both // facts.n, both % facts.n]), labels, "trusted curator")  # fmt: skip
 
 
-def handed_lists(facts: PublicFacts, answers: AnswersByDevice) -> HandedLists:
-    """Return the records that came, with the names on their lists as they are; names of nobody are left out.
-
-    Raises:
-        ValueError: for a record that is malformed.
-    """
-    people = np.array(sorted(answers), np.int64)
-    records = [read_record(answers[person]) for person in people.tolist()]
+def handed_lists(facts: PublicFacts, came: Mapping[int, Record]) -> HandedLists:
+    """Return the records that came, by person in rising order, with the names on their lists as they are."""
+    people, records = np.array([*came], np.int64), list(came.values())
     labels = np.full(facts.n, -1, np.int64)
     labels[people] = [record.label for record in records]
     sizes = np.zeros(facts.n, np.int64)
@@ -97,9 +93,7 @@ def handed_lists(facts: PublicFacts, answers: AnswersByDevice) -> HandedLists:
     values = joined_rows([record.feature_values for record in records], np.float32)[1]
     features = csr_array((values, columns, np.concatenate([[0], np.cumsum(sizes)])), shape=(facts.n, facts.d))
     starts, names = joined_rows([record.neighbours for record in records], np.int64)
-    senders = np.repeat(people, np.diff(starts))
-    known = (names >= 0) & (names < facts.n)
-    return HandedLists(features, labels, senders[known], names[known])
+    return HandedLists(features, labels, np.repeat(people, np.diff(starts)), names)
 
 
 def _facts(facts: PublicFacts, n: int) -> PublicFacts:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from curator.reports.question import Question
 from curator.reports.reports import Reports
+from devices.data.population import Record
 from devices.facts import PublicFacts
+from devices.raw_record import read_record
 from strategies.rounds.collect_once import Collected
 
 
@@ -21,3 +24,14 @@ def read_reports(facts: PublicFacts, questions: Sequence[Question], collected: C
         return reports
     collected.drop(sorted(wrong))
     return Reports.from_bytes(facts, questions, collected.answers)
+
+
+def read_records(facts: PublicFacts, collected: Collected) -> dict[int, Record]:
+    """Return the raw records that were handed over; devices whose record is malformed are counted as failed."""
+    found: dict[int, Record] = {}
+    for device, parts in sorted(collected.answers.items()):
+        with suppress(ValueError):
+            found[device] = read_record(parts, facts)
+    collected.drop(sorted(collected.answers.keys() - found.keys()))
+    collected.answers.clear()
+    return found

@@ -37,6 +37,7 @@ from strategies.people.owned_graph import sparse_features
 from strategies.people.owner_graphs import handed_lists
 from strategies.results.outcome import Outcome
 from strategies.results.shown_nulls import CHANCE, FEATURES_ALONE
+from strategies.rounds.reading import read_records
 from strategies.runs.asking import ask_devices
 from strategies.runs.run import Others, Predict, RepeatContext, Run
 from strategies.runs.teachers import one_thread
@@ -81,15 +82,14 @@ class GraphOwnerRun(Run):
         setup = scene.setup
         scene.tell("collect", None)
         _, collected = ask_devices(scene)
-        came = np.array(sorted(collected.answers), np.int64)
-        data = handed_lists(setup.population.facts, collected.answers)
-        collected.answers.clear()
+        came = read_records(setup.population.facts, collected)
+        data = handed_lists(setup.population.facts, came)
         released = self.released_before(setup, scene.split)
         scene.tell("train", None)
         started = time.perf_counter()
         with watched(scene.watch):
             predictions, model = _learn(scene, _method(setup), data, released, setup.settings.training)
-        silent = np.setdiff1d(np.arange(len(predictions)), came)
+        silent = np.setdiff1d(np.arange(len(predictions)), list(came))
         predictions[silent] = -1
         return Outcome(
             guarantee=self.guarantee_of(setup, [released]),

@@ -34,6 +34,7 @@ from strategies.people.owner_graphs import handed_over, owned_people, public_gra
 from strategies.people.private_and_public import Division, divide
 from strategies.results.outcome import Outcome
 from strategies.rounds.collect_once import Collected
+from strategies.rounds.reading import read_records
 from strategies.runs.asking import ask_devices
 from strategies.runs.run import RepeatContext, Run
 from strategies.runs.teachers import Classroom, one_thread
@@ -90,8 +91,7 @@ class OwnerRun(Run):
             scene.tell("collect", None)
             _, collected = ask_devices(scene)
             seconds["collect"] = collected.seconds
-            owned = handed_over(population.facts, division, collected.answers)
-            collected.answers.clear()
+            owned = handed_over(population.facts, division, read_records(population.facts, collected))
             public = public_graph(population, division, labelled=False)
             started = time.perf_counter()
             cost, labels, nodes, section = _release(

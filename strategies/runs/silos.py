@@ -8,7 +8,7 @@ Each silo is one Flower client with a folder of its own; the same ClientApp as a
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,13 +17,13 @@ import numpy as np
 from curator.methods import Question
 from curator.methods.federated.silos import Silos
 from curator.observer import watched
-from curator.reports.decoding import AnswersByDevice
+from devices.data.population import Record
 from devices.facts import IntArray, Split
 from devices.federated.local_steps import size_of
 from devices.federated.silo import Bound, Silo, SiloTask, has_sums
 from devices.network import FloatArray
 from devices.policy.policy import Mode
-from devices.raw_record import hand_over, read_record
+from devices.raw_record import hand_over
 from strategies.engines import collect as engines
 from strategies.engines.grids import SiloGrid
 from strategies.federated.making import TrainingPlan, strategy_for
@@ -32,6 +32,7 @@ from strategies.people.silos import divide_into_silos
 from strategies.results.outcome import Outcome
 from strategies.rounds.checkpoint import Standing, run_kept_rounds
 from strategies.rounds.feature_sums import exchange_silo_sums
+from strategies.rounds.reading import read_records
 from strategies.rounds.replies import Replies
 from strategies.rounds.training_grid import Phase, TrainingGrid, draw_nodes
 from strategies.runs.asking import ask_devices
@@ -60,8 +61,7 @@ class SiloRun(InRounds):
         _, collected = ask_devices(scene)
         member_of = divide_into_silos(population, method, seeds.split)
         rooms = scene.place("silos")
-        silos = _settle(collected.answers, member_of, split, rooms, method)
-        collected.answers.clear()
+        silos = _settle(read_records(population.facts, collected), member_of, split, rooms, method)
         task = SiloTask(
             scene.collection, method.sums, population.facts.d, training.hidden, population.facts.classes,
             float(training.lr), method.local_steps, float(training.weight_decay), float(training.gnn_dropout),
@@ -138,14 +138,14 @@ def _per_silo(phase: Phase, silos: int) -> dict[str, float]:
     return {"downlink_bytes": phase.downlink_bytes / silos, "uplink_bytes": phase.uplink_bytes / silos}
 
 
-def _settle(answers: AnswersByDevice, member_of: IntArray, split: Split, rooms: Path, method: Silos) -> list[Silo]:
+def _settle(came: Mapping[int, Record], member_of: IntArray, split: Split, rooms: Path, method: Silos) -> list[Silo]:
     """Create a folder for each silo with the records of its members."""
     learners = np.zeros(len(member_of), bool)
     learners[split.train] = True
     silos = []
     for number in range(method.silos):
-        members = np.array([person for person in np.flatnonzero(member_of == number) if person in answers], np.int64)
-        records = [read_record(answers[person]) for person in members.tolist()]
+        members = np.array([person for person in np.flatnonzero(member_of == number) if person in came], np.int64)
+        records = [came[person] for person in members.tolist()]
         values = [rec.feature_values / np.float32(size_of(rec.feature_values, method.scaling)) for rec in records]
         labels = np.array([record.label for record in records], np.int64)
         silo = Silo(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,8 @@ from devices.policy.policy import policy_for
 from devices.query import Ask, InvalidQuery, Query
 from devices.raw_record import HandedOver, hand_over, is_hand_over, read_hand_over, read_question, read_record
 from devices.wire import HANDOVER_TYPE, QUERY_TYPE, message_type, query_content, read_reply
+from strategies.rounds.collect_once import Collected
+from strategies.rounds.reading import read_records
 
 REPORT = Query("first", ((Ask("label", (GRR.from_epsilon(1.0, categories=5),)),),))
 
@@ -48,7 +51,7 @@ def test_the_record_comes_back_as_it_is(owners: State, people: Population) -> No
     for index in (0, 7, 19):
         answer = owners.device(index).hand_over(hand_over("first").to_bytes())
         assert isinstance(answer, Report) and not answer.replayed
-        found, truth = read_record(unpack_report(answer.data, hand_over("first"))), people.record(index)
+        found, truth = read_record(unpack_report(answer.data, hand_over("first")), people.facts), people.record(index)
         np.testing.assert_array_equal(found.neighbours, truth.neighbours)
         np.testing.assert_array_equal(found.feature_indices, truth.feature_indices)
         np.testing.assert_array_equal(found.feature_values, truth.feature_values)
@@ -129,9 +132,44 @@ def test_the_client_app_takes_it(owners: State, reporters: State) -> None:
 
 
 @pytest.mark.parametrize("broken", ["features", "adjacency", "label"])
-def test_a_record_that_is_cut_off_is_refused(owners: State, broken: str) -> None:
+def test_a_record_that_is_cut_off_is_refused(owners: State, people: Population, broken: str) -> None:
     answer = owners.device(1).hand_over(hand_over("first").to_bytes())
     assert isinstance(answer, Report)
     parts = unpack_report(answer.data, hand_over("first"))
     with pytest.raises(ValueError):
-        read_record({**parts, broken: (parts[broken][0][:-1],)})
+        read_record({**parts, broken: (parts[broken][0][:-1],)}, people.facts)
+
+
+def told(features: bytes = b"", neighbours: Sequence[int] = (), label: int = 0) -> dict[str, tuple[bytes, ...]]:
+    """Return what a device hands over."""
+    return {"features": (features or bytes(4),), "adjacency": (np.array(neighbours, "<i4").tobytes(),),
+            "label": (struct.pack("<q", label),)}  # fmt: skip
+
+
+def feature(column: int, value: float = 1.0) -> bytes:
+    """Return the bytes of one feature."""
+    return struct.pack("<Iif", 1, column, value)
+
+
+WRONG_RECORDS = [
+    *(told(feature(column)) for column in (-1, 1 << 20, 200_000_000, -(1 << 31))),
+    *(told(feature(0, value)) for value in (math.nan, math.inf, 3e38)),
+    *(told(neighbours=[1, wrong]) for wrong in (-1, 20, (1 << 31) - 1)),
+    *(told(label=wrong) for wrong in (-2, 1 << 40, 99)),
+]
+
+
+@pytest.mark.parametrize("parts", WRONG_RECORDS)
+def test_a_record_that_nobody_has_is_refused(people: Population, parts: dict[str, tuple[bytes, ...]]) -> None:
+    """The owner makes a matrix of all records: a column outside it would be other memory."""
+    d = people.facts.d
+    assert read_record(told(feature(d - 1), [19], -1), people.facts).feature_indices.tolist() == [d - 1]
+    with pytest.raises(ValueError):
+        read_record(parts, people.facts)
+
+
+def test_a_device_whose_record_is_malformed_counts_as_failed(people: Population) -> None:
+    answers = {3: told(feature(1), [4]), 2: told(feature(people.facts.d)), 1: told(neighbours=[2])}
+    collected = Collected(asked=3, reported=3, answers=answers)
+    assert list(read_records(people.facts, collected)) == [1, 3]
+    assert (collected.reported, collected.failed, collected.answers) == (2, 1, {})

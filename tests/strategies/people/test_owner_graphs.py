@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from devices.data.population import Population
-from devices.raw_record import HandedOver
 from strategies.people.owner_graphs import handed_over, owned_people, public_graph
 from strategies.people.private_and_public import divide
 
@@ -38,18 +37,13 @@ def test_private_and_public_people_share_no_edge(population: Population) -> None
 def test_an_edge_that_one_end_leaves_out_is_no_edge(population: Population) -> None:
     division = divide(population, 0)
     people = division.private
-    whole = {person: _told(population, person) for person in people.tolist()}
+    whole = {person: population.record(person) for person in people.tolist()}
     edges = handed_over(population.facts, division, whole).edges
     person, other = people[edges[:, 0]].tolist()
     record = population.record(person)
     short = type(record)(record.feature_indices, record.feature_values,
                          record.neighbours[record.neighbours != other], record.label)  # fmt: skip
-    changed = {**whole, person: _told(population, person, short)}
+    changed = {**whole, person: short}
     left = handed_over(population.facts, division, changed).edges
     before, after = ({tuple(pair) for pair in found.T.tolist()} for found in (edges, left))
     assert before - after == {tuple(edges[:, 0].tolist())} and not after - before
-
-
-def _told(population: Population, person: int, record: object = None) -> dict[str, tuple[bytes, ...]]:
-    own = record or population.record(person)
-    return {name: (HandedOver(name).value_of(own, device=person),) for name in ("adjacency", "features", "label")}

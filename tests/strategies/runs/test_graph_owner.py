@@ -12,6 +12,7 @@ import pytest
 from curator.methods.owner.graph_owner import GraphOwner
 from strategies import RunOptions, simulate
 from strategies.people.owner_graphs import handed_lists
+from strategies.rounds.reading import read_records
 from strategies.runs import graph_owner
 from strategies.runs.set_up import set_up, temporary_scene
 
@@ -78,7 +79,7 @@ def test_the_owners_lists_are_those_that_were_handed_over() -> None:
     setup = set_up(options())
     with temporary_scene(setup, 0) as scene:
         _, collected = graph_owner.ask_devices(scene)
-        answers = dict(collected.answers)
+        answers = read_records(setup.population.facts, collected)
         del answers[5]
         data, whole = handed_lists(setup.population.facts, answers), graph_owner._raw(setup)
     assert data.labels[5] == -1 and not data.features[[5]].nnz and 5 not in data.senders

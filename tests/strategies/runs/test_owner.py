@@ -19,7 +19,6 @@ from devices.client_app import open_state
 from devices.data.population import Population
 from devices.datasets.generated import CLASSES
 from devices.enrolment.state import State
-from devices.query import ATTRIBUTES
 from strategies import Refused, RunOptions, simulate
 from strategies.people.owner_graphs import handed_over
 from strategies.people.private_and_public import divide
@@ -209,14 +208,10 @@ def test_silent_people_are_not_in_the_owners_data(tmp_path: Path) -> None:
 
 def test_the_owner_gets_the_edges_between_those_who_answered() -> None:
     from devices.datasets.generated import generate
-    from devices.raw_record import HandedOver
 
     population = generate(30, seed=2)
     division = divide(population, 0)
-    answers = {
-        person: {name: (HandedOver(name).value_of(population.record(person), device=person),) for name in ATTRIBUTES}
-        for person in division.private[1:].tolist()
-    }
+    answers = {person: population.record(person) for person in division.private[1:].tolist()}
     owned = handed_over(population.facts, division, answers)
     people = division.private[1:]
     left, right = population.edges

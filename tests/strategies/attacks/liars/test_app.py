@@ -46,7 +46,7 @@ def test_a_record_that_is_handed_over_is_another_one(population: Population, tmp
         (answer,) = answer_all(app, tmp_path / "state", [sent(query_content(query), "query.handover", device)])
         reply = read_reply(answer)
         assert isinstance(reply, tuple)
-        told[device] = read_record(unpack_report(reply[1].data, query))
+        told[device] = read_record(unpack_report(reply[1].data, query), population.facts)
     for device, record in told.items():
         true = population.record(device)
         assert record.label == 1
