@@ -12,6 +12,7 @@ import numpy as np
 from curator.linear.array_digest import array_digest
 from curator.nulls.known import NullEvidence
 from devices.atomic_files import write_atomically
+from devices.checked_arrays import checked_numbers
 from devices.facts import IntArray
 
 
@@ -32,8 +33,8 @@ def kept_predictions(
         return predict()
     path = folder / f"{_digest(known, settings)}.npy"
     if path.is_file():
-        found: IntArray = np.load(path, allow_pickle=False)
-        return found
+        found, people = np.load(path, allow_pickle=False), len(known.labels.labels)
+        return checked_numbers(str(path), found, known.labels.classes, first=-1, shape=(people,))
     made = predict()
     if made is not None:
         folder.mkdir(parents=True, exist_ok=True)

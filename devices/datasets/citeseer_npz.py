@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from devices.checked_arrays import checked_numbers
 from devices.data.population import Population
 from devices.datasets.files import DatasetEntry, Form
 from devices.datasets.npz_file import read_npz_file
@@ -24,8 +25,9 @@ def _read_all(name: str, folder: Path) -> Population:
 
 def _read_component(name: str, folder: Path) -> Population:
     with np.load(folder / _FILE, allow_pickle=False) as arrays:
-        nodes = arrays["lcc"].astype(np.int64)
-    return induced_population(read_npz_file(name, folder / _FILE), nodes)
+        nodes = arrays["lcc"]
+    population = read_npz_file(name, folder / _FILE)
+    return induced_population(population, checked_numbers(f"{_FILE}: lcc", nodes, len(population)))
 
 
 ENTRIES = (

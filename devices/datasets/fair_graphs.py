@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from devices.checked_arrays import checked_numbers
 from devices.data.population import Population
 from devices.datasets.files import DatasetEntry, Form
 from devices.datasets.npz_file import read_npz_file
-from devices.facts import PublicFacts
+from devices.facts import LARGEST_SIZE, PublicFacts
 
 _SOURCE = "https://github.com/karuna-bhaila/RGNN, RGNN/datasets/{}, as arrays edge_index, x, cat_card, labels"
 
@@ -41,7 +42,7 @@ def categories(population: Population) -> NDArray[np.int64]:
 
 def _read(file: str, name: str, folder: Path) -> Population:
     with np.load(folder / file, allow_pickle=False) as arrays:
-        sizes = [int(size) for size in arrays["cat_card"]]
+        sizes = checked_numbers(f"{file}: cat_card", arrays["cat_card"], LARGEST_SIZE, first=2).tolist()
     # the coding puts attributes of two categories first, each group in its own order
     domains = tuple(sorted(sizes, key=lambda size: size > 2))
     population = read_npz_file(name, folder / file, domains=domains)

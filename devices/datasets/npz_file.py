@@ -91,6 +91,8 @@ def population_of(
         _require(file, arrays, "indptr", "indices", "num_features")
         indptr = _whole(file, arrays, "indptr")
         indices, values = _whole(file, arrays, "indices"), arrays.get("values")
+        if values is not None and values.dtype.kind not in "buif":
+            raise ValueError(f"{file}: values must be numbers, not {values.dtype} {values.shape}")
         d = int(_whole(file, arrays, "num_features", ndim=0))
     n = len(indptr) - 1
     labels = labels_of(file, arrays["labels"], n)

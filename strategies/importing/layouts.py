@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from devices.checked_arrays import check_rows, checked_numbers
 from devices.datasets.arrays import csr_of, edges_of
+from devices.facts import LARGEST_SIZE
 from strategies.importing.labels import numbered
 from strategies.importing.parts import PARTS, FoundGraph
 
@@ -121,14 +123,21 @@ def _csr(file: str, front: str, found: Mapping[str, Any]) -> Any:
     missing = [f"{front}_{part}" for part in _CSR[1:] if f"{front}_{part}" not in found]
     if missing:
         raise ValueError(f"{file}: the array {missing[0]} is missing; found {', '.join(found)}")
-    indices, indptr, shape = (found[f"{front}_{part}"] for part in _CSR[1:])
-    data = found.get(f"{front}_data", np.ones(len(indices)))
+    indices, indptr, shape = (np.asarray(found[f"{front}_{part}"]) for part in _CSR[1:])
+    data = np.asarray(found.get(f"{front}_data", np.ones(indices.shape)))
     try:
-        made = csr_array((data, indices, indptr), shape=tuple(int(size) for size in shape))
-        made.check_format(full_check=True)
-    except (TypeError, ValueError) as error:
+        rows, columns = checked_numbers("shape", shape, LARGEST_SIZE + 1, shape=(2,)).tolist()
+        _check_csr(indptr, indices, data, rows, columns)
+    except ValueError as error:
         raise ValueError(f"{file}: {front}_indptr, {front}_indices and {front}_data do not fit: {error}") from None
-    return made
+    return csr_array((data, indices, indptr), shape=(rows, columns))
+
+
+def _check_csr(indptr: Any, indices: Any, values: Any, rows: int, columns: int) -> None:
+    """Check the parts of features; a value that is not finite is left to the check that names its row and column."""
+    check_rows("rows", (rows, columns), indptr, indices)
+    if values.shape != indices.shape or values.dtype.kind not in "buif":
+        raise ValueError(f"values of the type {values.dtype} and the shape {values.shape} for {len(indices)} entries")
 
 
 def _features(file: str, left: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[Any, Any, Any, int]:
@@ -137,8 +146,14 @@ def _features(file: str, left: Mapping[str, Any], found: Mapping[str, Any]) -> t
         made = _csr(file, "attr", left)
         return made.indptr, made.indices, made.data, made.shape[1]
     if "indptr" in left and "indices" in left and "num_features" in left:
-        values = left.get("values", np.ones(len(left["indices"])))
-        return left["indptr"], left["indices"], values, int(left["num_features"])
+        starts, columns, width = (np.asarray(left[name]) for name in ("indptr", "indices", "num_features"))
+        values = np.asarray(left.get("values", np.ones(columns.shape)))
+        try:
+            d = int(checked_numbers("num_features", width, LARGEST_SIZE + 1, shape=()))
+            _check_csr(starts, columns, values, starts.size - 1, d)
+        except ValueError as error:
+            raise ValueError(f"{file}: indptr, indices, values and num_features do not fit: {error}") from None
+        return starts, columns, values, d
     if "x" not in found:
         return None, None, None, 0
     x = np.asarray(found["x"])
@@ -148,9 +163,9 @@ def _features(file: str, left: Mapping[str, Any], found: Mapping[str, Any]) -> t
 def _people(left: Mapping[str, Any], found: Mapping[str, Any], edges: Any) -> int:
     """Return the number of people where there are no features: stated, or that of labels, or the largest number + 1."""
     if "num_nodes" in left:
-        return int(left["num_nodes"])
+        return int(checked_numbers("num_nodes", np.asarray(left["num_nodes"]), LARGEST_SIZE + 1, shape=()))
     if "labels" in found:
-        return len(found["labels"])
+        return int(np.shape(np.atleast_1d(found["labels"]))[0])
     return int(left["adj_shape"][0]) if "adj_shape" in left else int(edges.max(initial=-1)) + 1
 
 

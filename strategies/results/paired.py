@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from devices.checked_arrays import checked_array
 from strategies.results.averages import Interval, gain
 from strategies.results.outcome import Score
 
@@ -42,7 +43,8 @@ def read_scores(folder: Path) -> SharedScores | None:
     if not (folder / FILE).is_file():
         return None
     with np.load(folder / FILE, allow_pickle=False) as found:
-        people = [found[f"right_{number}"] for number in range(len(found.files) - 1)]
+        names = [f"right_{number}" for number in range(len(found.files) - 1)]
+        people = [checked_array(name, found[name], "bf", (None,)) for name in names]
         scores = [Score(float(np.mean(right)) if len(right) else None, right) for right in people]
         return SharedScores(str(found["collection"]), scores)
 

@@ -29,6 +29,7 @@ import numpy as np
 from flwr.serverapp.strategy import Strategy
 
 from devices.atomic_files import write_atomically
+from devices.checked_arrays import checked_array
 from devices.network import FloatArray
 from strategies.rounds.flower_rounds import Best, run_rounds
 from strategies.rounds.server_state import restore_state, state_of
@@ -82,8 +83,12 @@ class CheckpointFile:
         self.digest = hashlib.sha256()
         self._hashed = 0
 
-    def load(self) -> Standing | None:
-        """Return the saved training; None if there is no readable checkpoint with this key."""
+    def load(self, size: int | None = None) -> Standing | None:
+        """Return the saved training; None if there is no readable checkpoint with this key.
+
+        Args:
+            size: Number of the model's weights; None: any.
+        """
         if self._path is None or not self._path.is_file():
             return None
         try:
@@ -96,7 +101,7 @@ class CheckpointFile:
             models = self._models.read_bytes()[: head["hashed"]] if head["hashed"] else b""
             if len(models) < head["hashed"]:
                 raise ValueError("models are missing")
-            standing = _standing(head, found)
+            standing = _standing(head, found, size)
         except Exception as error:  # damaged files raise many kinds: zip, JSON, missing names
             log.info("%s cannot be read (%s): rounds start again", self._path.name, type(error).__name__)
             return None
@@ -139,7 +144,9 @@ class CheckpointFile:
         return self._path.with_suffix(".models")
 
 
-def _standing(head: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Standing:
+def _standing(head: Mapping[str, Any], arrays: Mapping[str, np.ndarray], size: int | None) -> Standing:
+    for name, array in arrays.items():
+        checked_array(name, array, "iuf", (size,) if name in ("weights", "best") else array.shape)
     version, inner, gauss = head["python"]
     words = arrays["words"]
     return Standing(

@@ -67,7 +67,7 @@ class Training:
         self.split, self.seeds = scene.split, scene.seeds
         self.nodes = [device + 1 for device in range(len(setup.population))]
         self.kept, self.before = kept, before
-        found = kept.load()
+        found = kept.load(self.task.shape.size)
         self.resumed = found is not None
         self.start = self._start(found)
         # Seed of the server's noise and sample, another one for each time that a round was begun again.

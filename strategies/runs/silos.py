@@ -75,7 +75,7 @@ class SiloRun(InRounds):
 
         # Other answers (of a device that failed before) make other silos, which need a checkpoint of their own.
         kept = checkpoint_of(scene, collected.reports_sha256)
-        found = kept.load()
+        found = kept.load(task.shape.size)
         start = found or Standing(task.shape.initial(seeds.training))
         if found is not None and start.done < method.rounds:
             start.again += 1  # silos have no ledger, so it is not known whether they had answered; nothing is promised

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from curator.owner.teachers.answering import Teaching, posteriors
 from curator.owner.teachers.graph import PlainGraph, save_array
 from devices.atomic_files import close_to_others, write_atomically
+from devices.checked_arrays import checked_array
 from devices.facts import IntArray
 from strategies.engines.pool import on_ray, processes
 from strategies.progress import Progress, quiet
@@ -107,7 +108,13 @@ class Classroom:
         missing = [chunk for chunk in chunks if not self.path(chunk).is_file()]
         for done, _ in enumerate(self._train(missing, workers, ray_address), start=len(chunks) - len(missing) + 1):
             tell("teachers", done / len(chunks))
-        return np.concatenate([np.load(self.path(chunk), allow_pickle=False) for chunk in chunks])[:queries]
+        return np.concatenate([self._chunk(chunk) for chunk in chunks])[:queries]
+
+    def _chunk(self, chunk: int) -> NDArray[np.float64]:
+        """Read a chunk; ValueError where its file holds something else."""
+        path = self.path(chunk)
+        found = np.load(path, allow_pickle=False)
+        return checked_array(str(path), found, "f", (len(self.numbered(chunk)), *found.shape[-1:]))
 
     def trained(self, queries: int) -> int:
         """Return the number of the first queries that have a teacher."""

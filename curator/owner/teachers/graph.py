@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from devices.array_types import IntArray
+from devices.checked_arrays import check_rows, checked_array
 
 Floats = NDArray[np.floating[Any]]
 _ARRAYS = ("features", "indptr", "indices", "labels")
@@ -68,8 +69,14 @@ class PlainGraph:
 
     @classmethod
     def load(cls, folder: Path) -> PlainGraph:
-        """Memory-map the files of :meth:`save`."""
-        return cls(*(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in _ARRAYS))
+        """Memory-map the files of :meth:`save`; ValueError where they are no graph."""
+        features, indptr, indices, labels = (
+            np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in _ARRAYS
+        )
+        people = len(checked_array("features", features, "f", (None, None)))
+        check_rows("neighbours", (people, people), indptr, indices)
+        checked_array("labels", labels, "i", (people,))
+        return cls(features, indptr, indices, labels)
 
 
 def save_array(path: Path, array: NDArray[Any]) -> None:
