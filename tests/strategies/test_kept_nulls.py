@@ -67,3 +67,12 @@ def test_predictions_are_stored_under_a_digest_of_24_digits(tmp_path: Path) -> N
     assert len(path.stem) == 24 and path.suffix == ".npy" and np.array_equal(np.load(path), made)  # type: ignore[arg-type]
     same = replace(KNOWN, edges=np.asfortranarray(KNOWN.edges), split=Split(SPLIT.train, SPLIT.val, np.array([0, 2])))
     assert np.array_equal(kept_predictions(tmp_path / "a" / "b", same, ("graph_alone", 1), lambda: None), made)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [np.array([0, 1, 2]), np.array([0, 1, -2]), np.zeros(2, int), np.zeros(3)], ids=str)
+def test_stored_predictions_that_nobody_made_are_refused(tmp_path: Path, wrong: IntArray) -> None:
+    kept_predictions(tmp_path, KNOWN, ("graph_alone", 1), Predictor())
+    (path,) = tmp_path.glob("*.npy")
+    np.save(path, wrong)
+    with pytest.raises(ValueError, match=path.name):
+        kept_predictions(tmp_path, KNOWN, ("graph_alone", 1), Predictor())

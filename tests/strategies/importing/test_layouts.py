@@ -139,3 +139,30 @@ def test_arrays_at_fault(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         _population(**{key: array for key, array in arrays.items() if array is not None})
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("wrong", [
+    *({f"{front}_indices": np.array(columns)} for front in ("adj", "attr") for columns in (
+        [1, 2_000_000_000, 2, 2, 1], [1, -1, 2, 2, 1], [1.0, 0.0, 2.0, 2.0, 1.0], [[1, 0, 2, 2, 1]], 1, ["1"] * 5)),
+    *({f"{front}_indptr": np.array(starts)} for front in ("adj", "attr") for starts in (
+        [0, 3, 1, 4, 4], [1, 1, 2, 4, 4], [0, 1, 2, 3], [0, 1, 2, 4, 400], [0.0, 1, 2, 4, 4])),
+    *({f"{front}_shape": shape} for front in ("adj", "attr") for shape in (
+        [4], [4, -4], [4.0, 4.0], 7, "ab", [4, 1], [1 << 40, 4])),
+    *({f"{front}_data": data} for front in ("adj", "attr") for data in (np.ones(2), np.array(["a"] * 5), 1.0)),
+], ids=str)  # fmt: skip
+def test_parts_of_a_matrix_that_do_not_fit_are_one_line(wrong: dict[str, Any]) -> None:
+    """scipy would read and write memory of something else."""
+    with pytest.raises(ValueError, match=r"g\.npz: .* do not fit: ") as caught:
+        of_layout("g.npz", {**LAYOUTS["shchur"], **wrong})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("wrong", [
+    {"indices": np.array([1, 0, 0, 1, 2_000_000_000])}, {"indices": np.array([1, 0, 0, 1, -1])}, {"num_features": 1},
+    {"num_features": [3]}, {"num_features": -3}, {"num_features": 3.0}, {"indptr": np.array([0, 2, 1, 2, 5])},
+    {"indptr": np.array(3)}, {"values": np.ones(4)}, {"values": np.array(["a"] * 5)},
+], ids=str)  # fmt: skip
+def test_features_that_do_not_fit_are_one_line(wrong: dict[str, Any]) -> None:
+    """They are scaled as a matrix before a population is made of them."""
+    with pytest.raises(ValueError, match=r"g\.npz: .* do not fit: "):
+        of_layout("g.npz", {**LAYOUTS["own"], **wrong})

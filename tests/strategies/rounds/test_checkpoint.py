@@ -80,6 +80,20 @@ def test_a_checkpoint_of_another_training_is_left_aside(tmp_path: Path, key: tup
     assert CheckpointFile(tmp_path, 0, KEY).load() is not None
 
 
+@pytest.mark.parametrize("wrong", [
+    {"weights": np.zeros(5, np.float32)}, {"weights": np.array([1, np.nan, 2, 3], np.float32)},
+    {"weights": np.zeros((2, 2), np.float32)}, {"weights": np.array(["a"] * 4)}, {"best": np.zeros(3, np.float32)},
+    {"server.m_t.weights": np.array([np.inf] * 4)}, {"words": np.zeros(3, "<U2")},
+], ids=str)  # fmt: skip
+def test_a_checkpoint_of_another_model_is_left_aside(tmp_path: Path, wrong: dict[str, np.ndarray]) -> None:
+    CheckpointFile(tmp_path, 0, KEY).save(standing())
+    assert CheckpointFile(tmp_path, 0, KEY).load(4) is not None
+    with np.load(tmp_path / "checkpoint-0.npz") as arrays:
+        found = {**arrays, **wrong}
+    np.savez(tmp_path / "checkpoint-0.npz", **found)
+    assert CheckpointFile(tmp_path, 0, KEY).load(4) is None
+
+
 def test_a_damaged_checkpoint_is_left_aside(tmp_path: Path) -> None:
     kept = CheckpointFile(tmp_path, 0, KEY)
     kept.add_model(standing().weights)

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -110,3 +111,24 @@ def test_a_killed_run_goes_on_at_the_finished_chunks(tmp_path: Path, truth: np.n
     assert room(home).posteriors(QUERIES, workers=1).tobytes() == truth.tobytes()
     after = {path.name: path.stat().st_mtime_ns for path in home.glob("*/chunk-*.npy")}
     assert {name: after[name] for name in before} == before  # finished chunks were not trained again
+
+
+@pytest.mark.parametrize(("name", "wrong"), [
+    ("indices", lambda a: a - 1), ("indices", lambda a: a + 2_000_000_000), ("indices", lambda a: a.astype(float)),
+    ("indptr", lambda a: a[::-1].copy()), ("indptr", lambda a: a[:-1]), ("labels", lambda a: a[:-1]),
+    ("features", lambda a: a * np.float32(np.nan)), ("features", lambda a: a.ravel()),
+])  # fmt: skip
+def test_a_graph_of_a_folder_that_is_none_is_refused(tmp_path: Path, name: str, wrong: Any) -> None:
+    graphs()[0].save(tmp_path)
+    assert len(PlainGraph.load(tmp_path)) == len(graphs()[0])
+    np.save(tmp_path / f"{name}.npy", wrong(np.load(tmp_path / f"{name}.npy")))
+    with pytest.raises(ValueError):
+        PlainGraph.load(tmp_path)
+
+
+def test_posteriors_of_another_shape_are_refused(tmp_path: Path, truth: np.ndarray) -> None:
+    classroom = room(tmp_path)
+    for wrong in (truth[: CHUNK - 1], truth[:CHUNK] * np.nan, truth[:CHUNK].astype(int), truth[0]):
+        np.save(classroom.path(0), wrong)
+        with pytest.raises(ValueError, match="chunk-00000"):
+            classroom.posteriors(CHUNK)
