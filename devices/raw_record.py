@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from devices.checked_arrays import checked_numbers
+from devices.array_types import checked_numbers
 from devices.data.population import Record
 from devices.facts import PublicFacts
 from devices.mechanisms.base import Grouping

@@ -19,7 +19,7 @@ PACKAGES = ("devices", "curator", "strategies", "benchmarks")
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "devices": (
         ("array_types", "atomic_files"),
-        ("checked_arrays", "collector", "facts", "fixed_point", "keyed", "network"),
+        ("collector", "facts", "fixed_point", "keyed", "network"),
         ("noise",),
         ("data", "sampling"),
         ("datasets", "mechanisms"),

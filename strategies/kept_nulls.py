@@ -11,8 +11,8 @@ import numpy as np
 
 from curator.linear.array_digest import array_digest
 from curator.nulls.known import NullEvidence
+from devices.array_types import checked_numbers
 from devices.atomic_files import write_atomically
-from devices.checked_arrays import checked_numbers
 from devices.facts import IntArray
 
 

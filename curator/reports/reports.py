@@ -20,10 +20,9 @@ from scipy.sparse import csr_array, issparse
 from curator.reports.decoding import AnswersByDevice, Decoder
 from curator.reports.parts import answers_to, joined_reports
 from curator.reports.question import Question
-from devices.array_types import BoolArray
-from devices.checked_arrays import check_rows, checked_array, checked_numbers
+from devices.array_types import BoolArray, check_rows, checked_array, checked_numbers
 from devices.facts import PublicFacts
-from devices.mechanisms import GRRFS, Mechanism
+from devices.mechanisms import Mechanism
 from devices.mechanisms.stacked_reports import ones_at
 from devices.query import Ask, Query
 
@@ -276,6 +275,7 @@ def _reports_of(mechanism: Mechanism, parts: Mapping[str, NDArray], facts: Publi
     Raises:
         ValueError: for arrays that no reports make.
     """
+    asked: Any = mechanism  # what some of them have beside the base class
     name, nothing = mechanism.field, mechanism.stacker(facts.n).done()
     if issparse(nothing):
         starts, columns, values = (parts.get(part) for part in _sparse_parts(name))
@@ -290,11 +290,11 @@ def _reports_of(mechanism: Mechanism, parts: Mapping[str, NDArray], facts: Publi
     elif checked_array(name, array, "biuf", nothing.shape).dtype != nothing.dtype:
         raise ValueError(f"{name}: the reports are of another type")
     if name in ("labels", "votes") and array.ndim == 1:
-        most = [mechanism.values_of(who) for who in reported] if name == "votes" else [facts.classes]
+        most = [asked.values_of(who) for who in reported] if name == "votes" else [facts.classes]
         checked_numbers(name, array[reported], max(most, default=1))
         if np.any(array[reported] >= np.array(most or [1])):
             raise ValueError(f"{name}: a report is none that the person could give")
-    if isinstance(mechanism, GRRFS) and np.any(array >= np.array(mechanism.domains)):
+    if asked.coded and np.any(array >= np.array(asked.domains)):
         raise ValueError(f"{name}: a category that there is not")
     return array
 

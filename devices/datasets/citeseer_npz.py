@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from devices.checked_arrays import checked_numbers
+from devices.array_types import checked_numbers
 from devices.data.population import Population
 from devices.datasets.files import DatasetEntry, Form
 from devices.datasets.npz_file import read_npz_file

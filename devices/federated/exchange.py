@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.array_types import FloatArray
-from devices.checked_arrays import check_rows
+from devices.array_types import FloatArray, check_rows
 from devices.data.population import Record
 from devices.facts import LARGEST_SIZE
 from devices.federated.local_steps import scaled_record

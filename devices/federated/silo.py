@@ -20,9 +20,8 @@ import numpy as np
 from flwr.app import ConfigRecord, Message
 from numpy.typing import NDArray
 
-from devices.array_types import FloatArray
+from devices.array_types import FloatArray, check_rows
 from devices.atomic_files import write_atomically
-from devices.checked_arrays import check_rows
 from devices.device import Refusal
 from devices.facts import MOST_LOCAL_STEPS
 from devices.federated.wire import evaluation_reply, exchange_reply, read_mu, read_own, read_weights, update_reply

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from devices.checked_arrays import check_rows, checked_numbers
+from devices.array_types import check_rows, checked_numbers
 from devices.datasets.arrays import csr_of, edges_of
 from devices.facts import LARGEST_SIZE
 from strategies.importing.labels import numbered

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from devices.checked_arrays import checked_array
+from devices.array_types import checked_array
 from strategies.results.averages import Interval, gain
 from strategies.results.outcome import Score
 

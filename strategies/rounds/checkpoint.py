@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 from flwr.serverapp.strategy import Strategy
 
+from devices.array_types import checked_array
 from devices.atomic_files import write_atomically
-from devices.checked_arrays import checked_array
 from devices.network import FloatArray
 from strategies.rounds.flower_rounds import Best, run_rounds
 from strategies.rounds.server_state import restore_state, state_of

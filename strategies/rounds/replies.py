@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from flwr.app import Message, MessageType, MetricRecord
 
+from devices.array_types import checked_numbers
 from devices.atomic_files import write_atomically
-from devices.checked_arrays import checked_numbers
 from devices.federated.control_variate import read_variate
 from devices.federated.exchange import read_contribution, read_representation
 from devices.federated.silo import SiloTask, read_rows

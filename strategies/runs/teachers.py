@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 
 from curator.owner.teachers.answering import Teaching, posteriors
 from curator.owner.teachers.graph import PlainGraph, save_array
+from devices.array_types import checked_array
 from devices.atomic_files import close_to_others, write_atomically
-from devices.checked_arrays import checked_array
 from devices.facts import IntArray
 from strategies.engines.pool import on_ray, processes
 from strategies.progress import Progress, quiet
