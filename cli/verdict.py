@@ -82,18 +82,18 @@ def _standing(record: Mapping[str, Any]) -> tuple[str, str]:
     if standing == "chance":
         over = found["over_chance"]
         below = over is not None and over["high"] < 0
-        return standing, "below chance" if below else f"not measurably above chance{_by(over)}"
+        return standing, "below chance" if below else f"not measurably above chance{_by(over, found['interval_of'])}"
     said = {
         "above": "beats the best null model",
         "unjudged": UNJUDGED,
         "even": "does not measurably beat the best null model",
         "below": "is below the best null model",
     }
-    return standing, f"{said[standing]} ({best}){_by(found['margin'])}"
+    return standing, f"{said[standing]} ({best}){_by(found['margin'], found['interval_of'])}"
 
 
-def _by(interval: Mapping[str, float] | None) -> str:
-    return "" if interval is None else f": {difference(interval)} points"
+def _by(interval: Mapping[str, float] | None, of: str | None) -> str:
+    return "" if interval is None else f": {difference(interval, of)} points"
 
 
 def _privacy(record: Mapping[str, Any]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from strategies.results.numbers import plus_minus as plus_minus
 from strategies.results.numbers import points as points
 from strategies.results.numbers import seconds as seconds
 from strategies.results.numbers import size as size
-from strategies.results.shown_nulls import NULLS
+from strategies.results.shown_nulls import NULLS, PEOPLE
 
 TONES = {"good": "green", "open": "yellow", "bad": "red"}  # colours of the terminal
 GUESS = "best guess: chance of identifying which of two possible values is yours (50 %: pure chance)"
@@ -91,10 +91,10 @@ def share(entry: Mapping[str, Any]) -> str:
     return percent(entry["test"]) + plus_minus(entry["std"])
 
 
-def difference(entry: Mapping[str, float]) -> str:
-    """A difference of two shares in points, with its interval."""
+def difference(entry: Mapping[str, float], of: str | None = None) -> str:
+    """A difference of two shares in points, with its interval; ``of`` is what that is made of, as a verdict has it."""
     value, low, high = (f"{round(100 * entry[part], 1) + 0.0:+.1f}" for part in ("value", "low", "high"))
-    return f"{value} ({low} to {high})"
+    return f"{value} ({low} to {high}{' over people' if of == PEOPLE else ''})"
 
 
 def paired_points(entry: Mapping[str, float] | None) -> str:

@@ -13,7 +13,18 @@ from cli.report.rows import best_of, privacy_words
 from cli.words import count, difference
 from strategies.group_accuracy.shown import merged_rows
 from strategies.outputs.seed_groups import mean_nulls, places_of_groups, worst_guarantee
-from strategies.results.averages import TAIL, Interval, Margin, even_tail, few, mean, over_best, over_seeds, spread
+from strategies.results.averages import (
+    TAIL,
+    Interval,
+    Margin,
+    even_tail,
+    few,
+    mean,
+    over_best,
+    over_people,
+    over_seeds,
+    spread,
+)
 from strategies.results.shown_nulls import NULLS, STANDINGS, UNJUDGED, best_null, standing_among
 
 Row = dict[str, Any]
@@ -85,11 +96,16 @@ def _verdict(rows: Sequence[Row]) -> dict[str, Any] | None:
         return None
     at_chance = sum(each["standing"] == "chance" for each in verdicts)
     seeds = count(len(rows), "seed")
-    if any(not each["margin"] for each in verdicts):
+    found = _margin(rows) if all(each["margin"] for each in verdicts) else None
+    if found is None:
         standings = {each["standing"] for each in verdicts}
         standing = "chance" if at_chance else standings.pop() if len(standings) == 1 else ""
-        return {"text": f"{seeds}: {STANDINGS[standing][0]}.", "margin": None, "standing": standing}
-    found = _margin(rows)
+        return {
+            "text": f"{seeds}: {STANDINGS[standing][0]}.",
+            "margin": None,
+            "standing": standing,
+            "interval_of": None,
+        }
     joint = found.interval
     margin = {"value": joint.value, "low": joint.low, "high": joint.high}
     standing = "above" if joint.low > 0 else "below" if joint.high < 0 else "even"
@@ -99,18 +115,23 @@ def _verdict(rows: Sequence[Row]) -> dict[str, Any] | None:
     words = {"unjudged": UNJUDGED, "above": "above the best null model", "below": "below the best null model",
              "even": "not measurably above the best null model", "chance": "not measurably above chance"}  # fmt: skip
     wide = f" These are few seeds ({len(rows)}), so the interval is wide." if few(len(rows)) else ""
-    said = f"{seeds}: {words[standing]}. Margin {difference(margin)} points over {NULLS[found.best].heading}.{wide}"
+    of = verdicts[0]["interval_of"] if over_people(len(rows)) else None
+    said = f"{seeds}: {words[standing]}. Margin {difference(margin, of)} points over {NULLS[found.best].heading}.{wide}"
     if at_chance:
         said += f" Not measurably above chance with {at_chance} of {seeds}."
-    return {"text": said, "margin": margin, "standing": standing}
+    return {"text": said, "margin": margin, "standing": standing, "interval_of": of}
 
 
-def _margin(rows: Sequence[Row]) -> Margin:
+def _margin(rows: Sequence[Row]) -> Margin | None:
     """Return the margin of a group: over the null model that is best in the mean, corrected for this choice.
 
-    Results of earlier versions have no interval of each null model: the differences of the seeds alone speak then.
+    A difference without an interval counts by its seeds alone, which takes three. None where no difference counts.
     """
-    names = [name for name in rows[0]["nulls"] if all(name in row["nulls"] for row in rows)]
+    alone = not over_people(len(rows))
+    names = [name for name in rows[0]["nulls"]
+             if all(name in row["nulls"] and (alone or name in row["verdict"]["over"]) for row in rows)]  # fmt: skip
+    if not names:
+        return None
     over = {name: [_over(row, name) for row in rows] for name in names}
     tails = [row["verdict"]["tail"] or even_tail(len(names)) for row in rows]
     below, above = ({name: over_seeds(each, upper_tail=tail) for name, each in over.items()}

@@ -193,6 +193,7 @@ def _nulls(record: Mapping[str, Any]) -> dict[str, Any]:
     if any(entry["test"] is None for entry in nulls.values()) or any(None in each.values() for each in shown):
         raise UnreadableRecord("nulls or verdict has a figure that is no number")
     said = found and {"text": text(found["text"]), "standing": found["standing"], "margin": margin, "over": over,
+                      "interval_of": text(found["interval_of"] or ""),
                       "tail": tail if tail and 0 < tail < 1 else None}  # fmt: skip
     try:
         free = ask_nobody(record)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from strategies.group_accuracy.grouping import EVERYBODY, KINDS, people_groups
-from strategies.results.averages import mean_interval, over_repeats, share_interval
+from strategies.results.averages import joined, mean_interval, over_people, over_repeats, share_interval
 from strategies.results.outcome import Repeat, Score
 from strategies.setup.run_setup import RunSetup
 
@@ -51,7 +51,7 @@ def groups_section(
         rows.append({**_row(members, models), "by": by, "group": named[by, place], **worse})
     return {
         "best_null": name,
-        "interval": "Wilson" if len(repeats) == 1 else "Student",
+        "interval": "Wilson" if over_people(len(repeats)) else "Student",
         "test": {"false_alarm": FALSE_ALARM, "groups": len(named), "tail": tail},
         "rows": rows,
     }
@@ -73,15 +73,11 @@ def _row(members: Sequence[_Members], models: Mapping[str, Sequence[Score] | Non
 
 
 def _accuracy(scores: Sequence[Score], members: Sequence[_Members]) -> dict[str, float]:
-    """Return the accuracy in a group: Wilson's interval of one repeat, Student's of the means of several ones."""
+    """Return the accuracy in a group: Student's interval over repeats, with fewer than three Wilson's over people."""
     inside = [score.right[each] for score, each in zip(scores, members, strict=True)
               if score.right is not None and each.any()]  # fmt: skip
-    if len(inside) == 1:
-        return asdict(share_interval(int(inside[0].sum()), len(inside[0])))
-    shares = [float(np.mean(right)) for right in inside]
-    found = mean_interval(shares)
-    assert found is not None
-    return asdict(found)
+    over_runs = mean_interval([float(np.mean(right)) for right in inside])
+    return asdict(over_runs or joined([share_interval(int(right.sum()), len(right)) for right in inside]))
 
 
 def _worse(

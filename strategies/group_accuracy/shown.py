@@ -8,7 +8,7 @@ from typing import Any
 
 from strategies.group_accuracy.grouping import CLASS, DEGREE, EVERYBODY
 from strategies.outputs.untrusted import number, text
-from strategies.results.averages import Interval, mean, mean_interval
+from strategies.results.averages import Interval, joined, mean, mean_interval
 
 MODELS = ("method", "best_null", "without_noise")
 NO_GROUPS = "no accuracy by groups: --no-groups, a task of links, or no single model of everybody"
@@ -90,7 +90,8 @@ def _interval(entry: Mapping[str, Any]) -> Interval:
 def merged_rows(several: Sequence[Sequence[GroupRow]]) -> list[GroupRow]:
     """Return the means over results that differ in their seeds; a group counts in the results that have it.
 
-    Intervals are Student's over the results. A group is worse if it is measurably worse in most of the results.
+    Intervals are Student's over three results or more, else those over the people of the results, joined. A group is
+    worse if it is measurably worse in most of the results.
     """
     found: dict[tuple[str, str], list[GroupRow]] = {}
     for rows in several:
@@ -104,7 +105,7 @@ def _merged(rows: Sequence[GroupRow]) -> GroupRow:
     for model in MODELS:
         known = [row.accuracy[model] for row in rows if model in row.accuracy]
         if len(known) == len(rows):
-            accuracy[model] = mean_interval([each.value for each in known]) or known[0]
+            accuracy[model] = mean_interval([each.value for each in known]) or joined(known)
     judged = [row.worse for row in rows if row.worse is not None]
     worse = 2 * sum(judged) > len(judged) if judged else None
     people = mean([row.people for row in rows]) or 0.0

@@ -103,7 +103,7 @@ def _drawn(groups: Groups) -> Iterator[Any]:
         yield figure
 
 
-_INTERVAL, _NULL, _CHANCE = "95 % interval of the mean", "best null model, same colour", "chance"
+_INTERVAL, _NULL, _CHANCE = "95 % interval over runs", "best null model, same colour", "chance"
 
 
 def _panel(axis: Any, groups: Groups, option: str | None, looks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -41,8 +41,9 @@ def latex_table(groups: Sequence[SeedGroup], *, command: str, version: str) -> s
     aligned = "".join("l" if any(cell[:1].isalpha() for cell in cells) else "r" for cells in columns)
     lines = [
         f"% ldpsim {text(version)}: {text(command)}",
-        r"% Needs \usepackage{booktabs}. Of n scores: mean, sample standard deviation, 95 % interval of the mean by",
-        "% Student's t. Best null model: the largest mean. Holds: the largest loss of the results of a row.",
+        r"% Needs \usepackage{booktabs}. Of n scores: mean, sample standard deviation, and from three runs on the 95 %",
+        "% interval of the mean over runs by Student's t. Best null model: the largest mean. Holds: the largest loss",
+        "% of the results of a row.",
         f"\\begin{{tabular}}{{{aligned}}}",
         r"\toprule",
         _line([escaped(name) for name, _ in head]),
@@ -66,10 +67,13 @@ def _cells(group: SeedGroup) -> list[tuple[str, str]]:
         *options,
         ("n", str(group.n)),
         ("test score (%)", mean),
-        ("95 % interval (%)", "--" if interval is None else f"{points(interval.low)}--{points(interval.high)}"),
+        (
+            "95 % interval over runs (%)",
+            "--" if interval is None else f"{points(interval.low)}--{points(interval.high)}",
+        ),
         ("best null model (%)", escaped(points(group.null))),
         *((f"holds: {level_term(level)}", _held(*group.levels[level])) for level in shown_levels(_LEVELS)),
-    ]
+    ]  # fmt: skip
 
 
 def _held(status: str, value: float | None) -> str:

@@ -152,7 +152,7 @@ class SeedGroup:
         n: Number of scores: one for each repeat of each result.
         mean: Their mean; None without any.
         sd: Their sample standard deviation; None for fewer than two.
-        interval: 95 % interval of the mean by Student's t; None for fewer than two.
+        interval: 95 % interval of the mean over the scores by Student's t; None for fewer than three.
         chance: Mean of always guessing the largest class; None where null models were not taken.
         best_null: Name of the null model that is best in the mean, chance among them; None without null models.
         null: Its mean.

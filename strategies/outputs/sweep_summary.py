@@ -37,8 +37,8 @@ def _row(group: SeedGroup) -> dict[str, Any]:
         "n": group.n,
         "mean": group.mean,
         "sd": group.sd,
-        "low": interval and interval.low,
-        "high": interval and interval.high,
+        "low_over_runs": interval and interval.low,
+        "high_over_runs": interval and interval.high,
         "best_null": group.best_null,
         "best_null_mean": group.null,
         **held,
@@ -50,5 +50,5 @@ def _column(option: str) -> str:
     return option if option in OPTIONS or option in (DATASET, PEOPLE, VERSION) else f"param_{option}"
 
 
-_FIGURES = ("n", "mean", "sd", "low", "high", "best_null", "best_null_mean",
+_FIGURES = ("n", "mean", "sd", "low_over_runs", "high_over_runs", "best_null", "best_null_mean",
             *(f"holds_{level}{part}" for level in compared_levels() for part in ("", "_status")))  # fmt: skip

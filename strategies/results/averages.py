@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 
 from strategies.results.outcome import Score
 
 _DRAWS, _JOINT_DRAWS, _SEED = 2000, 20_000, 20260
 TAIL = 0.025
+FEWEST = 3  # repeats or runs over which an interval is made; fewer have one over people alone
 _ENOUGH = 5  # repeats whose spread says by itself how sure their mean is
 
 
@@ -55,13 +56,13 @@ class Margin:
 
 
 def mean_interval(scores: Sequence[float]) -> Interval | None:
-    """Return the mean of scores from 0 to 1 with its 95 % interval by Student's t; None for fewer than two.
+    """Return the mean of scores from 0 to 1 with its 95 % interval by Student's t; None for fewer than three.
 
     >>> found = mean_interval([0.5, 0.6, 0.7])
     >>> f"{found.value:.1f}, {found.low:.4f} to {found.high:.4f}"
     '0.6, 0.3516 to 0.8484'
     """
-    if len(scores) < 2:
+    if over_people(len(scores)):
         return None
     found = _student(np.array(scores, np.float64), TAIL)
     return Interval(found.value, max(found.low, 0.0), found.high)
@@ -84,13 +85,24 @@ def share_interval(right: int, people: int) -> Interval:
     return Interval(share, min(max(centre - half, 0.0), share), max(min(centre + half, 1.0), share))
 
 
+def joined(found: Sequence[Interval]) -> Interval:
+    """Return the mean of figures, with an interval that holds those of all of them.
+
+    >>> joined([Interval(0.5, 0.4, 0.6), Interval(1.0, 0.9, 1.0)])
+    Interval(value=0.75, low=0.4, high=1.0)
+    """
+    value = float(np.mean([each.value for each in found]))
+    return Interval(value, min(each.low for each in found), max(each.high for each in found))
+
+
 def gain(model: Sequence[Score], other: Sequence[Score], *, upper_tail: float = TAIL) -> Interval | None:
     """Return how much better a model is than another one, paired.
 
     With five repeats or more it is Student's interval of the differences. With one repeat it is the
-    bootstrap over the test people (for the AUC of pairs a normal interval). With two to four repeats it is the wider
-    one of Student's interval of the differences, and the mean normal interval over the test people of a repeat. A test
-    by simulation shows that it covers 92 % or more, whether repeats differ by their people alone or by much more.
+    bootstrap over the test people (for the AUC of pairs a normal interval), with two the normal intervals over the test
+    people of both, joined. With three or four repeats it is the wider one of Student's interval of the differences, and
+    the mean normal interval over the test people of a repeat. A test by simulation shows that it covers 92 % or more,
+    whether repeats differ by their people alone or by much more.
     None without test people, or if one repeat has no prediction of each person.
 
     Args:
@@ -101,11 +113,11 @@ def gain(model: Sequence[Score], other: Sequence[Score], *, upper_tail: float = 
     differences = np.array([ours.test - theirs.test for ours, theirs in pairs
                             if ours.test is not None and theirs.test is not None])  # fmt: skip
     people = [each for ours, theirs in pairs if (each := _right(ours, theirs)) is not None]
-    if few(len(differences)) and len(differences) == len(people):
-        return _few(differences, float(np.mean([_within(each) for each in people])), upper_tail)
-    if len(differences) > 1:
+    if len(differences) > 1 and len(differences) == len(people):
+        return over_repeats(differences, [_within(each) for each in people], upper_tail=upper_tail)
+    if not over_people(len(differences)):
         return _student(differences, upper_tail)
-    if not len(differences) or not people:
+    if len(differences) != 1 or not people:
         return None
     (each,) = people
     if np.issubdtype(each.dtype, np.integer):
@@ -114,13 +126,24 @@ def gain(model: Sequence[Score], other: Sequence[Score], *, upper_tail: float = 
     return _around(float(np.mean(each)), -float(ndtri(TAIL)) * error, -float(ndtri(upper_tail)) * error)
 
 
+def over_people(repeats: int) -> bool:
+    """Return whether the interval of so many repeats is one over their test people alone.
+
+    The spread of two figures says next to nothing: Student's interval is 13 standard errors wide to either side.
+
+    >>> [over_people(repeats) for repeats in (1, 2, 3)]
+    [True, True, False]
+    """
+    return repeats < FEWEST
+
+
 def few(repeats: int) -> bool:
     """Return whether so many repeats are few: their spread is known badly, and intervals are wide.
 
-    >>> [few(repeats) for repeats in (1, 2, 4, 5)]
+    >>> [few(repeats) for repeats in (2, 3, 4, 5)]
     [False, True, True, False]
     """
-    return 1 < repeats < _ENOUGH
+    return FEWEST <= repeats < _ENOUGH
 
 
 def margin(model: Sequence[Score], others: Mapping[str, Sequence[Score]]) -> Margin | None:
@@ -187,8 +210,8 @@ def _joint_tail(model: Sequence[Score], others: Sequence[Sequence[Score]]) -> fl
 def over_seeds(found: Sequence[Interval], *, upper_tail: float = TAIL) -> Interval:
     """Return the mean of differences that separate runs found, each with a 95 % interval of its own.
 
-    The rule is that of :func:`gain`: Student's interval with five runs or more; with fewer the wider one of it and
-    the mean interval of a run. One run's interval stays as it is.
+    The rule is that of :func:`gain`: Student's interval with five runs or more; with three or four the wider one of it
+    and the mean interval of a run. Those of two runs are joined, and one run's stays as it is.
     """
     if len(found) == 1:
         return found[0]
@@ -196,10 +219,10 @@ def over_seeds(found: Sequence[Interval], *, upper_tail: float = TAIL) -> Interv
     return over_repeats([each.value for each in found], errors, upper_tail=upper_tail)
 
 
-def over_repeats(differences: Sequence[float], errors: Sequence[float], *, upper_tail: float = TAIL) -> Interval:
+def over_repeats(differences: ArrayLike, errors: Sequence[float], *, upper_tail: float = TAIL) -> Interval:
     """Return the mean of differences, one a repeat, whose standard errors over people are known.
 
-    The rule is that of :func:`gain`; one repeat has a normal interval.
+    The rule is that of :func:`gain`; one repeat or two have a normal interval over people.
 
     Args:
         differences: The differences, at least one.
@@ -207,8 +230,9 @@ def over_repeats(differences: Sequence[float], errors: Sequence[float], *, upper
         upper_tail: Chance of a difference above the upper end.
     """
     found = np.array(differences, np.float64)
-    if len(found) == 1:
-        return _around(float(found[0]), -float(ndtri(TAIL)) * errors[0], -float(ndtri(upper_tail)) * errors[0])
+    if over_people(len(found)):
+        return joined([_around(float(value), -float(ndtri(TAIL)) * error, -float(ndtri(upper_tail)) * error)
+                       for value, error in zip(found, errors, strict=True)])  # fmt: skip
     return _few(found, float(np.mean(errors)), upper_tail) if few(len(found)) else _student(found, upper_tail)
 
 

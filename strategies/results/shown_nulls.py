@@ -15,7 +15,7 @@ from strategies.results.numbers import plus_minus, points
 
 NOT_TAKEN = "not taken"
 UNJUDGED = "above the null models taken, but neither graph alone nor features alone was"
-FEW = "few repeats"  # a word for the intervals of a verdict
+FEW, PEOPLE = "few repeats", "people"  # words for the intervals of a verdict
 # Names of the null models; an attribute, or "all", follows SHUFFLED.
 CHANCE, GRAPH_ALONE, FEATURES_ALONE, SHUFFLED = "chance", "graph_alone", "features_alone", "shuffled_"
 COMMON_NEIGHBOURS, PAGERANK = "common_neighbours", "pagerank"  # of links
@@ -160,6 +160,7 @@ def shown_verdict(record: Mapping[str, Any]) -> dict[str, Any] | None:
             **{SHUFFLED + attribute: each for attribute, each in (found.get("bought") or {}).items()}}  # fmt: skip
     return {"text": found["text"], "margin": margin, "over_chance": found.get("over_chance"), "best_null": best,
             "over": {name: each for name, each in over.items() if each}, "standing": standing,
+            "interval_of": (found.get("interval") or {}).get("of"),
             "tail": (found.get("interval") or {}).get("tail_of_each_null")}  # fmt: skip
 
 
@@ -189,6 +190,8 @@ def words_of_verdict(found: Mapping[str, Any], *, links: bool) -> str:
     interval = found.get("interval")
     if said and interval and interval["of"] == FEW:
         said.append(f"These are few repeats ({interval['repeats']}), so the intervals are wide.")
+    elif said and interval and interval["of"] == PEOPLE:
+        said.append("The intervals are over people.")
     return " ".join(said)
 
 
@@ -285,6 +288,7 @@ def null_columns(nulls: Nulls, verdict: Mapping[str, Any] | None) -> dict[str, A
             row[f"{name}_std"] = nulls.get(name, {}).get("std")
     margin = (verdict and verdict["margin"]) or {}
     return {**row, "margin": margin.get("value"), "margin_low": margin.get("low"), "margin_high": margin.get("high"),
+            "margin_interval_of": verdict and verdict.get("interval_of"),
             "standing": verdict and verdict["standing"], "verdict": verdict and verdict["text"]}  # fmt: skip
 
 

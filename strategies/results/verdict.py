@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from strategies.results.averages import Interval, few, gain, margin, mean, spread
+from strategies.results.averages import Interval, few, gain, margin, mean, over_people, spread
 from strategies.results.outcome import Repeat, Score
 from strategies.results.shown_nulls import (
     CHANCE,
@@ -15,6 +15,7 @@ from strategies.results.shown_nulls import (
     FEW,
     GRAPH_ALONE,
     PAGERANK,
+    PEOPLE,
     SHUFFLED,
     words_of_verdict,
 )
@@ -59,7 +60,7 @@ def verdict_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
         "over": {name: _plain(found) for name, found in over.items() if name != CHANCE and SHUFFLED not in name},
         "bought": {attribute: _plain(over[SHUFFLED + attribute]) for attribute in _shuffled(scores)},
         "interval": {
-            "of": "one repeat" if len(own) == 1 else FEW if few(len(own)) else "repeats",
+            "of": PEOPLE if over_people(len(own)) else FEW if few(len(own)) else "repeats",
             "repeats": len(own),
             "tail_of_each_null": None if best is None else best.upper_tail,
         },

@@ -63,7 +63,7 @@ def verdicts(record: dict[str, Any], *margins: tuple[float, float, float], chanc
         found["nulls"] = {"chance": {"test": 0.2}, "features_alone": {"test": 0.5 - value}}
         found["verdict"] |= {"margin": interval, "over": {"features_alone": interval}, "above_chance": seed >= chance,
                              "over_chance": {"value": 0.3, "low": 0.29, "high": 0.31}, "bought": {},
-                             "interval": {"tail_of_each_null": 0.025}}  # fmt: skip
+                             "interval": {"of": "people", "tail_of_each_null": 0.025}}  # fmt: skip
         results.append(entry(found, seed, 0.5))
     return row_of_group(results)["verdict"]
 
@@ -74,6 +74,9 @@ def test_a_margin_over_few_seeds_is_no_surer_than_one_of_them_says(with_nulls: d
     assert agreed["margin"] == {"value": pytest.approx(0.05), "low": pytest.approx(0.01), "high": pytest.approx(0.09)}
     apart = verdicts(with_nulls, (0.2, 0.19, 0.21), (-0.1, -0.11, -0.09))
     assert apart["standing"] == "even" and apart["text"].startswith("2 seeds: not measurably above the best null")
+    assert "+5.0 (-11.0 to +21.0 over people) points" in apart["text"]  # it was -100 to +100
+    three = verdicts(with_nulls, *[(0.05, 0.01, 0.09)] * 3)["text"]
+    assert "few seeds (3), so" in three and "over people" not in three
     below = verdicts(with_nulls, (-0.2, -0.21, -0.19), (-0.21, -0.22, -0.2), chance=1)
     assert below["standing"] == "below" and "Not measurably above chance with 1 of 2 seeds." in below["text"]
     assert verdicts(with_nulls, (0.1, 0.0, 0.2), chance=1)["standing"] == "chance"  # one seed: its own verdict

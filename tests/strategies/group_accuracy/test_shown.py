@@ -38,6 +38,10 @@ def test_the_means_of_seeds_count_a_group_where_it_is() -> None:
     assert found["everybody"].accuracy["method"].value == pytest.approx((0.7 + 0.5 + 0.5) / 3)
     assert found["gold"].worse is False and found["0"].worse is True
     assert found["0"].accuracy["method"].value == 0.2
+    (two,) = [each for each in merged_rows([group_rows({"groups": {"rows": rows}}) for rows in (ROWS, other)])
+              if each.group == "gold"]  # fmt: skip
+    own = two.accuracy["method"]  # 0.3 and 0.5, each ± 0.1 over people
+    assert (own.value, own.low, own.high) == (pytest.approx(0.4), pytest.approx(0.2), pytest.approx(0.6))
 
 
 @pytest.mark.parametrize("wrong", [{"people": "many"}, {"method": None}, {"method": {"value": 2, "low": 0, "high": 1}},

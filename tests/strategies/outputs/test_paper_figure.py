@@ -53,7 +53,7 @@ def test_lines_intervals_chance_and_the_best_null_model() -> None:
         assert [list(line.get_ydata()) for line in axis.lines if line.get_linestyle() == ":"] == [[30, 30]]
         assert (axis.get_ylabel(), axis.get_xlabel()) == ("Test accuracy (%)", "Privacy budget ε (no unit)")
         assert [text.get_text() for text in figure.legends[0].get_texts()] == [
-            "hogs", "raw", "95 % interval of the mean", "best null model, same colour", "chance",
+            "hogs", "raw", "95 % interval over runs", "best null model, same colour", "chance",
         ]  # fmt: skip
         assert figure.get_size_inches()[0] == WIDTH
 

@@ -64,7 +64,7 @@ def test_figures() -> None:
                       command="ldpsim report runs --latex t.tex", version="1.2")  # fmt: skip
     assert tex.startswith("% ldpsim 1.2: ldpsim report runs --latex t.tex\n")
     assert check_grammar(tex) == [
-        ["method", r"$\varepsilon$", "n", r"test score (\%)", r"95 \% interval (\%)", r"best null model (\%)",
+        ["method", r"$\varepsilon$", "n", r"test score (\%)", r"95 \% interval over runs (\%)", r"best null model (\%)",
          "holds: a relationship", "holds: a person"],
         ["hogs", "4", "3", r"$60.0 \pm 10.0$", "35.2--84.8", "40.0", "3.6", "unprotected"],
         ["raw", "--", "1", "$60.0$", "--", "--", "3.6", "unprotected"],

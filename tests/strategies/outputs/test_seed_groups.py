@@ -13,6 +13,7 @@ import pytest
 
 from curator.privacy.level import Level
 from curator.privacy.levels import LEVELS
+from strategies.outputs.paper_table import latex_table
 from strategies.outputs.seed_groups import SeedGroup, seed_groups
 from strategies.outputs.sweep_summary import summary_rows, write_summary
 
@@ -105,13 +106,29 @@ def test_the_short_table(tmp_path: Path) -> None:
     assert [(row["method"], row["n"], row["holds_relationship"], row["holds_relationship_status"]) for row in rows] == [
         ("hogs", "3", "7.0", "bounded"), ("raw", "1", "", "unprotected"),
     ]  # fmt: skip
-    figures = {name: float(rows[0][name]) for name in ("mean", "sd", "low", "high", "best_null_mean")}
+    figures = {
+        name: float(rows[0][name]) for name in ("mean", "sd", "low_over_runs", "high_over_runs", "best_null_mean")
+    }
     assert figures == pytest.approx(
-        {"mean": 0.6, "sd": 0.1, "low": 0.3515862, "high": 0.8484138, "best_null_mean": 0.4}, abs=1e-7
+        {"mean": 0.6, "sd": 0.1, "low_over_runs": 0.3515862, "high_over_runs": 0.8484138, "best_null_mean": 0.4},
+        abs=1e-7,
     )
-    assert (rows[1]["sd"], rows[1]["low"], rows[0]["best_null"]) == ("", "", "graph_alone")
+    assert (rows[1]["sd"], rows[1]["low_over_runs"], rows[0]["best_null"]) == ("", "", "graph_alone")
     assert [list(row) for row in summary_rows(groups)] == [list(rows[0])] * 2
-    assert write_summary(tmp_path, []).read_text().startswith("method,n,mean,sd,low,high,best_null,")
+    assert (
+        write_summary(tmp_path, []).read_text().startswith("method,n,mean,sd,low_over_runs,high_over_runs,best_null,")
+    )
+
+
+@pytest.mark.parametrize("tests", [(0.5, 0.9), (0.7, 0.7)])
+def test_two_runs_have_no_interval_over_runs(tests: tuple[float, ...]) -> None:
+    """It was 0 to 3.24 for 0.5 and 0.9, and of width 0 for two equal scores."""
+    (group,) = seed_groups([result("hogs", test, seed, epsilon=4.0) for seed, test in enumerate(tests)])
+    assert (group.n, group.interval) == (2, None)
+    (row,) = summary_rows([group])
+    assert row["low_over_runs"] is row["high_over_runs"] is None and row["sd"] is not None
+    (line,) = [line for line in latex_table([group], command="x", version="1").splitlines() if line.startswith("hogs")]
+    assert "& 2 &" in line and "& -- &" in line
 
 
 def test_settings_have_columns_of_their_own() -> None:
