@@ -12,7 +12,7 @@ from cli import completion
 from cli import options as o
 from cli.errors import end_if_any_failed
 from cli.imports import large_imports
-from cli.output import WIDTH, console, echo, print_json, show_failures, text_table, working
+from cli.output import WIDTH, console, echo, print_json, show_failures, show_sums, text_table, working
 from cli.words import ABOVE, TONES, bytes_, level_in_column, null_points, paired_points, points, seconds
 from strategies.setup.option_spec import BUDGET, DEVICES, MODEL, RUNNING
 from strategies.setup.options import RunOptions
@@ -29,9 +29,9 @@ _MATCH = o.in_panel(BUDGET, "--match", "Solve for budgets at which X holds at LE
                     show_default="each method's own", autocompletion=completion.levels)  # fmt: skip
 _SAME_REPORTS = o.in_panel(DEVICES, "--same-reports", "Ask once where methods ask the same; show paired differences.")
 
-_LEGEND = """Levels: the epsilon that holds there; open: unprotected.
+_LEGEND = """Levels: the epsilon of one collection that holds there; open: unprotected.
 bytes: down and up, a device. s: one repeat."""
-_NARROW_LEGEND = "Level: the epsilon that holds there; open: unprotected. The page has more columns."
+_NARROW_LEGEND = "Level: the epsilon of one collection; open: unprotected. The page has more columns."
 
 
 @o.with_run_options(
@@ -89,6 +89,7 @@ def compare(
             "table": str(result.table.absolute()),
             "failed": {name: failed.line for name, failed in result.failures},
             **({} if result.same_reports is None else {"same_reports": result.same_reports}),
+            "in_all": [asked.to_dict() for asked in result.sums],
         }
         print_json(document)
     elif quiet:
@@ -129,6 +130,11 @@ def _show(rows: Sequence[Mapping[str, Any]], gathered: Gathered, failures: Failu
         if row["silo"]:
             screen.print(f"[dim]{escape(row['label'])}: {bytes_(row['silo'])} a silo.[/dim]")
     screen.print(_in_words(rows, gathered))
+    show_sums(screen, gathered.sums)
+    if any(row["seeded"] and row["trust"] == "reports" for row in rows):
+        times = max(row["collections"] for row in rows)
+        would = "" if times == 1 else f" {times} repeats on the same people would lose {times} times as much."
+        screen.print(f"[yellow]Simulated from a seed: not private.{would}[/yellow]")
     _show_nulls(screen, rows)
     said = verdict(rows, match)
     colour = "green" if said["equal"] else "yellow"

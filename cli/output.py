@@ -8,7 +8,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from strategies.experiments.failures import Failures
+    from strategies.results.sums import AskedInAll
 
 WIDTH = 80
 _PLAIN = {"±": "+-", "–": "-", "…": "...", "▲": "^", "◎": "(o)", "·": "-", "ε": "epsilon", "δ": "delta", "λ": "lambda",
@@ -100,6 +101,16 @@ def show_failures(screen: Console, failures: Failures) -> None:
 
     for name, failed in failures:
         screen.print(f"[red]{escape(name)} failed[/red]: {escape(failed.line)}")
+
+
+def show_sums(screen: Console, sums: Iterable[AskedInAll]) -> None:
+    """Print what holds over all collections of the same people; nothing where nobody was asked twice."""
+    from rich.markup import escape
+
+    from strategies.outputs.untrusted import text
+
+    for asked in sums:
+        screen.print(f"[bold yellow]{escape(text(asked.text))}[/]")
 
 
 @contextmanager

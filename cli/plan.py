@@ -174,6 +174,8 @@ def _show(made: Plan, files: Sequence[Path]) -> None:
         screen.print(f"  or [bold]{escape(row.name)}[/bold] at {row.shown_budget} (asks {escape(row.asks)})"
                      + ("" if row.worth is None or made.rehearsal is None
                         else f": {percent(row.worth.test)}, {escape(made.rehearsal.who)}"))  # fmt: skip
+    if made.others:
+        screen.print("Losses are those of one collection; those of two of the same people add.")
     if made.wishes.level == "user" and all(row.options.volunteers is None for row in made.rows):
         screen.print("With a few volunteers nobody else gives anything in clear, and everybody answers once: "
                      f"add --volunteers {VOLUNTEERS:g} --private-labels.")  # fmt: skip

@@ -12,7 +12,7 @@ from cli import completion
 from cli import options as o
 from cli.errors import FAILED, Failure, end_if_any_failed
 from cli.imports import large_imports
-from cli.output import WIDTH, console, echo, print_json, show_failures, text_table, working
+from cli.output import WIDTH, console, echo, print_json, show_failures, show_sums, text_table, working
 from cli.poison_words import DIFFERS, breakdown_lines, by_method, columns_of, join_in, named_lie, null_model_words
 from strategies.setup.option_spec import RUNNING
 from strategies.setup.options import RunOptions
@@ -113,6 +113,7 @@ def poison(
         echo(str(folder / "result.json"))
     else:
         show(result, folder)
+        show_sums(console(), campaign.sums())
     end_if_any_failed(result.failures, "cells", debug=debug)
     if not result.passed:
         wrong = next(row for row in result.rows if row["passed"] is False)

@@ -23,6 +23,7 @@ from curator.privacy.levels import level_spec
 from strategies.results.in_words import claimed, density_of
 from strategies.results.scores import AUC, score_name, scores_of
 from strategies.results.shown_nulls import NOT_TAKEN, STANDINGS, shown_nulls_of, shown_verdict, spec_of
+from strategies.results.sums import really_asked
 
 
 def summary(record: Mapping[str, Any], *, folder: Path | None, next_command: str | None = None) -> Group:
@@ -53,6 +54,8 @@ def first_screen(
     if notes:
         parts.append(" ".join(notes))
     if next_command is not None:
+        if really_asked(record):
+            parts.append(Text("The next command asks these people again, and losses add.", style="yellow"))
         parts.append(ShellCommand(next_command, before="Next: "))
     if folder is not None:  # below the frame: a path stays in one line, to be copied
         parts.append(Text(f"Result: {folder / 'result.json'}", no_wrap=True, overflow="ignore"))
@@ -189,9 +192,7 @@ def _divided(config: Mapping[str, Any]) -> str:
 
 def _privacy(record: Mapping[str, Any]) -> RenderableType:
     privacy, features = record["privacy"], _divided(record["config"])
-    times = privacy["collections"]
-    over = "one collection" if times == 1 else f"{times:,} collections"
-    grid = _grid()
+    over, grid = "one collection", _grid()
     grid.add_row("trust", privacy["trust"])
     grid.add_row("claimed", escape(claimed(record)))
     if features:
@@ -223,32 +224,35 @@ def _in_clear(holds: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def _holds(holds: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     ones = [entry["of_one"] for entry in holds.values() if entry.get("of_one")]
-    beside = [f">of one of {ones[0]['of']}"] if ones else []
+    beside = [f">all {ones[0]['of']}"] if ones else []
     shown = text_table("~", ">epsilon", *beside, ">best guess", "", gap=1)
     for level, entry in holds.items():
         loss, *rest = _figures(entry)
-        one = [epsilon(entry["of_one"]["value"]) if entry.get("of_one") else ""] if ones else []
-        shown.add_row(level_spec(level).words, loss, *one, *rest)
+        together = entry["value"] if entry["status"] == "bounded" else entry.get("private_value")
+        whole = [epsilon(together) if entry.get("of_one") else ""] if ones else []
+        shown.add_row(level_spec(level).words, loss, *whole, *rest)
     return shown
 
 
 def _figures(entry: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Return the loss, the chance of the best guess, and a note."""
+    """Return the loss of one collection, the chance of the best guess, and a note."""
+    one = entry.get("of_one")
     if entry["status"] != "bounded":
         style = "yellow" if entry["status"] == "unprotected" else "dim"
-        rest = entry.get("private_value")
+        rest = entry.get("private_value") if one is None else one["value"]
         notes = [] if rest is None else [f"the rest {epsilon(rest)}", *_of_lists(entry)]
         return f"[{style}]{entry['status']}[/{style}]", "", ", ".join(notes)
-    delta = entry["delta"] or 0.0
+    value, delta = (entry["value"], entry["delta"] or 0.0) if one is None else (one["value"], one["delta"])
     notes = [*([f"delta {delta:.0e}"] if delta else []), *_of_lists(entry)]
     note = ", ".join([*notes, entry["relation"]] if entry.get("relation") else notes)
-    return f"[bold]{epsilon(entry['value'])}[/bold]", best_guess(entry["value"], delta), note
+    return f"[bold]{epsilon(value)}[/bold]", best_guess(value, delta), note
 
 
 def _of_lists(entry: Mapping[str, Any]) -> list[str]:
     """Return the loss of a node that D lists hold; empty where there is no such figure."""
-    own, each = entry.get("own"), entry.get("per_list")
-    return [] if own is None or each is None else [f"{epsilon(own)} + {epsilon(each)} D in D lists"]
+    own, each, one = entry.get("own"), entry.get("per_list"), entry.get("of_one")
+    of = "" if one is None else f"all {one['of']}: "
+    return [] if own is None or each is None else [f"{of}{epsilon(own)} + {epsilon(each)} D in D lists"]
 
 
 def _lifetime(lifetime: Mapping[str, Any]) -> RenderableType:

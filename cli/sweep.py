@@ -13,7 +13,7 @@ import typer
 from cli import options as o
 from cli.errors import end_if_any_failed
 from cli.imports import large_imports
-from cli.output import WIDTH, console, echo, print_json, show_failures, text_table, working
+from cli.output import WIDTH, console, echo, print_json, show_failures, show_sums, text_table, working
 from cli.words import ABOVE, TONES, epsilon, null_points, plus_minus, points
 from strategies.setup.option_spec import OUTPUT, RUNNING
 
@@ -63,6 +63,7 @@ def sweep(
             "parquet": str(result.parquet) if result.parquet else None,
             "found": result.found,
             "failed": len(result.failures),
+            "in_all": [asked.to_dict() for asked in result.sums],
         }
         print_json(document)
     elif quiet:
@@ -106,6 +107,7 @@ def _show(labels: Sequence[str], result: Any) -> None:
         screen.print("[dim]Means over seeds ± their standard deviation; null: the best mean of a null model.[/dim]")
         if len(result.groups) > _SHOWN:
             screen.print(f"[dim]and {len(result.groups) - _SHOWN} more[/dim]")
+    show_sums(screen, result.sums)
     failed = len(result.failures)
     ran = len(labels) - result.found - failed
     screen.print(f"{len(labels)} cells: {ran} ran, {result.found} had a result, {failed} failed.")
@@ -136,7 +138,8 @@ def _means(groups: Sequence[SeedGroup]) -> Any:
 
 
 def _held(row: Mapping[str, Any], level: str, words: Any) -> str:
-    value = row[f"holds_{level}"]
+    one = row[f"holds_{level}_of_one"]
+    value = row[f"holds_{level}"] if one is None else one
     return str(row[f"holds_{level}_status"]) if value is None else str(words(value))
 
 

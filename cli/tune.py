@@ -13,7 +13,7 @@ from cli import completion
 from cli import options as o
 from cli.errors import FAILED, REFUSED, Failure
 from cli.imports import large_imports
-from cli.output import console, echo, print_json, text_table, working
+from cli.output import console, echo, print_json, show_sums, text_table, working
 from cli.words import percent
 from strategies.setup.option_spec import BUDGET, MODEL, OUTPUT
 from strategies.setup.options import RunOptions
@@ -84,6 +84,7 @@ def tune(
             for tried in found.candidates
         ]
         document = {"method": method, "collections": found.collections, "rows": rows, "best": setting,
+                    "in_all": None if found.sums is None else found.sums.to_dict(),
                     "out": str(out) if out is not None else None}  # fmt: skip
         print_json(document)
     elif quiet:
@@ -123,6 +124,7 @@ def _show(method: str, found: Any, toml: str, out: Path | None) -> None:
         f"[dim]{rest}{count} settings of {escape(method)}, by the validation labels that the curator has[/dim]"
     )
     screen.print(_collections(found.collections))
+    show_sums(screen, filter(None, (found.sums,)))
     screen.print(f"\n{escape(toml)}", end="", soft_wrap=True)
     if out is not None:
         screen.print(f"\nAdded to {escape(str(out))}", soft_wrap=True)
@@ -133,7 +135,7 @@ def _collections(count: int) -> str:
         return "0 collections: nobody was asked."
     if count == 1:
         return "1 collection: everything was compared on one set of reports."
-    return f"{count} collections of the same people, whose losses add up; a result with this setting names them."
+    return f"{count} collections; a result with this setting names them."
 
 
 def _brief(value: Any) -> str:

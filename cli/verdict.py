@@ -18,6 +18,7 @@ from rich.text import Text
 from cli.titled_rows import TitledRows
 from cli.words import TONES, count, difference, percent, seconds, share, size
 from strategies.group_accuracy.shown import group_rows, words_of_groups
+from strategies.outputs.untrusted import text
 from strategies.results.in_words import claimed, privacy_in_words
 from strategies.results.scores import about_links, score_name, scores_of
 from strategies.results.shown_nulls import (
@@ -30,6 +31,7 @@ from strategies.results.shown_nulls import (
     shown_nulls_of,
     shown_verdict,
 )
+from strategies.results.sums import of_repeats
 
 _CONTINUED = " \\"
 
@@ -101,6 +103,8 @@ def _privacy(record: Mapping[str, Any]) -> Iterator[str]:
         style = f"bold {TONES[found.tone]}" if found.tone else "dim"
         detail = f" ({escape(found.detail)})" if found.detail else ""
         yield f"{escape(found.subject)}: [{style}]{escape(found.word)}[/{style}]{detail}"
+    if (asked := of_repeats(record)) is not None:
+        yield f"[bold {TONES['open']}]{escape(text(asked.text))}[/]"
     note = about_links(record)
     if note is not None:
         yield f"links: {note}"

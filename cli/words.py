@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from strategies.results.levels import compared_loss
 from strategies.results.numbers import NONE as NONE
 from strategies.results.numbers import bytes_ as bytes_
 from strategies.results.numbers import count as count
@@ -48,24 +49,25 @@ def level(entry: Mapping[str, Any]) -> str:
     A public part of a record leaves the level unprotected; then the loss of the private rest stands beside the word.
 
     >>> level({"status": "bounded", "value": 10.8, "delta": 0.0, "of_one": {"value": 3.6, "delta": 0.0, "of": 3}})
-    '10.8, 3.6 of one of 3'
+    '3.6; in all 3: 10.8'
     """
-    said = [level_in_column(entry, open_=str(entry["status"]))]
+    one, said, whole = entry.get("of_one"), [str(entry["status"])], list[str]()
     if entry["status"] == "bounded":
-        said = [_at_delta(entry)]
+        said, whole = [], [_at_delta(entry)]
     elif (rest := entry.get("private_value")) is not None:
-        said.append(f"the rest {_at_delta({'value': rest, 'delta': entry['private_delta']})}")
+        whole = [f"the rest {_at_delta({'value': rest, 'delta': entry['private_delta']})}"]
     if entry.get("own") is not None and entry.get("per_list") is not None:
-        said.append(f"{epsilon(entry['own'])} + {epsilon(entry['per_list'])} D where D lists hold the person")
-    if (one := entry.get("of_one")) is not None:
-        said.append(f"{_at_delta(one)} of one of {one['of']}")
-    return ", ".join(said)
+        whole.append(f"{epsilon(entry['own'])} + {epsilon(entry['per_list'])} D where D lists hold the person")
+    if one is None:
+        return ", ".join([*said, *whole])
+    said.append(f"{'the rest ' if said else ''}{_at_delta(one)}")
+    return f"{', '.join(said)}; in all {one['of']}: {', '.join(whole)}"
 
 
 def level_in_column(entry: Mapping[str, Any], open_: str = "open") -> str:
-    """The loss that holds at one level, in few letters."""
+    """The loss of one collection that holds at one level, in few letters."""
     if entry["status"] == "bounded":
-        return epsilon(entry["value"])
+        return epsilon(compared_loss(entry))
     return open_ if entry["status"] == "unprotected" else str(entry["status"])
 
 

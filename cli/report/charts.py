@@ -12,7 +12,7 @@ from typing import Any
 from cli.report.badges import SIGN
 from cli.words import method_names, percent, words_of
 from strategies.palette import SERIES
-from strategies.results.levels import shown_levels
+from strategies.results.levels import compared_loss, shown_levels
 
 CLAIMED = "claimed"
 WHOLE = "user"  # the level of a whole record
@@ -129,7 +129,8 @@ def _place(row: Row, words: Mapping[str, Any], view: str) -> dict[str, Any]:
         value = row["claimed"]["value"]
         return {"strip": "right" if value is None else None, "value": value, "words": words["claimed"]}
     entry = row["levels"][view]
-    return {"strip": _STRIPS.get(entry["status"]), "value": entry["value"], "words": words["levels"][view]}
+    value = compared_loss(entry) if entry["status"] == "bounded" else None
+    return {"strip": _STRIPS.get(entry["status"]), "value": value, "words": words["levels"][view]}
 
 
 def _claimed(rows: Sequence[Row]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from strategies.outputs.seed_groups import run_key
 from strategies.outputs.untrusted import number, text
 from strategies.results.folder import COMPARISON, upgraded
 from strategies.results.levels import compared_levels
+from strategies.results.sums import AskedInAll, in_all
 from strategies.setup.fingerprint import SCHEMA
 
 _TOO_LARGE = 64 << 20  # bytes of a result.json; a real one has some ten thousand
@@ -79,6 +80,11 @@ class Gathered:
     match: dict[str, Any] | None = None
     paired: list[tuple[str, str, dict[str, float] | None]] = field(default_factory=list)
     unpaired: list[Problem] = field(default_factory=list)
+
+    @property
+    def sums(self) -> list[AskedInAll]:
+        """What holds over all collections of people who were really asked more than once."""
+        return list(in_all(entry.record for entry in self.results).values())
 
 
 def gather(folders: Sequence[Path], *, only: Sequence[Path] | None = None) -> Gathered:

@@ -42,6 +42,7 @@ from cli.words import (
 from devices.atomic_files import PASSED_AROUND, write_atomically
 from strategies.group_accuracy.section import FALSE_ALARM
 from strategies.group_accuracy.shown import NO_GROUPS, words_of_groups
+from strategies.outputs.untrusted import text
 from strategies.palette import SERIES, SERIES_ON_DARK
 from strategies.results.levels import CLOSE, at_the_level, compared_loss, shown_levels
 from strategies.results.scores import AUC
@@ -103,6 +104,7 @@ def render(gathered: Gathered, *, methods: Sequence[str] | None = None) -> str:
         left_out=gathered.left_out,
         verdict=verdict(rows, gathered.match),
         other_people=_differently_scored(rows),
+        sums=[text(asked.text) for asked in gathered.sums],
         versions=sorted({row["version"] for row in rows}),
         links={name: (f"{name}.csv", data_link(text)) for name, text in files.items()},
         data=as_json(data),
@@ -168,8 +170,10 @@ def verdict(rows: Sequence[Mapping[str, Any]], match: Mapping[str, Any] | None) 
             line = f"Budgets are not equal: {name} {match['target']:g} could be reached by no method."
         return {"equal": False, "line": line, "reasons": reasons}
     for name in shown_levels() if len(rows) > 1 else ():
-        values = [row["levels"][name]["value"] for row in rows]
-        if all(row["levels"][name]["status"] == "bounded" for row in rows) and _close(min(values), max(values)):
+        if not all(row["levels"][name]["status"] == "bounded" for row in rows):
+            continue
+        values = [compared_loss(row["levels"][name]) for row in rows]
+        if _close(min(values), max(values)):
             at = f"{at_the_level(name)} what holds is {epsilon(max(values))} for every method"
             line = f"Budgets are equal at one level: {at}; elsewhere it differs."
             return {"equal": True, "line": line, "reasons": []}

@@ -15,6 +15,7 @@ from strategies.results.in_words import NOT_ASKED, NOT_HIDDEN, privacy_in_words
 from strategies.results.levels import held, shown_levels
 from strategies.results.scores import AUC, about_links, score_name, scores_of
 from strategies.results.shown_nulls import ask_nobody, best_null, shown_nulls_of, shown_verdict
+from strategies.results.sums import levels_of, of_repeats, really_asked
 
 TRUST = {
     "untrusted curator": ("reports", "reports only, nobody is trusted"),
@@ -65,6 +66,7 @@ def row_of(record: Any, folder: str) -> dict[str, Any]:
         "levels": {level: _held(get, level) for level in shown_levels()},
         "why": [text(reason) for reason in get.sequence("privacy.why_they_differ")],
         "collections": int(get.number("privacy.collections")),
+        "repeated": _repeated(record),
         "asked": int(get.number("devices.asked")),
         "down": down,
         "up": up,
@@ -111,6 +113,16 @@ def privacy_words(record: Mapping[str, Any]) -> str:
     said = [f"{found.subject}: {found.word}{f' ({found.detail})' if found.word == NOT_HIDDEN else ''}"
             for found in findings]  # fmt: skip
     return text("; ".join([*said, *filter(None, (about_links(record),))]))
+
+
+def _repeated(record: Mapping[str, Any]) -> str:
+    """Return the sentence about the repeats of a run; empty for one collection."""
+    try:
+        levels_of(record), really_asked(record)  # the sums over several results read them
+        asked = of_repeats(record)
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise UnreadableRecord("privacy.holds, devices or seeds cannot be read") from None
+    return "" if asked is None else text(asked.text)
 
 
 def people_of(record: Any) -> dict[str, Any]:

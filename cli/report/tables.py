@@ -63,8 +63,9 @@ def _privacy(row: Row) -> dict[str, Any]:
     found = {"trust": row["trust"], "claimed": row["claimed"]["value"], "claim": row["claimed"]["statement"]}
     for name in shown_levels():
         entry = row["levels"][name]
+        one = entry.get("of_one") or {"value": None}
         found |= {f"holds_{name}": entry["value"], f"holds_{name}_status": entry["status"],
-                  f"holds_{name}_delta": entry["delta"]}  # fmt: skip
+                  f"holds_{name}_delta": entry["delta"], f"holds_{name}_of_one": one["value"]}  # fmt: skip
     return found
 
 

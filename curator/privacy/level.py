@@ -62,7 +62,7 @@ class Level:
         relation: What makes data of an owner neighbouring: ``JOINS`` or ``REPLACED``; empty at other levels.
         reason: Why the level is in clear or not asked, or what its figure is about; ``{name}`` stands for a figure.
         figures: Further figures of the reason, by name.
-        of_one: Loss of one collection, if the others stand for collections that nobody will make.
+        of_one: Loss of one collection, where the level is about several.
 
     >>> Level("bounded", 118.0, counted=("adjacency", "told"), own=2.0, per_list=4.0).detail
     'list and the bits that others report about it; at most 2 + 4 D where nobody is in more than D lists'

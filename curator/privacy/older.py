@@ -25,7 +25,7 @@ _ALONE = re.compile(f"(.*) alone: {_NUMBER}")
 _FEW = re.compile(f"at most {_NUMBER} \\+ {_NUMBER} D where nobody is in more than D lists")
 
 
-def level_of_before(entry: Mapping[str, Any], repeats: int = 1, *, again: bool = False) -> Level:
+def level_of_before(entry: Mapping[str, Any], repeats: int = 1) -> Level:
     """Return a level of a result of schema 1, whose figure was that of one repeat.
 
     The losses and the deltas of several repeats about the same people add up, so the figures are bounds.
@@ -33,7 +33,6 @@ def level_of_before(entry: Mapping[str, Any], repeats: int = 1, *, again: bool =
     Args:
         entry: ``value``, ``status``, ``delta`` and ``detail`` as they were written.
         repeats: Number of repeats that asked people.
-        again: Whether the repeats were collections that were really made.
 
     >>> level_of_before({"status": "unprotected", "value": None, "delta": 0.0,
     ...                  "detail": "feature vector in clear; list alone: 4"}).private_value
@@ -45,7 +44,7 @@ def level_of_before(entry: Mapping[str, Any], repeats: int = 1, *, again: bool =
         if name in fields:
             fields[name] = round_up(repeats * fields[name])
     value = None if entry["value"] is None else round_up(repeats * float(entry["value"]))
-    beside = one if repeats > 1 and not again and (value is not None or "private_value" in fields) else None
+    beside = one if repeats > 1 and (value is not None or "private_value" in fields) else None
     return Level(entry["status"], value, repeats * float(entry["delta"] or 0.0), **fields, of_one=beside)
 
 

@@ -31,6 +31,7 @@ from strategies.progress import Progress, quiet
 from strategies.results import folder as run_folder
 from strategies.results.folder import read_result
 from strategies.results.levels import level_named
+from strategies.results.sums import AskedInAll
 from strategies.runs.set_up import set_up
 from strategies.setup.fingerprint import config_hash, hashed_options
 from strategies.setup.option_spec import MODEL
@@ -74,6 +75,7 @@ class Comparison:
         match: Loss that was to be made equal, None without ``--match``.
         found: Number of methods that had a result before.
         same_reports: Section of compare.json with the paired differences, None without ``--same-reports``.
+        sums: What holds over all collections of people who were really asked more than once.
     """
 
     folder: Path
@@ -84,6 +86,7 @@ class Comparison:
     match: Match | None
     found: int
     same_reports: Mapping[str, Any] | None = None
+    sums: Sequence[AskedInAll] = ()
 
     def to_frame(self) -> DataFrame:
         """Return the methods' rows as a pandas DataFrame, with the columns of a sweep's table."""
@@ -91,7 +94,8 @@ class Comparison:
         return data_frame([row_of(place, record, name) for place, (record, name) in enumerate(done, 1)])
 
     def _repr_html_(self) -> str:
-        return html_of_comparison(self.records, {name: failed.line for name, failed in self.failures})
+        failed = {name: failed.line for name, failed in self.failures}
+        return html_of_comparison(self.records, failed, self.sums)
 
 
 def compare(
@@ -154,7 +158,7 @@ def compare(
     }
     write_atomically(folder / run_folder.COMPARISON, json.dumps(document, indent=1) + "\n")
     failures = [(name, failed[name]) for name in methods if name in failed]
-    return Comparison(folder, swept.table, records, folders, failures, made, swept.found, paired)
+    return Comparison(folder, swept.table, records, folders, failures, made, swept.found, paired, swept.sums)
 
 
 def cells_of(methods: Sequence[str], options: RunOptions, taken: Mapping[str, Mapping[str, str]]) -> list[Cell]:

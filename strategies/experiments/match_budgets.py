@@ -44,13 +44,8 @@ class Matched:
 
 
 def guarantee_before(setup: RunSetup) -> Guarantee:
-    """Return what a run will guarantee, before anybody is asked; ValueError for parameters that do not fit.
-
-    It is over all collections that the run will really make, and of one where the others stand for other ones.
-    """
-    run, repeats = run_of(setup.method, setup.options.task), setup.repeats
-    asked = repeats if setup.asks_again else repeats[:1]
-    return run.guarantee_of(setup, [run.released_before(setup, repeat.split) for repeat in asked])
+    """Return what one collection will guarantee, before anybody is asked; ValueError for parameters that do not fit."""
+    return run_of(setup.method, setup.options.task).guarantee_before(setup, setup.repeats[0].split)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from strategies.progress import Progress, noted_if_interrupted, quiet, warn
 from strategies.results import folder as run_folder
 from strategies.results.folder import read_result
 from strategies.results.paired import read_scores
+from strategies.results.sums import AskedInAll, in_all
 from strategies.setup.options import RunOptions, check_ray_address
 from strategies.tracking.targets import check_targets
 
@@ -52,6 +53,7 @@ class SweepResult:
         failures: (label, reason) of the cells that failed.
         groups: Means over the seeds: one for all cells that differ in their seeds alone.
         summary: The written table of the groups; None where nothing was written.
+        sums: What holds over all collections of people who were really asked more than once.
     """
 
     rows: Sequence[SweepRow]
@@ -62,6 +64,7 @@ class SweepResult:
     failures: Failures = field(default=())
     groups: Sequence[SeedGroup] = field(default=())
     summary: Path | None = None
+    sums: Sequence[AskedInAll] = field(default=())
 
     def to_frame(self) -> DataFrame:
         """Return the table as a pandas DataFrame, one row a cell."""
@@ -139,7 +142,8 @@ def run_sweep(
     failures = [
         (cell.label, outcome) for place, cell in enumerate(cells) if isinstance(outcome := outcomes[place], Failed)
     ]
-    return SweepResult(rows, folder, table, parquet, found, failures, groups, summary)
+    sums = list(in_all(records.values()).values())
+    return SweepResult(rows, folder, table, parquet, found, failures, groups, summary, sums)
 
 
 def _kept(cells: Sequence[Cell], outcomes: Mapping[int, str | Failed], folder: Path) -> str:

@@ -19,8 +19,10 @@ import numpy as np
 from curator.methods import Question, find
 from curator.names import nearest
 from curator.setting_error import SettingError
+from strategies.experiments.match_budgets import guarantee_before
 from strategies.experiments.trial import Trial, gather
 from strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
+from strategies.results.sums import AskedInAll, added, levels_of
 from strategies.runs.set_up import set_up
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
@@ -55,11 +57,13 @@ class SearchResult:
         candidates: All tried settings, the best first; of equal ones the first tried.
         settings: Settings in force with the best candidate.
         collections: Number of collections of simulated people that the search used.
+        sums: What holds over several of them; None for fewer than two.
     """
 
     candidates: Sequence[Candidate]
     settings: Settings
     collections: int
+    sums: AskedInAll | None = None
 
     @property
     def best(self) -> Candidate:
@@ -127,13 +131,15 @@ def search(
     best: Candidate | None = None
     kept: Sequence[Trial] = ()
     total = len(queries) * _size(stages[0]) + sum(_size(stage) for stage in stages[1:])
-    steps, collections = 0, 0
+    steps, asked = 0, list[Mapping[str, Any]]()
     for number, stage in enumerate(stages):
         for values, setup in zip(queries, setups, strict=True):
             if number == 0:
                 progress("asking", None)
                 trials = collect(setup.options)
-                collections += 0 if nobody else len(trials)
+                if not nobody:
+                    before = guarantee_before(setup).to_dict()
+                    asked += [levels_of({"privacy": before})] * len(trials)
             elif best is not None and values == best.query:
                 trials = kept
             else:
@@ -157,7 +163,10 @@ def search(
     # The winner of the last stage comes first: a tie of an earlier stage fixes fewer parameters.
     ordered = sorted(tried.values(), key=lambda candidate: (candidate != best, -candidate.val_accuracy))
     setup = setups[queries.index(best.query)]
-    return SearchResult(ordered, _settings(setup, best.values), collections)
+    sums = None
+    if len(asked) > 1:
+        sums = AskedInAll(setup.population.name, len(asked), added(asked), made=setup.asks_again)
+    return SearchResult(ordered, _settings(setup, best.values), len(asked), sums)
 
 
 def _setups(

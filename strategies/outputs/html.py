@@ -10,6 +10,7 @@ from strategies.results.in_words import claimed, privacy_in_words
 from strategies.results.numbers import bytes_, count, percent, plus_minus, seconds
 from strategies.results.scores import about_links, score_name, scores_of
 from strategies.results.shown_nulls import NULLS, STANDINGS, asking_nobody, best_null, shown_nulls_of, shown_verdict
+from strategies.results.sums import AskedInAll, of_repeats
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +72,16 @@ def rows_of_run(record: Mapping[str, Any], folder: Path | None) -> list[tuple[st
     rows += [
         (name, "\n".join(said)),
         ("claimed", claimed(record)),
-        ("privacy", "\n".join([*(finding.text for finding in privacy_in_words(record)), *filter(None, (note,))])),
+        (
+            "privacy",
+            "\n".join(
+                [
+                    *(finding.text for finding in privacy_in_words(record)),
+                    *(asked.text for asked in filter(None, (of_repeats(record),))),
+                    *filter(None, (note,)),
+                ]
+            ),
+        ),
         ("cost", _cost(record)),
     ]
     if folder is not None:
@@ -79,7 +89,9 @@ def rows_of_run(record: Mapping[str, Any], folder: Path | None) -> list[tuple[st
     return rows
 
 
-def html_of_comparison(records: Sequence[Mapping[str, Any]], failed: Mapping[str, str]) -> str:
+def html_of_comparison(
+    records: Sequence[Mapping[str, Any]], failed: Mapping[str, str], sums: Sequence[AskedInAll] = ()
+) -> str:
     """Return a comparison: one row a method; ``failed`` has the reasons of methods without a result."""
     rows = [
         (record["method"], _test(record), "\n".join(_beside(record)), _standing(record),
@@ -87,6 +99,7 @@ def html_of_comparison(records: Sequence[Mapping[str, Any]], failed: Mapping[str
         for record in records
     ]  # fmt: skip
     rows += [(name, "failed", "", line, "", "") for name, line in failed.items()]
+    rows += [("all", "", "", "", asked.text, "") for asked in sums]
     headings = ("method", "test", "beside it", "among null models", "privacy", "cost")
     return html_table(f"{count(len(records), 'method')} on the same people", rows, headings)
 

@@ -35,7 +35,7 @@ def latex_table(groups: Sequence[SeedGroup], *, command: str, version: str) -> s
         groups: At least one (:func:`strategies.outputs.seed_groups.seed_groups`).
         command, version: What wrote the table; a comment names them.
     """
-    head, *_ = rows = [_cells(group) for group in groups]
+    head, *_ = rows = [_cells(group, any(each.collections > 1 for each in groups)) for group in groups]
     # A column of figures ends at the right; one of words starts at the left.
     columns = zip(*([cell for _, cell in row] for row in rows), strict=True)
     aligned = "".join("l" if any(cell[:1].isalpha() for cell in cells) else "r" for cells in columns)
@@ -43,7 +43,7 @@ def latex_table(groups: Sequence[SeedGroup], *, command: str, version: str) -> s
         f"% ldpsim {text(version)}: {text(command)}",
         r"% Needs \usepackage{booktabs}. Of n scores: mean, sample standard deviation, and from three runs on the 95 %",
         "% interval of the mean over runs by Student's t. Best null model: the largest mean. Holds: the largest loss",
-        "% of the results of a row.",
+        "% of one collection. All collections: those of the same people, whose losses add.",
         f"\\begin{{tabular}}{{{aligned}}}",
         r"\toprule",
         _line([escaped(name) for name, _ in head]),
@@ -55,8 +55,15 @@ def latex_table(groups: Sequence[SeedGroup], *, command: str, version: str) -> s
     return "\n".join(lines) + "\n"
 
 
-def _cells(group: SeedGroup) -> list[tuple[str, str]]:
-    """Return the columns of a row: their words, and their cells in LaTeX."""
+def _cells(group: SeedGroup, summed: bool) -> list[tuple[str, str]]:
+    """Return the columns of a row: their words, and their cells in LaTeX.
+
+    Args:
+        group: The row.
+        summed: Whether the sum over all collections of the same people has columns.
+    """
+    held = [(level, *group.levels[level]) for level in shown_levels(_LEVELS)]
+    sums = [(level, *group.together[level]) for level in shown_levels(_LEVELS)] if summed else []
     interval = group.interval
     options = [("data set" if name == DATASET else option_word(name), escaped(value) or "--")
                for name, value in group.options.items()]  # fmt: skip
@@ -72,7 +79,8 @@ def _cells(group: SeedGroup) -> list[tuple[str, str]]:
             "--" if interval is None else f"{points(interval.low)}--{points(interval.high)}",
         ),
         ("best null model (%)", escaped(points(group.null))),
-        *((f"holds: {level_term(level)}", _held(*group.levels[level])) for level in shown_levels(_LEVELS)),
+        *((f"holds: {level_term(level)}", _held(status, value)) for level, status, value in held),
+        *((f"all collections: {level_term(level)}", _held(status, value)) for level, status, value in sums),
     ]  # fmt: skip
 
 

@@ -14,9 +14,10 @@ from typing import Any
 
 from strategies.outputs.untrusted import number, text
 from strategies.results.averages import Interval, mean, mean_interval, spread
-from strategies.results.levels import compared_levels, held
+from strategies.results.levels import compared_levels, compared_loss, held
 from strategies.results.scores import AUC, score_name, scores_of
 from strategies.results.shown_nulls import CHANCE, best_null, shown_nulls_of
+from strategies.results.sums import AskedInAll, in_all, people_of, really_asked
 from strategies.setup.option_spec import BUDGET, declared
 from strategies.setup.options import RunOptions
 
@@ -135,8 +136,12 @@ def mean_nulls(several: Sequence[Mapping[str, Mapping[str, Any]]]) -> dict[str, 
 
 
 def worst_guarantee(entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the worst of several guarantees at one level: unprotected, then the largest loss."""
-    return min(entries, key=lambda entry: (_WORST.index(entry["status"]), -(entry["value"] or 0.0)))
+    """Return the worst of several guarantees at one level: unprotected, then the largest loss of one collection."""
+    return min(entries, key=lambda entry: (_WORST.index(entry["status"]), -_loss_of(entry)))
+
+
+def _loss_of(entry: Mapping[str, Any]) -> float:
+    return compared_loss(entry) if entry["status"] == "bounded" else 0.0
 
 
 @dataclass(frozen=True)
@@ -156,7 +161,9 @@ class SeedGroup:
         chance: Mean of always guessing the largest class; None where null models were not taken.
         best_null: Name of the null model that is best in the mean, chance among them; None without null models.
         null: Its mean.
-        levels: Status and loss that hold at each compared level: the worst over the group.
+        levels: Status and loss of one collection at each compared level: the worst over the group.
+        collections: Number of collections of the same people, of all groups together where people are really asked.
+        together: Status and loss over all of these at each compared level.
     """
 
     method: str
@@ -172,6 +179,8 @@ class SeedGroup:
     best_null: str | None
     null: float | None
     levels: Mapping[str, tuple[str, float | None]]
+    collections: int
+    together: Mapping[str, tuple[str, float | None]]
 
 
 def seed_groups(records: Sequence[ResultRecord]) -> list[SeedGroup]:
@@ -185,12 +194,13 @@ def seed_groups(records: Sequence[ResultRecord]) -> list[SeedGroup]:
     methods = list(dict.fromkeys(text(group[0]["method"]) for group in groups))
     groups.sort(key=lambda group: (data.index(data_of(group[0])), methods.index(text(group[0]["method"])),
                                    budget_figures(group[0])))  # fmt: skip
-    keys = _apart(groups)
-    return [_group(group, keys) for group in groups]
+    keys, sums = _apart(groups), in_all(records)
+    return [_group(group, keys, sums) for group in groups]
 
 
-def _group(records: Sequence[ResultRecord], keys: Sequence[str]) -> SeedGroup:
+def _group(records: Sequence[ResultRecord], keys: Sequence[str], sums: Mapping[str, AskedInAll]) -> SeedGroup:
     first = records[0]
+    spent = sums.get(people_of(first)) if really_asked(first) else None
     scores = [score for record in records for score in _scores(record)]
     nulls = mean_nulls([shown_nulls_of(record) for record in records])
     best = best_null(nulls)
@@ -203,7 +213,10 @@ def _group(records: Sequence[ResultRecord], keys: Sequence[str]) -> SeedGroup:
         method, data_of(first), options, text(" ".join([method, *words_of(given, keys)])), score_name(first),
         len(scores), mean(scores), spread(scores), mean_interval(scores), nulls.get(CHANCE, {}).get("test"),
         best, nulls[best]["test"] if best else None,
-        {name: (entry["status"], entry["value"]) for name, entry in levels.items()},
+        {name: (entry["status"], _loss_of(entry) if entry["status"] == "bounded" else None)
+         for name, entry in levels.items()},
+        max(record["privacy"]["collections"] for record in records) if spent is None else spent.collections,
+        {name: (entry["status"], entry["value"]) for name, entry in (levels if spent is None else spent.holds).items()},
     )  # fmt: skip
 
 

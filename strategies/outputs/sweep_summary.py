@@ -15,7 +15,10 @@ SUMMARY = "summary.csv"
 
 
 def summary_rows(groups: Sequence[SeedGroup]) -> list[dict[str, Any]]:
-    """Return the flat row of each group; scores are shares, and losses are those of the worst result of a group."""
+    """Return the flat row of each group; scores are shares.
+
+    The loss of one collection is that of the worst result of a group. The sum is over all collections of its people.
+    """
     return [_row(group) for group in groups]
 
 
@@ -29,7 +32,9 @@ def write_summary(folder: Path, groups: Sequence[SeedGroup]) -> Path:
 
 def _row(group: SeedGroup) -> dict[str, Any]:
     interval = group.interval
-    held = {f"holds_{level}{part}": entry for level, (status, value) in group.levels.items()
+    held = {f"{about}_{level}{part}": entry
+            for about, levels in (("holds", group.levels), ("all", group.together))
+            for level, (status, value) in levels.items()
             for part, entry in (("", value), ("_status", status))}  # fmt: skip
     return {
         "method": group.method,
@@ -41,6 +46,7 @@ def _row(group: SeedGroup) -> dict[str, Any]:
         "high_over_runs": interval and interval.high,
         "best_null": group.best_null,
         "best_null_mean": group.null,
+        "collections": group.collections,
         **held,
     }
 
@@ -50,5 +56,6 @@ def _column(option: str) -> str:
     return option if option in OPTIONS or option in (DATASET, PEOPLE, VERSION) else f"param_{option}"
 
 
-_FIGURES = ("n", "mean", "sd", "low_over_runs", "high_over_runs", "best_null", "best_null_mean",
-            *(f"holds_{level}{part}" for level in compared_levels() for part in ("", "_status")))  # fmt: skip
+_FIGURES = ("n", "mean", "sd", "low_over_runs", "high_over_runs", "best_null", "best_null_mean", "collections",
+            *(f"{about}_{level}{part}" for about in ("holds", "all") for level in compared_levels()
+              for part in ("", "_status")))  # fmt: skip

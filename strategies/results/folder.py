@@ -185,7 +185,7 @@ def upgraded(record: dict[str, Any]) -> dict[str, Any]:
         tests = (record.get("links") or record["accuracy"])["per_repeat"]
         repeats = len(tests) if record["devices"]["asked"] else 1
         again = (config.get("seeds") or {}).get("noise", 0) is None
-        holds = {name: level_of_before(entry, repeats, again=again).to_dict()
+        holds = {name: level_of_before(entry, repeats).to_dict()
                  for name, entry in privacy["holds"].items()}  # fmt: skip
         life = {name: {part: value if value is None else round_up(repeats * value) for part, value in entry.items()}
                 if isinstance(entry, Mapping) else entry

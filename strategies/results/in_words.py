@@ -5,7 +5,8 @@ explains them and has the thresholds, which a test compares with :data:`PROTECTI
 
 The rule reads two sections of a result. ``privacy.holds`` bounds what anybody can learn: a
 loss epsilon (and delta) limits the chance of a right guess between two equally likely values
-to (e^epsilon + delta) / (1 + e^epsilon). ``reconstruction`` is a measured attack: the share of
+to (e^epsilon + delta) / (1 + e^epsilon). The loss is that of one collection; the sum over
+several stands beside the words (:mod:`strategies.results.sums`). ``reconstruction`` is a measured attack: the share of
 the friendships that the curator's own graph contains. A friendship that was found is not
 hidden, whatever its bound is.
 """
@@ -201,6 +202,8 @@ def _level(record: Mapping[str, Any], level: str, spec: LevelSpec) -> tuple[str,
     public = _not_counted(record, entry, spec)
     if entry["private_value"] is not None:  # the word is that of the private part
         status, epsilon, delta = "bounded", entry["private_value"], entry["private_delta"]
+    if status == "bounded" and (one := entry.get("of_one")) is not None:
+        epsilon, delta = one["value"], one["delta"]
     if status == "unprotected":
         return IN_CLEAR, "bad", _PUBLIC.get(tuple(entry["public"]), "public") if entry["public"] else detail or ""
     if status == "bounded":
@@ -209,10 +212,6 @@ def _level(record: Mapping[str, Any], level: str, spec: LevelSpec) -> tuple[str,
         if found is not PROTECTIONS[-1]:
             reasons.append(f"best guess {guessed(guess(epsilon, delta or 0.0))}")
             reasons += [_NOT_COUNTED + " and ".join(public)] if public else []
-        one = entry.get("of_one")
-        if one is not None and (alone := protection(one["value"], one["delta"])) is not found:
-            chance = guessed(guess(one["value"], one["delta"]))
-            reasons.append(f"of one of {one['of']}: {alone.word}, best guess {chance}")
     elif status == "not asked":
         word, tone, reasons = NOT_ASKED, "", []
     else:

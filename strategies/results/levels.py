@@ -106,7 +106,7 @@ def held(holds: Mapping[str, Any], level: str) -> dict[str, Any]:
 
 
 def compared_loss(entry: Mapping[str, Any]) -> float:
-    """Return the loss by which a bounded level is compared: that of one collection, if nobody will make the others."""
+    """Return the loss by which a bounded level is compared: that of one collection."""
     one = entry.get("of_one")
     return float(entry["value"] if one is None else one["value"])
 

@@ -252,7 +252,7 @@ def _spent(setup: RunSetup, repeats: Sequence[Repeat]) -> Spent:
     guarantee = run.guarantee_of(setup, [outcomes[number].released for number in fresh])
     if not run.attains(setup, fresh):
         guarantee = guarantee.as_bound()
-    if len(fresh) > 1 and not setup.asks_again:
+    if len(fresh) > 1:
         guarantee = guarantee.beside(run.guarantee_of(setup, [outcomes[fresh[0]].released]))
     written = [repeats[number].lifetime for number in fresh]
     return Spent(guarantee, sum(written[1:], start=written[0]))

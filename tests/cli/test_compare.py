@@ -50,6 +50,22 @@ def test_a_table_a_page_and_a_folder_a_run(tmp_path: Path, listing: Callable[[Pa
     assert quiet.stdout == f"{folder / 'compare.html'}\n"
 
 
+def test_words_and_figures_are_those_of_one_collection_and_the_sum_stands_once(tmp_path: Path) -> None:
+    """Two repeats at 4 were "a person 8" above "no meaningful protection" above "what holds is 4"."""
+
+    def words(*arguments: str) -> str:
+        return " ".join(compare(tmp_path, "hogs", "solitude", "--match", "user", "4", *arguments).stdout.split())
+
+    alone, seeded, real = words(), words("--repeats", "2"), words("--repeats", "2", "--noise-seed", "os")
+    for text in (alone, seeded, real):
+        assert "a person: hardly hidden" in text and "no meaningful protection" not in text
+        assert "at the level of a person what holds is 4 for every method" in text
+    assert "Simulated from a seed: not private. 2 repeats on the same people would lose 2 times as much." in seeded
+    assert "Simulated from a seed: not private. a" not in alone and "not private" not in real
+    assert real.count("losses add") == 1 and "4 collections asked the same people (generated)" in real
+    assert "a person 16" in real and "asked the same people" not in seeded + alone
+
+
 def test_budgets_that_were_made_equal(tmp_path: Path) -> None:
     shown = compare(tmp_path, "hogs", "solitude", "--match", "relationship", "2")
     assert shown.exit_code == 0, shown.output

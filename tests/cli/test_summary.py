@@ -6,7 +6,8 @@ from typing import Any
 from rich.console import Console
 
 from cli.output import WIDTH, console
-from cli.summary import _teachers, summary
+from cli.summary import _teachers, first_screen, summary
+from curator.privacy.level import Level, OfOne
 
 
 def shown(record: dict[str, Any], folder: Path | None = Path("runs/a")) -> str:
@@ -59,11 +60,22 @@ def test_repeats_and_what_was_left_out(record: dict[str, Any]) -> None:
     record["accuracy"] |= {"per_repeat": [0.6, 0.62], "std": 0.0141}
     record["reference"]["nonprivate_test"] = None
     record["privacy"]["collections"] = 2
+    record["privacy"]["holds"]["user"] = Level("bounded", 2.0, of_one=OfOne(1.0, 0.0, 2)).to_dict()
     text = words(shown(record, folder=None))
     assert "± 1.4 over 2 repeats" in text
     assert "without noise not trained" in text
-    assert "over 2 collections" in text
+    assert "best guess 73.2 %" in text and "best guess 88.1 %" not in text  # the words are those of one collection
+    assert "If 2 collections asked the same people, losses would add: " in text and "a person 2" in text
+    assert "over one collection, when this changes" in text and "all 2" in text
     assert "Result:" not in text
+
+
+def test_the_next_command_says_that_it_asks_again(record: dict[str, Any]) -> None:
+    for seeded in (True, False):
+        screen = Console(record=True, width=80)
+        found = {**record, "simulation_seeded": seeded}
+        screen.print(first_screen(found, folder=None, next_command="ldpsim compare hogs raw"))
+        assert ("asks these people again, and losses add" in screen.export_text()) is not seeded
 
 
 def test_a_reference_asks_nobody(record: dict[str, Any]) -> None:

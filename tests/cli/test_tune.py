@@ -66,9 +66,21 @@ def test_query_parameters_need_people_of_their_own(monkeypatch: pytest.MonkeyPat
     assert shown.exit_code == 0, shown.output
     assert len(asked) == 6
     assert "6 collections" in shown.stdout
+    assert "If 6 collections asked the same people, losses would add: a bit" in " ".join(shown.stdout.split())
     assert "collections = 6" in shown.stdout
     assert "feature_share" in shown.stdout
     assert max(len(line) for line in shown.stdout.splitlines() if not line.startswith("source")) <= 80
+
+
+def test_collections_that_were_made_are_summed_by_level() -> None:
+    shown = tune("--grid", "lr=.1", "--tune-query", "feature_share=.1,.3", "--noise-seed", "os", "--json")
+    asked = json.loads(shown.stdout)["in_all"]
+    each = [json.loads(ldpsim("run", *SMALL, "--feature-share", share, "--no-reference", "--no-nulls", "--json").stdout)
+            for share in (".1", ".3")]  # fmt: skip
+    one = [record["privacy"]["holds"]["user"]["value"] for record in each]
+    assert (asked["collections"], asked["holds"]["user"]["value"]) == (2, pytest.approx(sum(one)))
+    said = tune("--grid", "lr=.1", "--tune-query", "feature_share=.1,.3", "--noise-seed", "os").stdout
+    assert "2 collections asked the same people (generated), and losses add: a bit" in " ".join(said.split())
 
 
 def test_a_run_with_the_tuned_setting_counts_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

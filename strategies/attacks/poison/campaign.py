@@ -16,7 +16,9 @@ from strategies.attacks.poison.options import PoisonCell, PoisonOptions, budgets
 from strategies.attacks.poison.rows import breakdown, poison_rows
 from strategies.estimate.expected import tell_expected
 from strategies.estimate.graph_facts import measured
+from strategies.experiments.match_budgets import guarantee_before
 from strategies.results import folder as run_folder
+from strategies.results.sums import AskedInAll, added, levels_of
 from strategies.setup.fingerprint import configuration
 from strategies.setup.run_setup import load_population
 
@@ -55,6 +57,15 @@ class PoisonCampaign(Campaign[PoisonCell]):
     def rows(self, results: Mapping[str, Any]) -> Sequence[AttackRow]:
         """Return a row for each kind of cell that has a result."""
         return poison_rows(self.cells, results)
+
+    def sums(self) -> list[AskedInAll]:
+        """Return what holds over all cells together: each asks the same people, with noise that no seed tells."""
+        if self.cells[0].options.seeds_of(0).noise is not None:
+            return []
+        setups = {(cell.options.method, cell.options.epsilon): set_up_cell(cell) for cell in self.cells}
+        before = {key: levels_of({"privacy": guarantee_before(setup).to_dict()}) for key, setup in setups.items()}
+        holds = added([before[cell.options.method, cell.options.epsilon] for cell in self.cells])
+        return [AskedInAll(next(iter(setups.values())).population.name, len(self.cells), holds)]
 
     def record(self, result: CampaignResult) -> dict[str, Any]:
         """Return the content of result.json."""

@@ -34,7 +34,6 @@ def test_the_figures_of_several_repeats_are_multiplied() -> None:
     entry = RESULTS["hogs-three-repeats"]["privacy"]["holds"]["bit_adjacency"]
     level = level_of_before(entry, 3)
     assert (level.value, level.of_one and level.of_one.to_dict()) == (10.8, {"value": 3.6, "delta": 0.0, "of": 3})
-    assert level_of_before(entry, 3, again=True).of_one is None
     entry = RESULTS["vote-public-features"]["privacy"]["holds"]["node"]
     level = level_of_before(entry, 2)
     assert (level.value, level.private_value, level.own, level.per_list) == (None, 480.0, 8.0, 16.0)

@@ -32,7 +32,8 @@ def result(method: str, test: float, seed: int, *, loss: float | None = 7.0, nul
         "dataset": {"name": "cora", "nodes": nodes, "digest": f"{seed}"},
         "accuracy": {"test": test, "per_repeat": per_repeat or [test]},
         "nulls": {"chance": {"test": nulls[0]}, "graph_alone": {"test": nulls[1], "std": None}},
-        "privacy": {"trust": "none" if loss is None else "untrusted curator", "holds": holds},
+        "privacy": {"trust": "none" if loss is None else "untrusted curator", "holds": holds, "collections": 1},
+        "devices": {"asked": nodes},
         "config": {"seed": seed, "settings": settings or {}, "repeats": len(per_repeat or [0]), **config},
     }
 

@@ -10,6 +10,7 @@ import pytest
 
 from curator.methods import Budget, find
 from curator.privacy.guarantee import Level
+from curator.privacy.level import OfOne
 from curator.privacy.levels import LEVELS
 from devices.facts import PublicFacts, Split
 from docs.rooms import ROOT
@@ -177,6 +178,21 @@ def test_the_short_form_of_each_kind_of_method_is_true(name: str, budget: Budget
     method = find(name)()
     found = method.guarantee(facts, method.questions(facts, split, budget, "c"), budget)
     assert in_short({**record(), "privacy": found.to_dict()}) == said
+
+
+@pytest.mark.parametrize("private", [False, True])
+def test_words_are_those_of_one_collection(private: bool) -> None:
+    """16 collections of epsilon 1 gave the words of 16, above figures of 1."""
+
+    def holds(value: float, one: OfOne | None) -> Level:
+        if private:
+            return Level("unprotected", private_value=value, public=("features",), of_one=one)
+        return Level("bounded", value, of_one=one)
+
+    alone = record(user=holds(1.0, None), vector=holds(1.0, None))
+    many = record(user=holds(16.0, OfOne(1.0, 0.0, 16)), vector=holds(16.0, OfOne(1.0, 0.0, 16)))
+    assert texts(many) == texts(alone) and "hidden fairly well" in "".join(texts(many))
+    assert in_short(many) == in_short(alone)
 
 
 def test_the_example_of_the_page_follows_from_its_figures() -> None:

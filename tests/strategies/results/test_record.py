@@ -13,11 +13,10 @@ import pytest
 
 from curator.privacy.level import Level
 from strategies import RunOptions, simulate
-from strategies.experiments.match_budgets import guarantee_before
 from strategies.results.averages import mean, spread
 from strategies.results.outcome import Repeat, Score, Spent
 from strategies.results.record import assemble
-from strategies.runs.set_up import set_up
+from strategies.runs.set_up import run_of, set_up
 from strategies.setup.run_setup import RunSetup
 
 
@@ -110,8 +109,7 @@ def test_what_the_same_people_are_asked_again_with_fresh_noise_adds_up(vary: str
             assert level["status"] == alone["status"] and level["of_one"] is None
             continue
         assert level["value"] == pytest.approx(3 * alone["value"]), name
-        beside = None if noise is None else {"value": alone["value"], "delta": 0.0, "of": 3}
-        assert level["of_one"] == beside, name
+        assert level["of_one"] == {"value": alone["value"], "delta": 0.0, "of": 3}, name
     life, once = privacy["lifetime_per_device"], privacy["alone"]["lifetime_per_device"]
     assert life["user"]["max"] == pytest.approx(privacy["holds"]["user"]["value"])
     assert life["user"]["mean"] == pytest.approx(3 * once["user"]["mean"]) and life["complete"]
@@ -142,7 +140,10 @@ def test_an_owner_that_answers_again_loses_what_three_times_the_queries_lose() -
         vary = "noise" if repeats > 1 else "all"
         options = RunOptions(method="privgnn", clients=120, settings={"queries": str(queries)}, repeats=repeats,
                              repeats_vary=vary, seeds={"noise": None}, out=None)  # fmt: skip
-        return guarantee_before(set_up(options)).holds["central_node"]
+        setup = set_up(options)
+        run = run_of(setup.method)
+        released = [run.released_before(setup, repeat.split) for repeat in setup.repeats]
+        return run.guarantee_of(setup, released).holds["central_node"]
 
     alone, again, thrice = level(8, 1), level(8, 3), level(24, 1)
     assert (again.value, again.delta) == (thrice.value, alone.delta)

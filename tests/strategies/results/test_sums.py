@@ -1,0 +1,133 @@
+"""Sums over collections of the same people, by hand and against the run that makes the same collections."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.report.gather import gather
+from cli.report.page import render
+from curator.privacy.level import Level, OfOne
+from curator.privacy.levels import LEVELS
+from strategies.experiments.compare import compare
+from strategies.experiments.sweep import run_sweep
+from strategies.experiments.sweep_file import Cell
+from strategies.outputs.paper_table import latex_table
+from strategies.outputs.seed_groups import seed_groups
+from strategies.outputs.sweep_summary import summary_rows
+from strategies.results.sums import added, in_all, of_repeats
+from strategies.runs.simulate import simulate
+from strategies.setup.options import RunOptions
+
+SMALL: dict[str, Any] = {"clients": 60, "reference": False, "nulls": False, "groups": False, "device": "cpu",
+                         "settings": {"epochs": "1"}}  # fmt: skip
+PEOPLE = {"population": 3}
+
+
+def result(method: str = "hogs", reports: str = "a", *, collections: int = 1, people: str = "mine.npz",
+           digest: str = "d", seeded: bool = False, asked: int = 60, trust: str = "untrusted curator",
+           noise: int | None = None, **holds: Level) -> dict[str, Any]:  # fmt: skip
+    return {
+        "method": method,
+        "dataset": {"name": people, "digest": digest},
+        "devices": {"asked": asked, "reports_sha256": reports},
+        "simulation_seeded": seeded,
+        "seeds": {"noise": noise},
+        "privacy": {"trust": trust, "collections": collections,
+                    "holds": {name: holds.get(name, Level("not asked")).to_dict() for name in LEVELS}},
+    }  # fmt: skip
+
+
+def test_losses_and_deltas_add_and_what_is_in_clear_once_stays_so() -> None:
+    bounded, asked = Level("bounded", 0.1, 1e-6).to_dict(), Level("not asked").to_dict()
+    rest = Level("unprotected", private_value=2.0, private_delta=1e-6, public=("features",)).to_dict()
+    clear = Level("unprotected").to_dict()
+    found = added([{"a": bounded, "b": bounded, "c": bounded, "d": asked, "e": clear},
+                   {"a": bounded, "b": rest, "c": clear, "d": asked, "e": clear},
+                   {"a": bounded, "b": asked, "c": bounded, "d": asked, "e": clear}])  # fmt: skip
+    assert (found["a"]["value"], found["a"]["delta"], found["a"]["kind"]) == (0.3, pytest.approx(3e-6), "bound")
+    assert (found["b"]["status"], found["b"]["value"], found["b"]["private_value"]) == ("unprotected", None, 2.1)
+    assert [found[name]["status"] for name in "cde"] == ["unprotected", "not asked", "unprotected"]
+    assert found["c"]["private_value"] is None
+
+
+def test_collections_that_were_really_made_add_over_methods_and_repeats() -> None:
+    one, more = Level("bounded", 2.0), Level("bounded", 6.0, of_one=OfOne(2.0, 0.0, 3))
+    records = [
+        result(user=one),
+        result("sbp", "a", user=Level("bounded", 2.5)),  # reads the reports of the first one: they count once
+        result("rgnn", "b", collections=3, user=more),
+        result("privgnn", "", asked=0, trust="trusted curator", seeded=True, central_node=one),
+        result("gap", "", asked=0, trust="trusted curator", seeded=True, central_node=one),
+        result("raw", "", asked=0, trust="none", seeded=True, user=Level("unprotected")),  # asks nobody
+        result("hogs", "c", seeded=True, noise=1, user=Level("unprotected")),  # a simulation
+        result("gap", "", asked=0, trust="trusted curator", seeded=True, noise=1, central_node=one),
+        result("hogs", "d", people="others.npz", user=one),
+    ]
+    (found,) = in_all(records).values()
+    assert (found.people, found.collections, found.holds["user"]["value"]) == ("mine.npz", 6, 8.5)
+    assert found.holds["central_node"]["value"] == 4.0
+    assert found.text == ("6 collections asked the same people (mine.npz), and losses add: a person 8.5, "
+                          "a person in owned data 4.")  # fmt: skip
+
+
+def test_parts_of_one_data_set_may_share_people_and_made_up_people_have_a_seed() -> None:
+    level = Level("bounded", 1.0)
+    parts = [result(reports=name, digest=name, user=level) for name in "ab"]
+    assert [found.collections for found in in_all(parts).values()] == [2]
+    assert not in_all([{**each, "dataset": {**each["dataset"], "name": "generated"}} for each in parts])
+
+
+@pytest.mark.parametrize("seeded", [False, True])
+def test_the_sum_over_the_repeats_of_a_run(seeded: bool) -> None:
+    level = Level("bounded", 6.0, of_one=OfOne(2.0, 0.0, 3))
+    found = of_repeats(result(collections=3, seeded=seeded, user=level, label=Level("unprotected")))
+    assert found is not None and found.text == (
+        "If 3 collections asked the same people, losses would add: a person 6; in clear: a person's label."
+        if seeded else
+        "3 collections asked the same people (mine.npz), and losses add: a person 6; in clear: a person's label."
+    )  # fmt: skip
+    assert of_repeats(result(user=Level("bounded", 2.0))) is None
+
+
+@pytest.mark.usefixtures("cells_in_this_process")
+def test_other_commands_say_what_repeats_of_one_run_say(tmp_path: Path) -> None:
+    """Four collections of HoGS: repeats of a run, cells of a sweep, and repeats and methods of a comparison."""
+    options = RunOptions(method="hogs", seeds={"noise": None, **PEOPLE}, **SMALL)
+    given = {**vars(options), "out": None}
+    run = simulate(RunOptions(**{**given, "repeats": 4})).record
+    user, one = run["privacy"]["holds"]["user"]["value"], run["privacy"]["holds"]["user"]["of_one"]["value"]
+    assert user == pytest.approx(4 * one)
+
+    cells = [Cell(RunOptions(**{**given, "seed": seed}), f"seed {seed}") for seed in range(4)]
+    cells.append(Cell(RunOptions(**{**given, "method": "raw"}), "raw"))
+    swept = run_sweep(cells, tmp_path / "sweep")
+    (found,) = swept.sums
+    assert (found.collections, found.holds["user"]["value"]) == (4, pytest.approx(user))
+    group, raw = swept.groups
+    row, of_raw = summary_rows([group, raw])
+    assert (row["collections"], row["holds_user"], row["all_user"]) == (4, one, pytest.approx(user))
+    assert (of_raw["all_user"], of_raw["all_user_status"]) == (None, "unprotected")
+    page = render(gather([swept.folder]))
+    assert found.text in page.replace("&#39;", "'")
+    head = latex_table([group], command="x", version="1").partition("midrule")[0]
+    assert "holds: a person" in head and "all collections: a person" in head
+
+    compared = compare(["hogs", "rr", "raw"], RunOptions(**{**given, "repeats": 2, "out": tmp_path}))
+    (asked,) = compared.sums
+    each = [record["privacy"]["holds"]["bit_adjacency"]["value"] for record in compared.records[:2]]
+    assert asked.collections == 4 and asked.holds["relationship"]["value"] >= 2 * max(each)
+    assert asked.text in compared._repr_html_().replace("&#x27;", "'")
+
+
+@pytest.mark.usefixtures("cells_in_this_process")
+def test_a_simulation_with_secrets_of_a_seed_has_no_sum(tmp_path: Path) -> None:
+    options = RunOptions(**{**SMALL, "repeats": 2, "out": tmp_path})
+    compared = compare(["hogs", "raw"], options)
+    assert not compared.sums
+    (group,) = seed_groups([copy.deepcopy(dict(compared.records[0]))])
+    (row,) = summary_rows([group])
+    assert row["collections"] == 2 and row["all_bit"] == pytest.approx(2 * row["holds_bit"])
