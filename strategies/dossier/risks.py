@@ -58,7 +58,7 @@ def levels(subject: Subject) -> DossierTable:
         rows.append(tuple(tuple(part or NONE for part in cell) for cell in cells))
     return DossierTable(
         "What holds when this changes",
-        ("when this changes", "status", "loss (epsilon)", "best guess", "in words", "reason"),
+        ("when this changes", "status", "loss (epsilon)", "best guess", "in words (one collection)", "reason"),
         tuple(rows),
         "Best guess: the chance, at most, that somebody who knows all else tells which of two equally likely values is "
         "true; 50 % is pure chance. It is the likelihood of a successful inference about one person.",

@@ -150,7 +150,7 @@ def test_null_models_in_the_table(width: int, with_nulls: dict[str, Any], monkey
     monkeypatch.setattr(command, "console", lambda: screen)
     result = SimpleNamespace(
         rows=rows, groups=[], found=0, failures=[], folder=Path("my runs"), table=Path("table.csv"),
-        summary=Path("summary.csv"), parquet=None,
+        summary=Path("summary.csv"), parquet=None, sums=(),
     )  # fmt: skip
     with screen.capture() as capture:
         command._show(["seed=0", "seed=1", "seed=2"], result)
@@ -161,6 +161,17 @@ def test_null_models_in_the_table(width: int, with_nulls: dict[str, Any], monkey
     assert lines[1].startswith("seed=0 61.2 – –") and lines[2].startswith("seed=1 61.2 30.1 78.8 ▲")
     assert lines[3] == "seed=2 failed"
     assert ("below 14.4 21,797.6" in lines[2], "not taken 14.4" in lines[1]) == (width == 80, width == 80)
+
+
+def test_people_who_are_asked_again_have_their_sum(tmp_path: Path) -> None:
+    """Cells with noise of the operating system are collections of the same people; `raw` asks nobody."""
+    grid = f"{GRID}\n[[cells]]\nseeds.noise = 9\n"
+    shown = sweep(tmp_path, grid.replace("[fixed]", '[fixed]\nseeds.noise = "os"\nseeds.population = 1', 1), "--json")
+    assert shown.exit_code == 0, shown.output
+    document = json.loads(shown.stdout)
+    losses = [row["holds_user"] for row in document["rows"] if row["method"] == "hogs" and row["noise_seed"] is None]
+    (found,) = document["in_all"]
+    assert (found["collections"], found["holds"]["user"]["value"]) == (2, pytest.approx(sum(losses)))
 
 
 @pytest.mark.parametrize("width", [80, 40])

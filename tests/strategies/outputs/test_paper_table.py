@@ -73,6 +73,13 @@ def test_figures() -> None:
     assert r"\begin{tabular}{lrrrrrrl}" in tex  # figures end at the right, words start at the left
 
 
+def test_the_sum_over_several_collections_has_columns_beside_one() -> None:
+    given = {"collections": 16, "together": {"relationship": ("bounded", 57.6), "user": ("unprotected", None)}}
+    head, first, second = check_grammar(latex_table([group(**given), group("raw")], command="x", version="1"))
+    assert head[-2:] == ["all collections: a relationship", "all collections: a person"]
+    assert first[-4:] == ["3.6", "unprotected", "57.6", "unprotected"] and second[-2] == "3.6"
+
+
 def test_a_setting_with_the_name_of_a_figure_keeps_its_column() -> None:
     head, row = check_grammar(latex_table([group(options={"n": "7"})], command="", version="1"))
     assert (head[1:3], row[1:3]) == (["n", "n"], ["7", "3"])

@@ -12,7 +12,9 @@ import pytest
 
 from devices.datasets.generated import generate
 from strategies.attacks.poison.campaign import PoisonCampaign, settings_in_force
+from strategies.attacks.poison.cell import set_up_cell
 from strategies.attacks.poison.options import PoisonOptions
+from strategies.experiments.match_budgets import guarantee_before
 from strategies.planning.miniature import save
 
 Asked = Callable[..., PoisonOptions]
@@ -34,6 +36,16 @@ def test_a_folder_has_result_table_and_figure(asked: Asked, tmp_path: Path) -> N
     assert (folder / "poison.png").read_bytes()[:4] == b"\x89PNG"
     again = campaign.run(folder)
     assert again.found == 3 and again.rows == result.rows
+
+
+def test_cells_with_noise_of_the_operating_system_are_collections_of_the_same_people(asked: Asked) -> None:
+    given = {"attacks": ("fakes",), "lies": ("response",)}
+    assert PoisonCampaign(asked(**given)).sums() == []
+    campaign = PoisonCampaign(asked(**given, run={"seeds": {"noise": None}}))
+    (found,) = campaign.sums()
+    one = guarantee_before(set_up_cell(campaign.cells[0])).holds["user"].value
+    assert one is not None and found.holds["user"]["value"] == pytest.approx(len(campaign.cells) * one)
+    assert found.collections == len(campaign.cells) >= 3
 
 
 def test_other_people_in_the_same_file_name_another_folder(asked: Asked, tmp_path: Path) -> None:
