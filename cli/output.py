@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from strategies.experiments.failures import Failures
-    from strategies.results.sums import AskedInAll
+    from strategies.outputs.sums import AskedInAll
 
 WIDTH = 80
 _PLAIN = {"±": "+-", "–": "-", "…": "...", "▲": "^", "◎": "(o)", "·": "-", "ε": "epsilon", "δ": "delta", "λ": "lambda",

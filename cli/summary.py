@@ -20,10 +20,10 @@ from cli.words import GUESS, TONES, best_guess, count, epsilon, percent, points,
 from cli.words import seconds as in_words
 from curator.methods.base import NO_NETWORK
 from curator.privacy.levels import level_spec
+from strategies.outputs.sums import really_asked
 from strategies.results.in_words import claimed, density_of
 from strategies.results.scores import AUC, score_name, scores_of
 from strategies.results.shown_nulls import NOT_TAKEN, STANDINGS, shown_nulls_of, shown_verdict, spec_of
-from strategies.results.sums import really_asked
 
 
 def summary(record: Mapping[str, Any], *, folder: Path | None, next_command: str | None = None) -> Group:

@@ -18,6 +18,7 @@ from rich.text import Text
 from cli.titled_rows import TitledRows
 from cli.words import TONES, count, difference, percent, seconds, share, size
 from strategies.group_accuracy.shown import group_rows, words_of_groups
+from strategies.outputs.sums import of_repeats
 from strategies.outputs.untrusted import text
 from strategies.results.in_words import claimed, privacy_in_words
 from strategies.results.scores import about_links, score_name, scores_of
@@ -31,7 +32,6 @@ from strategies.results.shown_nulls import (
     shown_nulls_of,
     shown_verdict,
 )
-from strategies.results.sums import of_repeats
 
 _CONTINUED = " \\"
 

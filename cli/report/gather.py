@@ -16,10 +16,10 @@ from cli.report.sweep_cells import TABLE, SweepCells, cells_of
 from cli.words import count as in_words
 from devices.atomic_files import read_file
 from strategies.outputs.seed_groups import run_key
+from strategies.outputs.sums import AskedInAll, in_all
 from strategies.outputs.untrusted import number, text
 from strategies.results.folder import COMPARISON, upgraded
 from strategies.results.levels import compared_levels
-from strategies.results.sums import AskedInAll, in_all
 from strategies.setup.fingerprint import SCHEMA
 
 _TOO_LARGE = 64 << 20  # bytes of a result.json; a real one has some ten thousand
@@ -83,7 +83,7 @@ class Gathered:
 
     @property
     def sums(self) -> list[AskedInAll]:
-        """What holds over all collections of people who were really asked more than once."""
+        """Sums of what holds over all collections of people who were really asked more than once."""
         return list(in_all(entry.record for entry in self.results).values())
 
 

@@ -26,12 +26,12 @@ from strategies.experiments.shared_question import differences, questions_of_oth
 from strategies.experiments.sweep import run_sweep
 from strategies.experiments.sweep_file import Cell
 from strategies.outputs.html import html_of_comparison
+from strategies.outputs.sums import AskedInAll
 from strategies.outputs.sweep_table import data_frame, row_of
 from strategies.progress import Progress, quiet
 from strategies.results import folder as run_folder
 from strategies.results.folder import read_result
 from strategies.results.levels import level_named
-from strategies.results.sums import AskedInAll
 from strategies.runs.set_up import set_up
 from strategies.setup.fingerprint import config_hash, hashed_options
 from strategies.setup.option_spec import MODEL

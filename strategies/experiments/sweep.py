@@ -23,13 +23,13 @@ from strategies.experiments.cells_folder import GoesOn, anything, hold_cells
 from strategies.experiments.failures import Failed, Failures, failure, outcomes_of
 from strategies.experiments.sweep_file import Cell
 from strategies.outputs.seed_groups import SeedGroup, seed_groups
+from strategies.outputs.sums import AskedInAll, in_all
 from strategies.outputs.sweep_summary import write_summary
 from strategies.outputs.sweep_table import SweepRow, data_frame, failed_row, row_of, write_tables
 from strategies.progress import Progress, noted_if_interrupted, quiet, warn
 from strategies.results import folder as run_folder
 from strategies.results.folder import read_result
 from strategies.results.paired import read_scores
-from strategies.results.sums import AskedInAll, in_all
 from strategies.setup.options import RunOptions, check_ray_address
 from strategies.tracking.targets import check_targets
 

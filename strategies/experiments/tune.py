@@ -21,8 +21,8 @@ from curator.names import nearest
 from curator.setting_error import SettingError
 from strategies.experiments.match_budgets import guarantee_before
 from strategies.experiments.trial import Trial, gather
+from strategies.outputs.sums import AskedInAll, added, levels_of
 from strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
-from strategies.results.sums import AskedInAll, added, levels_of
 from strategies.runs.set_up import set_up
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions

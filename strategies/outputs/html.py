@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from strategies.outputs.sums import AskedInAll, of_repeats
 from strategies.results.in_words import claimed, privacy_in_words
 from strategies.results.numbers import bytes_, count, percent, plus_minus, seconds
 from strategies.results.scores import about_links, score_name, scores_of
 from strategies.results.shown_nulls import NULLS, STANDINGS, asking_nobody, best_null, shown_nulls_of, shown_verdict
-from strategies.results.sums import AskedInAll, of_repeats
 
 if TYPE_CHECKING:
     from pathlib import Path

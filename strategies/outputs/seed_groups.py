@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from strategies.outputs.sums import AskedInAll, in_all, key_of_people, really_asked
 from strategies.outputs.untrusted import number, text
 from strategies.results.averages import Interval, mean, mean_interval, spread
 from strategies.results.levels import compared_levels, compared_loss, held
 from strategies.results.scores import AUC, score_name, scores_of
 from strategies.results.shown_nulls import CHANCE, best_null, shown_nulls_of
-from strategies.results.sums import AskedInAll, in_all, people_of, really_asked
 from strategies.setup.option_spec import BUDGET, declared
 from strategies.setup.options import RunOptions
 
@@ -200,7 +200,7 @@ def seed_groups(records: Sequence[ResultRecord]) -> list[SeedGroup]:
 
 def _group(records: Sequence[ResultRecord], keys: Sequence[str], sums: Mapping[str, AskedInAll]) -> SeedGroup:
     first = records[0]
-    spent = sums.get(people_of(first)) if really_asked(first) else None
+    spent = sums.get(key_of_people(first)) if really_asked(first) else None
     scores = [score for record in records for score in _scores(record)]
     nulls = mean_nulls([shown_nulls_of(record) for record in records])
     best = best_null(nulls)

@@ -6,7 +6,7 @@ explains them and has the thresholds, which a test compares with :data:`PROTECTI
 The rule reads two sections of a result. ``privacy.holds`` bounds what anybody can learn: a
 loss epsilon (and delta) limits the chance of a right guess between two equally likely values
 to (e^epsilon + delta) / (1 + e^epsilon). The loss is that of one collection; the sum over
-several stands beside the words (:mod:`strategies.results.sums`). ``reconstruction`` is a measured attack: the share of
+several stands beside the words (:mod:`strategies.outputs.sums`). ``reconstruction`` is a measured attack: the share of
 the friendships that the curator's own graph contains. A friendship that was found is not
 hidden, whatever its bound is.
 """

@@ -18,7 +18,7 @@ from rich.console import Console
 from cli import words
 from cli.report.rows import row_of
 from cli.summary import _holds
-from cli.words import epsilon, loss
+from cli.words import epsilon
 from curator.methods import Budget, find
 from curator.privacy.level import Level
 from curator.privacy.levels import LEVELS
@@ -70,9 +70,9 @@ def wrong(holds: dict[str, dict[str, Any]]) -> str:
     said = words.words_of(row)["levels"]
     for level in shown_levels():
         entry = held(holds, level)
-        count = 1 if entry["of_one"] else 0  # "of one of T" has T besides
+        count = 1 if entry["of_one"] else 0  # "in all T" has T besides
         shown = [figure.replace(",", "") for figure in _FIGURE.findall(said[level])]
-        losses = [loss(value).replace(",", "") for value in
+        losses = [epsilon(value).replace(",", "") for value in
                   (entry["value"], entry["private_value"], entry["own"], entry["per_list"],
                    (entry["of_one"] or {}).get("value")) if value is not None]  # fmt: skip
         left = list(shown)

@@ -17,8 +17,8 @@ from strategies.attacks.poison.rows import breakdown, poison_rows
 from strategies.estimate.expected import tell_expected
 from strategies.estimate.graph_facts import measured
 from strategies.experiments.match_budgets import guarantee_before
+from strategies.outputs.sums import AskedInAll, added, levels_of
 from strategies.results import folder as run_folder
-from strategies.results.sums import AskedInAll, added, levels_of
 from strategies.setup.fingerprint import configuration
 from strategies.setup.run_setup import load_population
 

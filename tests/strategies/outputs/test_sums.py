@@ -17,8 +17,8 @@ from strategies.experiments.sweep import run_sweep
 from strategies.experiments.sweep_file import Cell
 from strategies.outputs.paper_table import latex_table
 from strategies.outputs.seed_groups import seed_groups
+from strategies.outputs.sums import added, in_all, of_repeats
 from strategies.outputs.sweep_summary import summary_rows
-from strategies.results.sums import added, in_all, of_repeats
 from strategies.runs.simulate import simulate
 from strategies.setup.options import RunOptions
 

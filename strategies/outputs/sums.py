@@ -82,7 +82,7 @@ def _added(entries: Sequence[Mapping[str, Any]]) -> Level:
 
 
 def in_all(records: Iterable[Mapping[str, Any]]) -> dict[str, AskedInAll]:
-    """Return the sums for people who were really asked in more than one collection, by :func:`people_of`.
+    """Return the sums for people who were really asked in more than one collection, by :func:`key_of_people`.
 
     Null models and references ask nobody, and noise of a seed protects nobody: they count for nothing. Results from
     the reports of one collection count once, by their worst levels.
@@ -94,7 +94,7 @@ def in_all(records: Iterable[Mapping[str, Any]]) -> dict[str, AskedInAll]:
     for place, record in enumerate(records):
         if really_asked(record):
             reports = record["devices"].get("reports_sha256") if record["devices"]["asked"] else None
-            people.setdefault(people_of(record), {}).setdefault(reports or place, []).append(record)
+            people.setdefault(key_of_people(record), {}).setdefault(reports or place, []).append(record)
     sums = {}
     for key, asked in people.items():
         first = next(iter(asked.values()))[0]
@@ -106,7 +106,7 @@ def in_all(records: Iterable[Mapping[str, Any]]) -> dict[str, AskedInAll]:
     return sums
 
 
-def people_of(record: Mapping[str, Any]) -> str:
+def key_of_people(record: Mapping[str, Any]) -> str:
     """Return a key of the people of a result: parts of one data set may share them, made-up ones have a seed."""
     data = record["dataset"]
     return str(data["digest"] if data["name"] in GENERATED else data["name"])
