@@ -46,9 +46,9 @@ def run(
         if result.folder is not None:
             echo(str(result.folder / "result.json"))
     else:
-        from cli.report.shell import comparison_of
         from cli.summary import first_screen, summary
         from strategies.experiments.next_step import methods_to_compare
+        from strategies.outputs.shell import comparison_of
 
         methods = methods_to_compare(options)
         following = comparison_of(methods, options) if len(methods) > 1 else None

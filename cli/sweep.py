@@ -76,8 +76,8 @@ def sweep(
 def _show(labels: Sequence[str], result: Any) -> None:
     from rich.markup import escape
 
-    from cli.report.shell import page_of, table_of
     from cli.verdict import ShellCommand
+    from strategies.outputs.shell import page_of, table_of
     from strategies.results.levels import shown_levels
     from strategies.results.shown_nulls import NULLS, STANDINGS, best_null
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from rich.console import Console, RenderableType
 
 from cli.output import WIDTH
-from cli.report.shell import comparison_of
 from cli.summary import first_screen, summary
 from strategies import RunOptions, simulate
 from strategies.experiments.next_step import methods_to_compare
+from strategies.outputs.shell import comparison_of
 
 
 def main() -> None:

@@ -53,11 +53,11 @@ class Point:
 
 def write_plan_page(path: Path, made: Plan) -> None:
     """Write the page, completely or not at all."""
-    write_atomically(path, render_plan(made), mode=PASSED_AROUND)
+    write_atomically(path, render_plan(made, path.parent), mode=PASSED_AROUND)
 
 
-def render_plan(made: Plan) -> str:
-    """Return the page as text."""
+def render_plan(made: Plan, folder: Path = Path()) -> str:
+    """Return the page as text; ``folder`` is that of the plan's files."""
     shown = made.shown
     found = points_of(shown)
     numbers = {point.row.name: point for point in found}
@@ -84,7 +84,7 @@ def render_plan(made: Plan) -> str:
         others=[_line(row, numbers.get(row.name)) for row in made.others],
         memory_error=MEMORY_ERROR,
         time_error=TIME_ERROR,
-        command=None if made.choice is None else rehearsal(made, made.choice.options),
+        command=None if made.choice is None else rehearsal(made, made.choice, folder),
         dash=NONE,
         percent=percent,
     )  # fmt: skip

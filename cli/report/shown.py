@@ -9,9 +9,9 @@ from cli.report.badges import badge_of
 from cli.report.gather import Gathered
 from cli.report.groups import Row, grouped, row_of_group
 from cli.report.labels import name_rows
-from cli.report.shell import command_of
 from cli.words import count, percent
 from strategies.outputs.seed_groups import BUDGETS, budget_figures, group_key
+from strategies.outputs.shell import command_of
 from strategies.results.in_words import density_of
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,17 +10,21 @@ from typing import Any
 from devices.atomic_files import write_atomically
 from strategies.flower_app.given import as_config
 from strategies.outputs.registry import FILES, registry_texts
+from strategies.outputs.shell import command_of
+from strategies.planning.miniature import save
 from strategies.planning.plan import Plan
 from strategies.planning.registry import planned
+from strategies.planning.rehearsal import people_of, trial_of
 from strategies.planning.rows import PlanRow, given_settings
 from strategies.results import folder as run_folder
 from strategies.results.levels import at_the_level
 from strategies.results.numbers import epsilon
+from strategies.setup.fingerprint import configuration
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
 from strategies.setup.read_options import read_alone
 
-PAGE = "plan.html"
+PAGE, PEOPLE = "plan.html", "people.npz"
 _BY_FACTS = ("private_labels", "label_rate", "volunteers")  # the public labels or volunteers in the facts say so
 _CARRIED = {"set", *_BY_FACTS, *(spec.name for spec in declared(RunOptions).values() if spec.flower)}
 
@@ -36,12 +39,14 @@ def write_files(made: Plan, out: Path) -> tuple[Path, ...]:
     texts = {"plan.json": json.dumps(made.to_dict(), indent=1) + "\n"}
     if made.choice is not None:
         if not undeployable(made.choice):
-            texts["deployment.toml"] = deployment(made, made.choice)
+            texts["deployment.toml"] = deployment(made, made.choice, folder)
         texts |= registry_texts(planned(made, made.choice))
     for old in ("deployment.toml", *FILES, PAGE):  # of this plan, made before, perhaps with another choice
         (folder / old).unlink(missing_ok=True)
     for name, text in texts.items():
         write_atomically(folder / name, text)
+    if made.like.by_facts and made.rehearsal is not None:
+        save(people_of(made.facts, made.like, made.rehearsal.people), folder / PEOPLE)
     return tuple(folder / name for name in texts)
 
 
@@ -52,7 +57,7 @@ def undeployable(choice: PlanRow) -> str:
     return f"its configuration has no key for {' and '.join(lost)}" if lost else ""
 
 
-def deployment(made: Plan, choice: PlanRow) -> str:
+def deployment(made: Plan, choice: PlanRow, folder: Path) -> str:
     """Return the run's configuration for ``flwr run``: public facts, method, budget and settings."""
     import tomli_w
 
@@ -70,33 +75,32 @@ def deployment(made: Plan, choice: PlanRow) -> str:
         f"# {options.method}, planned for {made.facts.n:,} people: {held} {at_the_level(entry['level'])}.",
         "# flwr run APP SUPERLINK --run-config deployment.toml   (docs/deployment.md has the other steps)",
         f"# facts.json: {facts}, with {_labels(options)}",
-        f"# rehearsal: {rehearsal(made, options)}",
     ]
+    if (command := rehearsal(made, choice, folder)) is not None:
+        lines.append(f"# rehearsal: {command}")
     if _method(options).trained_by != "curator":
         lines.append("# ldpsim simulates this method; its Flower app deploys methods with one private report.")
     return "\n".join(lines) + "\n" + tomli_w.dumps(values)
 
 
-def rehearsal(made: Plan, options: RunOptions, people: int = 3000) -> str:
-    """Return the command that simulates a row: on the data of the plan, or on made-up people, few if not all were."""
-    specs, usual, like = declared(RunOptions), RunOptions(), made.like
-    n = made.facts.n
-    words = ["ldpsim run", f"--method {options.method}"]
-    if like.name is None:
-        all_were = made.rehearsal is not None and not made.rehearsal.miniature
-        words.append(f"--clients {n if all_were else min(people, n)}")
-    elif like.size is None or n < like.size:
-        words.append(f"--clients {n}")
-    if not like.by_facts:
-        words += [f"{specs[name].option} {shlex.quote(str(getattr(like.options, name)))}"
-                  for name in ("dataset", "split", "seed")
-                  if getattr(like.options, name) != getattr(usual, name)]  # fmt: skip
-    for name, value in given_settings(options).items():
-        if name == "set":
-            words += [f"--set {key}={entry}" for key, entry in value.items()]
-        else:
-            words.append(specs[name].said(value))
-    return " ".join(words)
+def rehearsal(made: Plan, row: PlanRow, folder: Path) -> str | None:
+    """Return the command of a row's rehearsal; of a plan without one, that of a run of all people.
+
+    People who were made up with given facts are in the plan's folder. None where they were not made up.
+
+    Args:
+        made: The plan.
+        row: Its row.
+        folder: Folder of its files.
+    """
+    like, run = made.like, row.run
+    if like.by_facts:
+        if run is None:
+            return None
+        run = replace(run, dataset=str(folder / PEOPLE))
+    elif run is None:
+        run = trial_of(row.options, like, made.facts.n if like.size is None else min(made.facts.n, like.size))
+    return command_of({"method": run.method, "config": configuration(run)})
 
 
 def _labels(options: RunOptions) -> str:

@@ -32,6 +32,11 @@ from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import RunSetup, budget_of
 from strategies.setup.settings import TRAINING, resolve
 
+# Options of the small graphs, in place of those of the run.
+_ON_PAPER = {
+    "dataset": "generated", "clients": None, "repeats": 1, "split": "random", "state": None, "from_reports": None,
+    "out": None, "save_reports": False, "collector_key": None, "device": "cpu", "engine": "local",
+}  # fmt: skip
 MOST_CLASSES, MOST_FEATURES, MOST_WORDS = 1_000, 100_000, 5_000  # of small graphs that take seconds to make
 
 
@@ -76,10 +81,7 @@ class OnPaper:
         return self._set_up(options, 0)
 
     def _set_up(self, options: RunOptions, which: int) -> RunSetup:
-        given = replace(
-            options, dataset="generated", clients=None, repeats=1, split="random", state=None, from_reports=None,
-            out=None, save_reports=False, collector_key=None, device="cpu", engine="local",
-        )  # fmt: skip
+        given = replace(options, **_ON_PAPER)
         kind, few = find(options.method), len(self.people[which]) // 4
         method = kind.from_settings({key: value for key, value in given.settings.items() if key not in TRAINING})
         if fewer := method.fitting(few):
@@ -98,9 +100,12 @@ class OnPaper:
     def match(self, options: RunOptions, level: str, target: float) -> Matched:
         """Solve for the budget at which the loss that holds at a level is ``target``; as :func:`match`.
 
-        Of a record with a public part it is the loss of the private rest.
+        Of a record with a public part it is the loss of the private rest. The options keep their own people and
+        repeats: those of the small graphs stay on paper.
         """
-        return match_by(Accounts(self.set_up, self.guarantee, frozenset(ATTRIBUTES)), options, level, target)
+        found = match_by(Accounts(self.set_up, self.guarantee, frozenset(ATTRIBUTES)), options, level, target)
+        own = {name: getattr(options, name) for name in _ON_PAPER}
+        return replace(found, options=replace(found.options, **own))
 
     def guarantee(self, setup: RunSetup) -> Guarantee:
         """Return what holds for everybody, of a set-up of :meth:`set_up`."""

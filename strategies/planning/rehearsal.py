@@ -3,6 +3,7 @@
     all people, where all runs together are expected to take less than a minute     -> what `ldpsim run` does
     else a miniature: fewer of these people, with the noise of all of them          -> an estimate
 
+A command that is printed beside a row is made from the options of this run, so it gives the same accuracy.
 The people are those of ``--like``: data that are there, or people who are made up with the facts of the plan. An
 accuracy on made-up people is measured on nobody, and that of a miniature has no interval that is promised to hold.
 """
@@ -18,10 +19,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from devices.data.population import Population
 from devices.datasets import GENERATED
 from strategies.engines.pool import available_cores, processes
 from strategies.estimate.asked import questions_on_paper
 from strategies.estimate.fits import load_of
+from strategies.estimate.graph_facts import GraphFacts
 from strategies.estimate.traffic import miniature
 from strategies.experiments.failures import Failed, outcomes_of
 from strategies.planning.information import LEAST_GAIN, most_gained
@@ -160,7 +163,7 @@ def rehearse(
     with tempfile.TemporaryDirectory(prefix="ldpsim-plan-") as folder:
         graph = Path(folder) / "people.npz" if like.by_facts else None
         if graph is not None:
-            save(miniature(paper.facts, size, seed=like.options.seeds_of(0).population), graph)
+            save(people_of(paper.facts, like, size), graph)
         trials = {name: trial_of(options, like, size, graph) for name, options in runs.items()}
         with processes(workers, here=True) as pool:
             progress("rehearsing", 0.0)
@@ -170,7 +173,7 @@ def rehearse(
     for name, outcome in found.items():
         failed = outcome.line if isinstance(outcome, Failed) else None
         kept[name] = kept[name].with_reasons(f"its rehearsal failed: {failed}") if failed is not None else \
-            replace(kept[name], worth=outcome)  # fmt: skip
+            replace(kept[name], worth=outcome, run=trials[name])  # fmt: skip
     return kept, Rehearsal(size, paper.facts.n, like.name, time.perf_counter() - started)
 
 
@@ -209,7 +212,12 @@ def at_size(paper: OnPaper, options: RunOptions, size: int) -> RunOptions:
     return replace(kept, settings={**kept.settings, **setup.method.fitting(int(0.25 * size))})
 
 
-def trial_of(options: RunOptions, like: Like, size: int, graph: Path | None) -> RunOptions:
+def people_of(facts: GraphFacts, like: Like, size: int) -> Population:
+    """Return the people who are made up with the facts of a plan."""
+    return miniature(facts, size, seed=like.options.seeds_of(0).population)
+
+
+def trial_of(options: RunOptions, like: Like, size: int, graph: Path | None = None) -> RunOptions:
     """Return the options of a run that writes nothing and trains no reference; what only a reference reads is left out.
 
     Args:
@@ -218,7 +226,9 @@ def trial_of(options: RunOptions, like: Like, size: int, graph: Path | None) -> 
         size: Number of them.
         graph: File of the people who were made up with given facts; None: those of the data set.
     """
-    people: dict[str, Any] = {"clients": size} if graph is None else {"dataset": str(graph), "split": "random"}
+    people: dict[str, Any] = {"clients": size}
+    if graph is not None:
+        people = {"dataset": str(graph), "clients": None, "split": "random"}
     made = replace(options, **people, out=None, workers=None, engine="local", device="cpu", reference=False, force=True)
     return read_alone(made)[0]
 

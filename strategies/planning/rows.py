@@ -41,6 +41,7 @@ class PlanRow:
         at_level: Guarantee at the level of the plan, ``{status, value, delta, detail}``.
         private_only: What of the record is public, where the value at the level is that of the rest.
         worth: Accuracy of its rehearsal, None if it was not run.
+        run: Options of its rehearsal, which its command is printed from; None if it was not run.
         why: Reasons why it does not meet the wishes; empty if it does.
         shown_budget: The budget in force, in words.
         mechanisms: What people are asked with (:func:`mechanisms_asked`).
@@ -52,6 +53,7 @@ class PlanRow:
     at_level: Mapping[str, Any]
     private_only: str = ""
     worth: Worth | None = None
+    run: RunOptions | None = None
     why: tuple[str, ...] = ()
     shown_budget: str = ""
     mechanisms: tuple[str, ...] = ()

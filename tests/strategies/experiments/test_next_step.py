@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from cli.report.shell import comparison_of
 from curator.methods import find
 from strategies.experiments.next_step import methods_to_compare
+from strategies.outputs.shell import comparison_of
 from strategies.setup.options import RunOptions
 
 CASES: list[tuple[dict[str, Any], list[str]]] = [

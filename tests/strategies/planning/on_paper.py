@@ -14,4 +14,4 @@ from strategies.setup.options import RunOptions
 
 def plan_on_paper(methods: Sequence[str], options: RunOptions, facts: GraphFacts, wishes: Wishes, **more: Any) -> Plan:
     """Return the plan for people with these facts."""
-    return make_plan(methods, facts, wishes, Like(options, by_facts=True), worth=False, **more)
+    return make_plan(methods, facts, wishes, Like(options), worth=False, **more)

@@ -13,13 +13,15 @@ from typer.testing import CliRunner
 from cli.main import app
 from curator.methods.local.hogs_ablation import HoGSAblation
 from curator.reports.question import keys_of
+from devices import datasets
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.flower_app.alone import default_config
 from strategies.outputs.registry import registry_texts
 from strategies.planning.files import deployment, rehearsal, undeployable, write_files
 from strategies.planning.plan import Plan
 from strategies.planning.registry import planned
-from strategies.planning.rehearsal import Like, Rehearsal
+from strategies.planning.rehearsal import Like, Rehearsal, people_of
+from strategies.planning.rows import PlanRow
 from strategies.planning.wishes import Wishes
 from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import budget_of
@@ -63,7 +65,8 @@ def test_a_deployment_asks_the_question_of_the_plan(tmp_path: Path) -> None:
     split = public.split(0)
     asked = _questions(method, public, split, budget, "c", config)
     assert keys_of(asked) == keys_of(method.questions(facts, split, budget, "c"))
-    rehearsed = rehearsal(made, options)
+    rehearsed = rehearsal(made, made.rows[0], tmp_path)
+    assert rehearsed is not None
     for words in ("--feature-share 0.3", "--reporting one-end", "--eps-labels 2", "--private-labels", "--gnn sage",
                   "--label-mechanism subset_selection", "--set tau=0.7"):  # fmt: skip
         assert words in rehearsed
@@ -106,7 +109,7 @@ def test_the_registry_records_of_a_choice(made: Plan, tmp_path: Path) -> None:
 
 def test_the_rehearsal_is_a_command_that_a_run_takes(made: Plan) -> None:
     assert made.choice is not None
-    words = shlex.split(rehearsal(made, made.choice.options))
+    words = shlex.split(rehearsal(made, made.choice, Path()) or "")
     assert words[:2] == ["ldpsim", "run"] and "--set" in words
     shown = CliRunner().invoke(app, [*words[1:], "--help"])
     assert shown.exit_code == 0
@@ -114,56 +117,62 @@ def test_the_rehearsal_is_a_command_that_a_run_takes(made: Plan) -> None:
 
 def test_the_text_of_a_deployment(made: Plan) -> None:
     assert made.choice is not None
-    lines = deployment(made, made.choice).splitlines()
+    lines = deployment(made, made.choice, Path()).splitlines()
     assert lines[:4] == [
         "# vote, planned for 60,000 people: 4 holds at the level of a person.",
         "# flwr run APP SUPERLINK --run-config deployment.toml   (docs/deployment.md has the other steps)",
         '# facts.json: {"facts": {"n": 60000, "d": 600, "classes": 6}}, with the public labels'.replace(
             '"d": 600, "classes": 6', f'"d": {made.facts.features}, "classes": {made.facts.classes}'
         ),
-        "# rehearsal: ldpsim run --method vote --clients 3000 --epsilon 4 --set homophily=0.6",
+        "# rehearsal: ldpsim run --method vote --dataset generated --clients 60000 --epsilon 4 --set homophily=0.6",
     ]
     assert not any(line.startswith("#") for line in lines[4:]) and 'facts = "facts.json"' in lines
     few = plan_on_paper(["vote"], RunOptions(label_rate=0.25), GraphFacts(300), Wishes())
     assert few.choice is not None
-    text = deployment(few, few.choice)
+    text = deployment(few, few.choice, Path())
     assert "with the public labels of 0.25 of the people\n" in text and "--clients 300 --label-rate 0.25" in text
     assert "label-rate" not in tomllib.loads(text) and tomllib.loads(text)["epsilon"] == 8.0
     assert "# 8 holds at the level of a person." not in text and "planned for 300 people: 8 holds" in text
     some = plan_on_paper(["vote"], RunOptions(volunteers=0.25), GraphFacts(300), Wishes())
     assert some.choice is not None and not undeployable(some.choice)
-    text = deployment(some, some.choice)
+    text = deployment(some, some.choice, Path())
     assert 'with the numbers of the "volunteers", 0.25 of the people\n' in text and "--volunteers 0.25" in text
     assert "volunteers" not in tomllib.loads(text) and "labelled" not in text
     told = plan_on_paper(["vote"], RunOptions(volunteers=0.25, private_labels=True), GraphFacts(300), Wishes())
     assert told.choice is not None and not undeployable(told.choice)
-    text = deployment(told, told.choice)
+    text = deployment(told, told.choice, Path())
     assert 'and of the "labelled", who are other people' in text and "private_labels" not in tomllib.loads(text)
     open_ = plan_on_paper(["fedavg-mlp"], RunOptions(), GraphFacts(300), Wishes())
     (row,) = open_.rows
-    text = deployment(open_, row)
+    text = deployment(open_, row, Path())
     assert "# fedavg-mlp, planned for 300 people: nothing is bounded at the level of a person in owned data.\n" in text
     assert "# ldpsim simulates this method; its Flower app deploys methods with one private report." in text
 
 
-def test_a_rehearsal_names_the_people_of_the_plan(made: Plan) -> None:
-    given = RunOptions(dataset="my file.npz", seed=3, split="split42")
-    about = replace(made, like=Like(given, 60_000))
-    options = RunOptions(method="vote", epsilon=1 / 3, public_features=True, settings={"own": "1"})
-    with_settings = "--epsilon 0.3333333333 --public-features --set own=1"
-    of_file = "--dataset 'my file.npz' --split split42 --seed 3"
-    assert rehearsal(about, options) == f"ldpsim run --method vote {of_file} {with_settings}"
-    sample = replace(about, like=Like(given, 60_001))
-    assert rehearsal(sample, options) == f"ldpsim run --method vote --clients 60000 {of_file} {with_settings}"
-    few = replace(about, like=Like(given, 59_999))  # they are all that there are
-    assert rehearsal(few, options) == f"ldpsim run --method vote {of_file} {with_settings}"
-    old = replace(made, like=Like(RunOptions(dataset="generated-v1")), rehearsal=Rehearsal(60_000, 60_000, None))
-    plain = RunOptions(method="vote")
-    assert rehearsal(old, plain) == "ldpsim run --method vote --clients 60000 --dataset generated-v1"
-    assert "--clients 3000 " in rehearsal(replace(old, rehearsal=Rehearsal(600, 60_000, None)), plain)
-    for n, people, said in ((60_000, 3000, 3000), (2999, 3000, 2999), (60_000, 10, 10)):
-        text = rehearsal(replace(made, facts=GraphFacts(n)), RunOptions(method="vote"), people)
-        assert text == f"ldpsim run --method vote --clients {said}"
+def test_a_rehearsal_names_the_people_of_the_plan(made: Plan, tmp_path: Path) -> None:
+    given = RunOptions(dataset="my file.npz", seed=3, seeds={"noise": 5}, split="split42", repeats=2)
+    options = replace(given, method="vote", epsilon=1 / 3, public_features=True, settings={"homophily": "0.6"})
+    row = PlanRow(options, {}, {})
+    before, after = "ldpsim run --method vote --dataset 'my file.npz' --clients", "--split split42 --epsilon"
+    rest = "--public-features --set homophily=0.6 --seed 3 --noise-seed 5 --repeats 2"
+    for there, clients in ((60_001, 60_000), (60_000, 60_000), (59_999, 59_999)):  # these are all that there are
+        about = replace(made, like=Like(given, there))
+        assert rehearsal(about, row, tmp_path) == f"{before} {clients} {after} {1 / 3!r} {rest}"
+    ran = replace(row, run=replace(options, clients=700, epsilon=2.0))
+    assert rehearsal(about, ran, tmp_path) == f"{before} 700 {after} 2 {rest}"
+
+
+def test_people_who_were_made_up_with_given_facts_are_kept_for_the_command(made: Plan, tmp_path: Path) -> None:
+    like, facts = Like(RunOptions(), by_facts=True), GraphFacts(300, homophily=0.3)
+    assert rehearsal(replace(made, like=like), made.rows[0], tmp_path) is None
+    row = replace(made.rows[0], run=RunOptions(method="vote", dataset="/tmp/gone/people.npz"))
+    drawn = replace(made, like=like, facts=facts, rows=[row], choice=row, rehearsal=Rehearsal(300, 300, None))
+    folder = write_files(drawn, tmp_path)[0].parent
+    command = shlex.split(rehearsal(drawn, row, folder) or "")
+    kept = datasets.load(command[command.index("--dataset") + 1])
+    assert kept.digest == datasets.load(str(folder / "people.npz")).digest and len(kept) == 300
+    assert np.array_equal(kept.labels, people_of(facts, like, 300).labels)
+    assert f"# rehearsal: {shlex.join(command)}" in (folder / "deployment.toml").read_text()
 
 
 def test_files_of_an_earlier_choice_are_removed(made: Plan, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +8,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from cli.main import app
 from devices import datasets
 from devices.datasets.generated import generate
 from strategies import simulate
@@ -17,13 +20,16 @@ from strategies.estimate.load import Load
 from strategies.estimate.traffic import miniature
 from strategies.planning import rehearsal
 from strategies.planning.files import rehearsal as command_of
+from strategies.planning.files import write_files
 from strategies.planning.miniature import save
 from strategies.planning.on_paper import OnPaper
 from strategies.planning.plan import Plan, make_plan
+from strategies.planning.planned_people import planned_people
 from strategies.planning.rehearsal import Like, Rehearsal, at_size, run_trial, trial_of
 from strategies.planning.rows import PlanRow
 from strategies.planning.wishes import Wishes
 from strategies.planning.worth import Worth
+from strategies.results.shown_nulls import shown_nulls_of, shown_verdict
 from strategies.setup.options import RunOptions
 
 FACTS = GraphFacts(40_000, features=40, classes=3, words=5.0)
@@ -161,8 +167,8 @@ def test_people_of_a_file_are_rehearsed_on_as_a_run_takes_them(runs: Runs, mine:
     assert made.rehearsal == Rehearsal(200, 200, "mine", made.rehearsal.seconds if made.rehearsal else 0.0)
     assert made.rehearsal.note == "Rehearsal: 200 people of mine."
     assert made.choice is not None and "60 % (rehearsal: 200 people of mine)" in made.why
-    assert command_of(made, made.choice.options) == (
-        f"ldpsim run --method vote --dataset {shlex.quote(mine.options.dataset)} --seed 4"
+    assert command_of(made, made.choice, Path()) == (
+        f"ldpsim run --method vote --dataset {shlex.quote(mine.options.dataset)} --clients 200 --seed 4"
     )
 
 
@@ -191,16 +197,47 @@ def test_given_facts_make_people_up(monkeypatch: pytest.MonkeyPatch, runs: Runs)
     assert usual.rehearsal is not None and usual.rehearsal.like is None
 
 
-def test_a_rehearsal_of_all_people_is_the_run_that_its_command_makes() -> None:
-    """Proof: accuracy and what asking nobody gives are those of the printed command."""
+@pytest.mark.parametrize(("who", "method", "holds", "people"), [
+    ("made-up", "vote", 4.0, None), ("facts", "vote", None, None), ("facts", "vote", 4.0, 240),
+    ("file", "vote", 4.0, None), ("file", "vote", None, None), ("file", "rr", None, 150), ("name", "vote", 4.0, None),
+])  # fmt: skip
+def test_a_rehearsal_is_the_run_that_its_command_makes(
+    who: str, method: str, holds: float | None, people: int | None, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Proof: the accuracy and the spread of two repeats are those of the printed command, with a wish and without."""
+    options, given = (
+        RunOptions(workers=1, repeats=2, seed=3, epsilon=8.7654321),
+        {"homophily": 0.3} if who == "facts" else {},
+    )
+    if who == "file":
+        save(generate(200, 40, 3, seed=5), tmp_path / "my own.npz")
+        options = replace(options, dataset=str(tmp_path / "my own.npz"))
+    elif who == "name":
+        options = replace(options, dataset="student", data_dir=request.getfixturevalue("data_dir"))
+    else:
+        options = replace(options, clients=500)
+    facts, like = planned_people(options, given)
+    made = make_plan([method], facts, Wishes(holds=holds), like, people=people)
+    (row,), folder = made.rows, write_files(made, tmp_path)[0].parent
+    assert made.rehearsal is not None and made.rehearsal.miniature is (people is not None)
+    words = shlex.split(command_of(made, row, folder) or "")[1:]
+    alone = ["--no-reference", "--no-groups", "--no-nulls", "--out", str(tmp_path / "run"), "--json"]
+    done = CliRunner(env={"LDPSIM_DATA": str(options.data_dir or "")}).invoke(app, [*words, *alone])
+    assert done.exit_code == 0, done.output
+    accuracy = json.loads(done.stdout)["accuracy"]
+    assert row.worth is not None and (row.worth.test, row.worth.std) == (accuracy["test"], accuracy["std"])
+    assert accuracy["std"] is not None
+
+
+def test_what_asking_nobody_gives_in_a_rehearsal_is_what_its_command_prints() -> None:
     made = planned(["lp-and"], like=Like(RunOptions(workers=1)), facts=GraphFacts(120))
     (row,) = made.rows
-    assert command_of(made, row.options) == "ldpsim run --method lp-and --clients 120"
+    assert command_of(made, row, Path()) == "ldpsim run --method lp-and --dataset generated --clients 120"
     record = simulate(RunOptions(method="lp-and", clients=120, out=None)).record
     assert row.worth is not None and row.worth.test == record["accuracy"]["test"]
-    assert row.worth.null == "shuffled_all" and row.worth.null in record["verdict"]["ask_nobody"]
-    assert row.worth.nobody == record["nulls"]["shuffled"]["all"]["test"]
-    assert row.worth.over == record["verdict"]["bought"]["all"]
+    assert row.worth.null in record["verdict"]["ask_nobody"]
+    assert row.worth.nobody == shown_nulls_of(record)[row.worth.null]["test"]
+    assert row.worth.over == shown_verdict(record)["over"][row.worth.null]
 
 
 def test_the_row_of_a_miniature_has_the_noise_of_all() -> None:
@@ -221,7 +258,9 @@ def test_a_trial_writes_nothing_and_changes_these_options_alone(mine: Like) -> N
                        out=Path("c"), workers=3, device="cuda", epsilon=2.5, label_rate=0.3, repeats=2)  # fmt: skip
     plain = {"out": None, "workers": None, "engine": "local", "device": "cpu", "reference": False, "force": True}
     assert trial_of(given, mine, 50, None) == replace(given, clients=50, **plain)
-    assert trial_of(given, mine, 50, Path("g.npz")) == replace(given, dataset="g.npz", split="random", **plain)
+    assert trial_of(given, mine, 50, Path("g.npz")) == replace(
+        given, dataset="g.npz", clients=None, split="random", **plain
+    )
     of_reference = RunOptions(method="vote", settings={"epochs": "5"})  # vote trains no network, its reference does
     assert trial_of(of_reference, mine, 50, None).settings == {}
 

@@ -30,7 +30,7 @@ from typer.testing import CliRunner
 import strategies
 from cli.main import app
 from cli.report.labels import name_rows
-from cli.report.shell import command_of
+from strategies.outputs.shell import command_of
 from cli.run import run
 from strategies import RunOptions
 from strategies.experiments.compare import _name

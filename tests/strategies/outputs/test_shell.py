@@ -7,8 +7,13 @@ from typing import Any
 
 import pytest
 
-from cli.report.shell import command_of, comparison_of, page_of
+from strategies.outputs.shell import command_of, comparison_of, page_of
 from strategies.setup.options import RunOptions
+
+
+@pytest.fixture
+def record() -> dict[str, Any]:
+    return {"method": "hogs", "dataset": {"name": "generated"}}
 
 
 def test_a_plain_run_says_only_what_it_is(record: dict[str, Any]) -> None:
