@@ -42,7 +42,8 @@ def people_groups(population: Population, split: Split) -> list[PeopleGroup]:
     """Return the groups of the scored people that have members, without those that hold everybody.
 
     A degree is the number of neighbours in the population's own graph. A labelled neighbour is one whose label the
-    training or the validation reads, from whatever source. Time and memory are linear in people and edges.
+    training or the validation reads, from whatever source (``RunSetup.labelled_split``). Time and memory are linear
+    in people and edges.
     """
     scored = split.test
     degree = np.diff(population.neighbour_indptr)[scored]

@@ -252,10 +252,13 @@ class Run:
 
 
 def without_noise(setup: RunSetup, split: Split, seed: int, settings: TrainingSettings) -> IntArray:
-    """Train the run's network on the true graph and return everybody's class, int64 (n,)."""
+    """Train the run's network on the true graph and return everybody's class, int64 (n,).
+
+    It reads in clear whatever the method reads: labels that people beside volunteers are asked for, too.
+    """
     raw = find("raw")()
     trained = raw.train(
-        raw.from_owned(own(setup.population, split, trust="none")),
+        raw.from_owned(own(setup.population, setup.labelled_split(split), trust="none")),
         settings=settings,
         classes=setup.population.facts.classes,
         seed=seed,

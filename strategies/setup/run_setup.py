@@ -95,6 +95,20 @@ class RunSetup:
         asked = drawn_by(self.method.questions(self.population.facts, split, self.budget, collection), self.sampler)
         return defended_questions(self.options.defences(), asked, collection)
 
+    def labelled_split(self, split: Split, *, witnesses: bool = True) -> Split:
+        """Return the division in which the ordinary people train, too, whose label an answer depends on.
+
+        Args:
+            split: Division of the people.
+            witnesses: Whether people count whose answer depends on the label, but is about something else.
+        """
+        if not len(split.ordinary):
+            return split
+        asked = [question.devices for question in self.questions(split, "labels") for stage in question.query.plan
+                 for ask in stage if "label" in (ask.attributes if witnesses else (ask.attribute,))]  # fmt: skip
+        told = [np.intersect1d(split.ordinary, people) for people in asked if people is not None]
+        return replace(split, train=np.unique(np.concatenate([split.train, *told])))
+
     def of_repeat(self, number: int) -> RunSetup:
         """Return the set-up with the people of one repeat: their lists without the held-out edges."""
         links = self.repeats[number].links

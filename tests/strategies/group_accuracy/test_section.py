@@ -162,7 +162,8 @@ def section_of(lost: np.ndarray, inside: np.ndarray, repeats: int = 1) -> dict[s
     indptr = np.zeros(people + 1, np.int64)
     population = cast(Population, _People(indptr, inside.astype(np.int64)))
     split = SimpleNamespace(test=np.arange(people), labelled=np.zeros(0, np.int64))
-    setup = SimpleNamespace(population=population, repeats=[SimpleNamespace(split=split)] * repeats)
+    setup = SimpleNamespace(population=population, repeats=[SimpleNamespace(split=split)] * repeats,
+                            labelled_split=lambda split, witnesses: split)  # fmt: skip
     own, clean = Score(float(np.mean(lost != 1)), lost != 1), Score(1.0, np.ones(people, bool))
     repeat = cast(Repeat, SimpleNamespace(score=own, nulls={}, reference=clean))
     found = groups_section(cast(RunSetup, setup), [repeat] * repeats, None)
