@@ -72,19 +72,16 @@ def _accuracy(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _standing(record: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the standing among the null models, a key of STANDINGS, and its sentence."""
+    """Return the standing among the null models, a key of STANDINGS, and its sentence, which names the best of them."""
     found = shown_verdict(record)
     if found is None or not found["standing"]:
         return "", f"null models: {NOT_TAKEN}"
-    standing = found["standing"]
-    if standing == "alone":
-        return standing, "above chance; there is no better null model to compare with"
-    name = found["best_null"]
-    best = "" if name is None else f"{NULLS[name].heading}, {percent(shown_nulls_of(record)[name]['test'])}"
-    if standing == "chance":
-        over = found["over_chance"]
+    standing, name, over = found["standing"], found["best_null"], found["over_chance"]
+    best = f"{NULLS[name].heading}, {percent(shown_nulls_of(record)[name]['test'])}"
+    if standing in ("alone", "chance"):
         below = over is not None and over["high"] < 0
-        return standing, "below chance" if below else f"not measurably above chance{_by(over, found['interval_of'])}"
+        how = "above" if standing == "alone" else "below" if below else "not measurably above"
+        return standing, f"{how} chance{_by(over, found['interval_of'])}; the best null model is {best}"
     said = {
         "above": "beats the best null model",
         "unjudged": UNJUDGED,
