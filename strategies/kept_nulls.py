@@ -46,6 +46,6 @@ def kept_predictions(
 
 def _digest(known: NullEvidence, settings: tuple[Any, ...]) -> str:
     told, named = known.labels, () if known.labels.rows is None else (known.labels.rows,)
-    start = repr((told.classes, known.taught_by_validation, settings))
+    start = repr((told.classes, known.taught_by_validation, sorted(known.reported), settings))
     split = (known.split.train, known.split.val)
     return array_digest(told.labels, *split, known.edges, known.features, *named, start=start)[:24]

@@ -26,7 +26,7 @@ class Statistics:
         auc: Chance that an edge within a class has a higher cosine than a random pair of that class.
         largest, smallest: Shares of the largest and the smallest class.
         graph_alone: Test accuracy of labels that spread over the true edges.
-        features_alone: Test accuracy of ridge regression or a perceptron on the true features.
+        features_alone: Test accuracy of the null model of this name on the true features.
     """
 
     people: int

@@ -10,12 +10,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from curator.learning.node_evidence import node_evidence
 from curator.learning.perceptron import fit_perceptron
 from curator.learning.ridge import ridge
 from curator.linear.propagation import adjacency_matrix, label_propagation
 from curator.linear.tfidf import weighted_rows
 from curator.nulls.known import NullEvidence
 from devices.array_types import IntArray
+from devices.facts import Split
 
 
 def chance(known: NullEvidence) -> int:
@@ -42,11 +44,17 @@ def graph_alone(known: NullEvidence) -> NDArray[np.int64] | None:
 
 
 def features_alone(known: NullEvidence, *, seed: int, device: str = "cpu") -> IntArray | None:
-    """Predict from features without any edge: ridge regression or a perceptron.
+    """Predict from features without any edge, by the model of a small family that validation labels choose.
 
-    Both learn from the training labels. The one with more hits on validation labels is returned, the ridge
-    regression if they have as many or if there is no validation label. Where validation labels teach too, ridge
-    regression learns from all of them, and its hits on them are leave-one-out; the perceptron needs them to stop.
+    - ridge regression, and a perceptron;
+    - for public features also the pool of :mod:`curator.learning.node_evidence`. Beside them it has naive Bayes, and
+      ridge regression on the rows of people with similar features. This is what many methods get out of public features
+      without any answer. Above 4,096 people, similar ones are looked for among evenly spaced people only, because
+      cosines of all pairs would take too long (:mod:`curator.linear.near_rows`).
+
+    All learn from the training labels. The one with the most hits on validation labels is returned; of equal ones, and
+    without a validation label, the first. Where validation labels teach too, those but the perceptron learn from all
+    of them, and their hits on them are leave-one-out; the perceptron needs them to stop.
 
     Args:
         known: What the curator knows.
@@ -61,12 +69,19 @@ def features_alone(known: NullEvidence, *, seed: int, device: str = "cpu") -> In
     if known.features is None or not known.features.shape[1] or not len(learned):
         return None
     taught = known.teachers
-    fit = ridge(weighted_rows(known.features), taught, told.named(taught), told.classes)
-    by_ridge = np.argmax(fit.scores, axis=1).astype(np.int64)
-    if not len(chosen):
-        return by_ridge
-    honest = by_ridge.copy()
-    honest[taught] = np.argmax(fit.left_out, axis=1)
-    network = fit_perceptron(known.features, told, learned, chosen, seed=seed, device=device).network
-    of_ridge = float(np.mean(honest[chosen] == told.labels[chosen]))
-    return network.predictions if network.val_accuracy > of_ridge else by_ridge
+    if "features" in known.reported or not len(chosen):
+        fit = ridge(weighted_rows(known.features), taught, told.named(taught), told.classes)
+        scores = fit.scores.copy()
+        scores[taught] = fit.left_out
+        found = {"ridge": scores}
+    else:
+        late = chosen[:0] if known.taught_by_validation else chosen
+        pool = node_evidence(known.features, told, Split(taught, late, known.split.test), seed=seed, device=device)
+        found = {name: pool.components[name] for name in ("ridge", "perceptron") if name in pool.components}
+        found["pool"] = pool.log_probability
+    if len(chosen) and "perceptron" not in found:
+        found["perceptron"] = fit_perceptron(
+            known.features, told, learned, chosen, seed=seed, device=device
+        ).log_probability
+    best = max(found.values(), key=lambda rows: np.count_nonzero(rows[chosen].argmax(axis=1) == told.labels[chosen]))
+    return np.argmax(best, axis=1).astype(np.int64)

@@ -75,7 +75,8 @@ def test_null_models_learn_from_every_class_that_a_report_names() -> None:
     by_label = replace(known, labels=replace(known.labels, rows=None))
     alone = replace(known, split=Split(split.train, split.val[:0], split.test))
     scores = ridge(weighted_rows(features), split.train, named[split.train].astype(float), classes).scores
-    assert np.array_equal(features_alone(alone, seed=0), scores.argmax(axis=1))  # type: ignore[arg-type]
+    spread = features_alone(alone, seed=0)
+    assert spread is not None and np.array_equal(spread[split.test], scores.argmax(axis=1)[split.test])
     for null in (graph_alone, lambda given: features_alone(given, seed=0)):
         found, one_class = null(known), null(by_label)
         assert found is not None and one_class is not None and not np.array_equal(found, one_class)

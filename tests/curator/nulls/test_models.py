@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from scipy.sparse import csr_array
 
 from curator.graph import Graph
 from curator.learning import training
+from curator.learning.node_evidence import NodeEvidence
+from curator.nulls import models
 from curator.nulls.known import NullEvidence, known_from_graph
 from curator.nulls.models import chance, features_alone, graph_alone
 from curator.owned import OwnedGraph
@@ -74,15 +77,15 @@ def test_validation_labels_teach_where_the_method_learns_from_them_too() -> None
     assert spread is not None and np.array_equal(spread, TRUTH)
 
 
-@pytest.mark.parametrize(("hits", "ridge_wins"), [(0.0, True), (0.99, False)])
+@pytest.mark.parametrize(("hits", "ridge_wins"), [(0, True), (15, False)])
 def test_ridge_is_judged_without_the_own_label_where_validation_labels_teach_it(
-    hits: float, ridge_wins: bool, monkeypatch: pytest.MonkeyPatch
+    hits: int, ridge_wins: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fit to noise knows its own labels by heart: 15 of 15 validation people, of whom others tell it 5 or so."""
     noise = csr_array(RNG.random((N, 200)).astype(np.float32))
-    monkeypatch.setattr(training, "train", lambda *a, **k: _Perceptron(hits))
-    found = features_alone(known(taught_by_validation=True, features=noise), seed=0)
-    assert found is not None and (not np.array_equal(found, np.ones(N))) is ridge_wins
+    monkeypatch.setattr(models, "fit_perceptron", lambda *a, **k: _Perceptron(hits))
+    found = features_alone(known(taught_by_validation=True, features=noise, reported=REPORTED), seed=0)
+    assert found is not None and (not np.array_equal(found[SPLIT.test], np.ones(15))) is ridge_wins
 
 
 def test_models_without_what_they_need_are_none() -> None:
@@ -100,21 +103,67 @@ def test_features_predict_the_class() -> None:
 
 
 class _Perceptron:
-    """Stands in for the perceptron: everybody is of class 1, and so many validation labels are hits."""
+    """Stands in for the perceptron: everybody is of class 1, but so many validation people have the right one."""
 
-    def __init__(self, val_accuracy: float) -> None:
-        self.val_accuracy, self.predictions = val_accuracy, np.ones(N, np.int64)
+    def __init__(self, hits: int) -> None:
+        classes = np.ones(N, np.int64)
+        classes[SPLIT.val] = (TRUTH[SPLIT.val] + (np.arange(len(SPLIT.val)) >= hits)) % CLASSES
+        self.log_probability = np.eye(CLASSES)[classes]
+
+
+REPORTED = frozenset({"features"})
 
 
 def test_the_better_on_validation_is_chosen_and_a_tie_goes_to_ridge(monkeypatch: pytest.MonkeyPatch) -> None:
     by_ridge = features_alone(known(Split(SPLIT.train, NOBODY, SPLIT.test)), seed=0)  # nobody to choose by
     assert by_ridge is not None
-    hits = float(np.mean(by_ridge[SPLIT.val] == TRUTH[SPLIT.val]))
-    for accuracy, ridge_wins in ((hits - 0.01, True), (hits, True), (hits + 0.01, False)):
-        monkeypatch.setattr(training, "train", lambda *a, accuracy=accuracy, **k: _Perceptron(accuracy))
-        found = features_alone(known(), seed=0)
+    hits = int(np.sum(by_ridge[SPLIT.val] == TRUTH[SPLIT.val]))
+    for more, ridge_wins in ((-1, True), (0, True), (1, False)):
+        monkeypatch.setattr(models, "fit_perceptron", lambda *a, more=more, **k: _Perceptron(hits + more))
+        found = features_alone(known(reported=REPORTED), seed=0)
         assert found is not None
-        assert np.array_equal(found, by_ridge) is ridge_wins
+        assert np.array_equal(found[SPLIT.test], by_ridge[SPLIT.test]) is ridge_wins
+
+
+@pytest.mark.parametrize("taught_by_validation", [False, True])
+@pytest.mark.parametrize("features", [csr_array(WORDS[:, ::6]), (WORDS[:, ::6] - 0.3) * 50])
+def test_of_public_features_the_pool_is_chosen_by_validation_labels_alone(
+    features: Any, taught_by_validation: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pool that is right about validation people wins whatever it says of others; one that is not so does not."""
+    honest = models.node_evidence
+
+    def pool(right: bool) -> Any:
+        def found(*given: Any, **more: Any) -> NodeEvidence:
+            classes = np.full(N, 2)
+            classes[SPLIT.val] = (TRUTH[SPLIT.val] + (not right)) % CLASSES
+            return replace(honest(*given, **more), log_probability=np.eye(CLASSES)[classes])
+
+        return found
+
+    given = known(features=features, taught_by_validation=taught_by_validation)
+    for right in (True, False):
+        monkeypatch.setattr(models, "node_evidence", pool(right))
+        found = features_alone(given, seed=0)
+        assert found is not None and (found[SPLIT.test] == 2).all() is np.bool_(right)
+
+
+def test_neighbours_in_feature_space_count_where_own_words_are_few() -> None:
+    """Half of the people have two words each; those of similar people say more. One of ridge or perceptron is worse."""
+    rng, n = np.random.Generator(np.random.PCG64(8)), 600
+    truth = rng.integers(0, 3, n)
+    words = np.zeros((n, 240), np.float32)
+    for person, label in enumerate(truth):
+        words[person, rng.integers(0, 80, 4) + 80 * (label if rng.random() < 0.85 else rng.integers(3))] = 1
+    order = rng.permutation(n)
+    split = Split(*(np.sort(part) for part in (order[:60], order[60:200], order[200:])))
+    labels = np.where(np.isin(np.arange(n), split.labelled), truth, -1)
+    hits = {}
+    for reported in (REPORTED, frozenset[str]()):
+        found = features_alone(NullEvidence(LabelEvidence(labels, 3), split, None, csr_array(words), reported), seed=0)
+        assert found is not None
+        hits[reported] = np.mean(found[split.test] == truth[split.test])
+    assert hits[frozenset()] > hits[REPORTED] + 0.03
 
 
 def test_nobody_to_choose_by_needs_no_perceptron(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,9 +175,11 @@ def test_nobody_to_choose_by_needs_no_perceptron(monkeypatch: pytest.MonkeyPatch
 def test_the_perceptron_sees_no_edge_and_learns_from_training_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[Graph, dict[str, Any]]] = []
 
-    def watched(graph: Graph, **given: Any) -> _Perceptron:
+    honest = training.train
+
+    def watched(graph: Graph, **given: Any) -> training.TrainedNetwork:
         seen.append((graph, given))
-        return _Perceptron(0.0)
+        return honest(graph, **given)
 
     monkeypatch.setattr(training, "train", watched)
     features_alone(known(), seed=9, device="auto")

@@ -319,6 +319,22 @@ def test_null_models_that_ask_nobody_and_the_labels_they_learn_from(
     assert known.taught_by_validation is taught
 
 
+def test_features_alone_depends_on_what_is_public_and_not_on_the_method() -> None:
+    """Neither on the budget; methods that learn from validation labels have a figure of their own."""
+    alike: list[list[dict[str, Any]]] = [
+        [{"method": "hogs"}, {"method": "hogs", "epsilon": 1.0}, {"method": "noisy"}, {"method": "lp-and"}],
+        [
+            {"method": "vote"},
+            {"method": "vote", "epsilon": 1.0},
+            {"method": "sbp", "settings": {"sources": "labelled"}},
+        ],
+    ]
+    for methods in alike:
+        found = [nulls_of(**{"settings": {"epochs": "3"} if given["method"] in ("hogs", "noisy") else {}, **given},
+                          public_features=True, clients=200)["features_alone"] for given in methods]  # fmt: skip
+        assert found[0] is not None and all(each == found[0] for each in found)
+
+
 def test_kept_reports_have_no_people_to_shuffle(tmp_path: Path) -> None:
     first = simulate(options(tmp_path, save_reports=True))
     assert first.folder is not None
