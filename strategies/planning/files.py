@@ -14,7 +14,7 @@ from strategies.outputs.shell import command_of
 from strategies.planning.miniature import save
 from strategies.planning.plan import Plan
 from strategies.planning.registry import planned
-from strategies.planning.rehearsal import people_of, trial_of
+from strategies.planning.rehearsal import made_up_people, trial_of
 from strategies.planning.rows import PlanRow, given_settings
 from strategies.results import folder as run_folder
 from strategies.results.levels import at_the_level
@@ -46,7 +46,7 @@ def write_files(made: Plan, out: Path) -> tuple[Path, ...]:
     for name, text in texts.items():
         write_atomically(folder / name, text)
     if made.like.by_facts and made.rehearsal is not None:
-        save(people_of(made.facts, made.like, made.rehearsal.people), folder / PEOPLE)
+        save(made_up_people(made.facts, made.like, made.rehearsal.people), folder / PEOPLE)
     return tuple(folder / name for name in texts)
 
 

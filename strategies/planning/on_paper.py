@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ from strategies.setup.run_setup import RunSetup, budget_of
 from strategies.setup.settings import TRAINING, resolve
 
 # Options of the small graphs, in place of those of the run.
-_ON_PAPER = {
+_ON_PAPER: dict[str, Any] = {
     "dataset": "generated", "clients": None, "repeats": 1, "split": "random", "state": None, "from_reports": None,
     "out": None, "save_reports": False, "collector_key": None, "device": "cpu", "engine": "local",
 }  # fmt: skip

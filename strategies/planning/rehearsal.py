@@ -163,7 +163,7 @@ def rehearse(
     with tempfile.TemporaryDirectory(prefix="ldpsim-plan-") as folder:
         graph = Path(folder) / "people.npz" if like.by_facts else None
         if graph is not None:
-            save(people_of(paper.facts, like, size), graph)
+            save(made_up_people(paper.facts, like, size), graph)
         trials = {name: trial_of(options, like, size, graph) for name, options in runs.items()}
         with processes(workers, here=True) as pool:
             progress("rehearsing", 0.0)
@@ -212,7 +212,7 @@ def at_size(paper: OnPaper, options: RunOptions, size: int) -> RunOptions:
     return replace(kept, settings={**kept.settings, **setup.method.fitting(int(0.25 * size))})
 
 
-def people_of(facts: GraphFacts, like: Like, size: int) -> Population:
+def made_up_people(facts: GraphFacts, like: Like, size: int) -> Population:
     """Return the people who are made up with the facts of a plan."""
     return miniature(facts, size, seed=like.options.seeds_of(0).population)
 

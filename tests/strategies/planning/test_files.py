@@ -20,7 +20,7 @@ from strategies.outputs.registry import registry_texts
 from strategies.planning.files import deployment, rehearsal, undeployable, write_files
 from strategies.planning.plan import Plan
 from strategies.planning.registry import planned
-from strategies.planning.rehearsal import Like, Rehearsal, people_of
+from strategies.planning.rehearsal import Like, Rehearsal, made_up_people
 from strategies.planning.rows import PlanRow
 from strategies.planning.wishes import Wishes
 from strategies.setup.options import RunOptions
@@ -171,7 +171,7 @@ def test_people_who_were_made_up_with_given_facts_are_kept_for_the_command(made:
     command = shlex.split(rehearsal(drawn, row, folder) or "")
     kept = datasets.load(command[command.index("--dataset") + 1])
     assert kept.digest == datasets.load(str(folder / "people.npz")).digest and len(kept) == 300
-    assert np.array_equal(kept.labels, people_of(facts, like, 300).labels)
+    assert np.array_equal(kept.labels, made_up_people(facts, like, 300).labels)
     assert f"# rehearsal: {shlex.join(command)}" in (folder / "deployment.toml").read_text()
 
 
