@@ -16,6 +16,7 @@ from pathlib import Path
 
 from devices.atomic_files import make_durable, private_folder
 from devices.ledger.counter import Entry
+from devices.ledger.open_files import OpenFiles
 from devices.ledger.rows import Head
 
 SCHEMA = 1
@@ -132,9 +133,11 @@ def _connected(path: Path) -> Iterator[sqlite3.Connection]:
         address = f"{path.absolute().as_uri()}?mode=rw"  # a file that is gone is not made anew
         db = sqlite3.connect(address, uri=True, isolation_level=None, timeout=60)
         try:
+            file = OpenFiles(path, ("",))  # nobody relies on a step that was cut off, which the journal undoes
             db.execute("PRAGMA journal_mode=TRUNCATE")
             db.execute("PRAGMA synchronous=FULL")
             yield db
+            file.check()
         finally:
             db.close()
     except (sqlite3.Error, MemoryError) as error:

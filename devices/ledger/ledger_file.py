@@ -56,7 +56,7 @@ class LedgerFile:
         with failing(f"{path.name} cannot be opened", (*FAILURES, OSError)):
             if not path.exists():
                 raise LedgerDamaged(f"{path.name} is gone; enrolment alone makes a ledger")
-            self._db, header = connect(path, synchronous)
+            self._db, header, self._files = connect(path, synchronous)
             try:
                 self.epoch = header.epoch if epoch is None else epoch
                 (self._form,) = self._db.execute("PRAGMA schema_version").fetchone()
@@ -65,8 +65,14 @@ class LedgerFile:
                 self._db.close()
                 raise
 
+    def _check_files(self) -> None:
+        """Check that what is written is found again: the ledger's files have the names under which they were opened."""
+        with failing(f"a file of {self.path.name} was removed or replaced while it was open", (OSError,)):
+            self._files.check()
+
     def _check_present(self) -> None:
-        """Check what other connections may have changed since the file was opened."""
+        """Check what others may have changed since the file was opened."""
+        self._check_files()
         found = self._db.execute(PRESENT).fetchall()
         if len(found) != 1:
             raise LedgerDamaged(f"{self.path.name} has no header, or more than one")
@@ -139,6 +145,7 @@ class LedgerFile:
                 compared = self._comparison = None if self._counter is None else CounterCheck(self._counter, devices)
                 yield
                 self._db.execute("COMMIT")
+                self._check_files()  # since the first look the row may have gone into a log that nobody finds
             except BaseException as error:
                 self._undo()
                 if isinstance(error, FAILURES):

@@ -18,6 +18,7 @@ from typing import Any
 
 from devices.atomic_files import make_durable
 from devices.ledger.columns import LedgerDamaged
+from devices.ledger.open_files import OpenFiles
 from devices.ledger.page_order import PAGE
 from devices.ledger.rows import HEADER, QUERY_ANSWERS, TABLES, TRAINING_ANSWERS, Header
 
@@ -89,14 +90,14 @@ def _expected_objects() -> frozenset[tuple[Any, ...]]:
         db.close()
 
 
-def connect(path: Path, synchronous: str) -> tuple[sqlite3.Connection, Header]:
-    """Open a ledger that is there, check it whole, and return it with its header.
+def connect(path: Path, synchronous: str) -> tuple[sqlite3.Connection, Header, OpenFiles]:
+    """Open a ledger that is there, check it whole, and return it with its header and its files.
 
     All that it holds is on the disk when this returns. A process may have been killed after it wrote a row to the log
     and before it waited for the disk. SQLite takes that row for committed, and a retry gets its stored bytes.
 
     Raises:
-        LedgerDamaged: as :func:`check`.
+        LedgerDamaged: for a file that is damaged, or no ledger of this version.
         sqlite3.Error: where SQLite cannot read the file.
         OSError: where the disk fails.
     """
@@ -105,26 +106,27 @@ def connect(path: Path, synchronous: str) -> tuple[sqlite3.Connection, Header]:
     db = sqlite3.connect(address, uri=True, isolation_level=None, timeout=60, check_same_thread=False)
     try:
         db.execute(f"PRAGMA synchronous={synchronous}")
+        _check_version(db, path)
+        files = OpenFiles(path, ("", "-wal", "-shm"))  # that first read opened the log and its index
         header = check(db, path)
-        with suppress(FileNotFoundError):
-            make_durable(Path(f"{path}-wal"))  # SQLite's locks are on the other two files
-        return db, header
+        make_durable(Path(f"{path}-wal"))  # SQLite's locks are on the other two files
+        return db, header, files
     except BaseException:
         db.close()  # else its -wal and -shm files stay beside the ledger
         raise
 
 
-def check(db: Any, path: Path) -> Header:
-    """Check an open file whole, and return its header.
-
-    Raises:
-        LedgerDamaged: for a file that is damaged, or no ledger of this version.
-    """
+def _check_version(db: Any, path: Path) -> None:
+    """Raise LedgerDamaged for a file that is no ledger of this version, or has another form."""
     (application,) = db.execute("PRAGMA application_id").fetchone()
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if (application, version) != (APPLICATION, SCHEMA):
         raise LedgerDamaged(f"{path.name} is not a ledger of a version that this program reads")
     _check_objects(db, path)
+
+
+def check(db: Any, path: Path) -> Header:
+    """Check an open ledger whole, and return its header; LedgerDamaged where it is damaged."""
     # Not quick_check: a rotten key in the index would hide a row, and the device would report again.
     if db.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
         raise LedgerDamaged(f"{path.name} is damaged")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import sqlite3
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from devices.ledger import counter_folder
 from devices.ledger.counter import Entry
 from devices.ledger.counter_folder import FolderCounter, _opened
 from devices.ledger.rows import Head
@@ -80,6 +84,29 @@ def test_a_step_is_on_the_disk_before_it_returns(counter: FolderCounter) -> None
     with _opened(counter.path) as db:
         assert db.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
         assert db.execute("PRAGMA journal_mode").fetchone() == ("truncate",)  # whose end is synced too under FULL
+
+
+def test_a_file_that_is_replaced_meanwhile_counts_nothing(
+    counter: FolderCounter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The step went into a file that nobody finds, and the reply would rely on it."""
+
+    def replace() -> None:
+        shutil.copy(counter.path, counter.path.with_name("copy"))
+        counter.path.with_name("copy").replace(counter.path)
+
+    @contextmanager
+    def opened(path: Path) -> Iterator[sqlite3.Connection]:
+        with real(path) as db:
+            db.set_trace_callback(lambda sql: replace() if sql == "COMMIT" else None)
+            yield db
+
+    real = counter_folder._opened
+    monkeypatch.setattr(counter_folder, "_opened", opened)
+    with pytest.raises(OSError, match="replaced while it was open"):
+        counter.advance({1: (Head(), ONE)})
+    monkeypatch.undo()
+    assert counter.entries([1])[1].head == Head()
 
 
 def test_its_name_is_on_the_disk_before_it_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,6 +156,7 @@ def test_the_schema_3_file_of_today_is_read_for_ever(tmp_path: Path, ask_for: Ca
     db = sqlite3.connect(path)
     db.execute("PRAGMA application_id=1818521683")
     db.execute("PRAGMA user_version=3")
+    db.execute("PRAGMA journal_mode=WAL")
     db.execute(
         "CREATE TABLE query_answer (device INTEGER NOT NULL, number INTEGER NOT NULL, collection TEXT NOT NULL, "
         "stage INTEGER NOT NULL, grouping BLOB NOT NULL, packed_parts BLOB NOT NULL, time REAL NOT NULL, "

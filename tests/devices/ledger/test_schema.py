@@ -90,9 +90,9 @@ def test_the_version_is_read_from_the_beginning_of_the_file(tmp_path: Path) -> N
     assert schema.version_of(path) == schema.SCHEMA == 3
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA user_version=2")
-        with pytest.raises(LedgerDamaged, match="not a ledger of a version"):
-            schema.check(db, path)
     db.close()
+    with pytest.raises(LedgerDamaged, match="not a ledger of a version"):
+        schema.connect(path, "FULL")
     assert schema.version_of(path) == 2
     (tmp_path / "text").write_text("no ledger" * 100)
     sqlite3.connect(tmp_path / "other").execute("CREATE TABLE x (y)")
@@ -136,7 +136,7 @@ def test_the_devices_that_answered_in_a_collection_are_counted_once(tmp_path: Pa
 def test_a_connection_is_used_by_every_thread(tmp_path: Path) -> None:
     """Flower answers messages in threads of its own."""
     schema.create(tmp_path / "ledger", Header(epoch=4))
-    db, header = schema.connect(tmp_path / "ledger", "FULL")
+    db, header, _ = schema.connect(tmp_path / "ledger", "FULL")
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(lambda: db.execute("PRAGMA synchronous").fetchone()).result() == (2,)
     assert header == Header(epoch=4) and db.isolation_level is None

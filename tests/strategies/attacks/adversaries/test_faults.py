@@ -36,7 +36,7 @@ NAMES = {
     "kill-before-counter", "power-loss", "disk-full", "read-only-folder", "ledger-truncated", "ledger-bit-flipped",
     "secrets-replaced", "clock-set-back", "two-processes", "ledger-deleted", "log-deleted", "log-bit-flipped",
     "older-backup", "trigger-planted", "ledger-made-anew", "rows-deleted", "rows-moved", "second-place",
-    "enrolled-again", "folder-by-run", "edited-app",
+    "enrolled-again", "folder-by-run", "edited-app", "file-replaced",
 }  # fmt: skip
 STRIKING = sorted(name for name, fault in FAULTS.items() if fault.strike is not None)
 
