@@ -147,6 +147,7 @@ faults: $(READY)
 	$(BIN)/python -m tests.faults.run --seeds $(SEEDS)
 	$(BIN)/python -m tests.faults.run --seeds $(SEEDS) --kind trainings
 	$(BIN)/python -m tests.faults.run --seeds $(SEEDS) --kind races
+	$(BIN)/python -m tests.faults.run --seeds $(SEEDS) --kind removals
 
 mutants: $(READY)
 	$(BIN)/python -m benchmarks.mutants.run $(MUTANT_ARGS)

@@ -22,6 +22,7 @@ import devices.ledger.schema
 from devices.device import Device, Refusal
 from devices.ledger import decisions
 from devices.ledger.ledger_file import LedgerFile
+from devices.ledger.open_files import OpenFiles
 from devices.ledger.rows import Head
 from devices.query import Query
 from tests.faults import life, sqlite
@@ -128,6 +129,22 @@ def _early_epoch() -> Any:
 
     real, real_transaction = LedgerFile._check_present, LedgerFile.transaction
     return [put(LedgerFile, "_check_present", present), put(LedgerFile, "transaction", transaction)]
+
+
+@variant("the files of a ledger are not compared", "removals")
+def _any_files() -> Any:
+    return put(OpenFiles, "check", lambda files: None)
+
+
+@variant("the files of a ledger are compared before the commit alone", "removals")
+def _early_files() -> Any:
+    def present(ledger: Any) -> None:
+        with devices.ledger.schema.failing("", (OSError,)):
+            ledger._files.check()
+        real(ledger)
+
+    real = LedgerFile._check_present
+    return [put(LedgerFile, "_check_present", present), put(LedgerFile, "_check_files", lambda ledger: None)]
 
 
 # --- the decision -----------------------------------------------------------------------------

@@ -28,11 +28,12 @@ README = ROOT / "README.md"
 LONG_RUN = ROOT / "docs" / "results" / "faults.json"  # sums of the long run and its seeds, the one place of its figures
 MOST = 100_000
 FIGURE = "<!-- figure of the simulator of faults: start -->", "<!-- figure of the simulator of faults: end -->"
-_OF_KIND = {"trainings": " (training)", "races": " (race)"}
+_OF_KIND = {"trainings": " (training)", "races": " (race)", "removals": " (removal)"}
 _SENTENCE = {
     "reports": "A simulator ran {}, {} second answers.",
     "trainings": "Of federated trainings it ran {}, {} beyond the cap.",
     "races": "Of races between processes it ran {}, {} second answers.",
+    "removals": "Of removals of open files it ran {}, {} second answers.",
 }
 MARKS = "<!-- table of broken variants: start -->", "<!-- table of broken variants: end -->"
 

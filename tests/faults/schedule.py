@@ -12,6 +12,7 @@ from tests.faults.judge import Violation
 from tests.faults.life import Life, Step
 from tests.faults.parts import PARTS, PARTS_ACTIONS, PartsLife, settle_parts
 from tests.faults.racing import RACES, race
+from tests.faults.removals import REMOVALS, remove_or_replace
 from tests.faults.steps import ACTIONS, settle
 from tests.faults.training import TRAIN_ACTIONS, TRAININGS, TrainLife, settle_training
 from tests.faults.world import SETTINGS, World
@@ -21,8 +22,9 @@ TWINS = 20  # every so many schedules one is run again with other records
 OF_PARTS = 0.06  # share of the schedules of a cluster's part
 MOST_STEPS = 12
 LINES = 20
-EVERY_SETTING = (*SETTINGS, PARTS, *TRAININGS, *RACES)
-KINDS = ("reports", "trainings", "races")  # of schedules; each kind has seeds of its own
+EVERY_SETTING = (*SETTINGS, PARTS, *TRAININGS, *RACES, *REMOVALS)
+KINDS = ("reports", "trainings", "races", "removals")  # of schedules; each kind has seeds of its own
+_OF_KIND = {"trainings": TRAININGS, "races": RACES, "removals": REMOVALS}
 
 
 @dataclass
@@ -45,6 +47,8 @@ def actions_of(life: Life) -> _Actions:
     """Return the steps of a kind of schedule."""
     if isinstance(life, PartsLife):
         return PARTS_ACTIONS
+    if life.setting.removals:
+        return _REMOVAL_ACTIONS
     return _ACTIONS[life.setting.training, life.setting.racing]
 
 
@@ -60,6 +64,7 @@ _ACTIONS: dict[tuple[bool, bool], _Actions] = {  # by whether they train and rac
     (False, False): ACTIONS, (False, True): _racing(ACTIONS),
     (True, False): TRAIN_ACTIONS, (True, True): _racing(TRAIN_ACTIONS),
 }  # fmt: skip
+_REMOVAL_ACTIONS: _Actions = {**ACTIONS, "a file goes": (2.0, remove_or_replace)}
 
 
 def life_of(world: World, setting: int, seed: int, *, twin: bool = False) -> Life:
@@ -113,7 +118,7 @@ def make(world: World, seed: int, coverage: Coverage, kind: str = KINDS[0]) -> R
     if kind == "reports":
         setting = len(SETTINGS) if rng.random() < OF_PARTS else rng.randrange(len(SETTINGS))
     else:
-        setting = EVERY_SETTING.index(rng.choice(TRAININGS if kind == "trainings" else RACES))
+        setting = EVERY_SETTING.index(rng.choice(_OF_KIND[kind]))
     life = life_of(world, setting, seed)
     steps: list[Step] = []
     wanted = rng.randrange(4, MOST_STEPS + 1)
@@ -209,6 +214,7 @@ def told(result: Result) -> str:
     }[setting.counter]
     more = (", a pinned collector" if setting.signed else "") + (", repeats are replayed" if setting.replay else "")
     more += (", trainings" if setting.training else "") + (", races" if setting.racing else "")
+    more += ", removals" if setting.removals else ""
     head = f"seed {result.schedule.seed}: {hosts}, {kind}{more}"
     if len(lines) > LINES - 2:
         lines = [f"({len(lines) - LINES + 3} lines before)", *lines[3 - LINES :]]

@@ -18,6 +18,7 @@ SCHEDULES = 1000
 SOON = 60
 TRAININGS = 200
 RACES = 200
+REMOVALS = 200
 QUICK = (
     "the reply leaves before the commit", "a commit does not wait for the disk",
     "a batch whose commit fails gives its replies", "attributes that were released with others are forgotten",
@@ -30,6 +31,7 @@ QUICK = (
     "a round that was answered is answered again", "the same round in another training is another question",
     "weights that are no numbers are used", "a checkpoint is saved with the next one",
     "a checkpoint does not wait for the disk", "the epoch is compared before the ledger is locked",
+    "the files of a ledger are not compared",
 )  # fmt: skip
 
 
@@ -58,6 +60,12 @@ def test_schedules_of_races_violate_nothing(world: World) -> None:
     found, sums = search(world, 0, RACES, "races")
     assert found is None, told(again(world, shrink(world, found.schedule)))
     assert sums["schedules"] == RACES and sums["faults"] > 2 * RACES and sums["replies"] > 4 * RACES
+
+
+def test_schedules_of_removals_violate_nothing(world: World) -> None:
+    found, sums = search(world, 0, REMOVALS, "removals")
+    assert found is None, told(again(world, shrink(world, found.schedule)))
+    assert sums["schedules"] == REMOVALS and sums["faults"] > 2 * REMOVALS and sums["replies"] > 4 * REMOVALS
 
 
 def test_the_quick_variants_are_some_of_all() -> None:

@@ -50,6 +50,7 @@ class Setting:
         replay: Whether another collection's repeat gets the stored bytes.
         training: Whether they take part in federated trainings, and report nothing.
         racing: Whether processes that are asked at once take turns.
+        removals: Whether files of a ledger are removed or replaced while it is served.
     """
 
     counter: str
@@ -57,6 +58,7 @@ class Setting:
     replay: bool = False
     training: bool = False
     racing: bool = False
+    removals: bool = False
 
 
 SETTINGS = (

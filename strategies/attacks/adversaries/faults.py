@@ -233,7 +233,7 @@ FAULTS: Mapping[str, Fault] = {fault.name: fault for fault in (
     Fault("two-processes", "two processes serve one ledger: a claim is one step, the second one sees it",
           True, True, "1x", "tests/devices/ledger/test_ledger_races.py::test_processes_that_claim_at_once"),
     Fault("file-replaced", "a file of a ledger, its log say, is removed or replaced while it is served: LEDGER_DAMAGED",
-          True, True, "1x", "tests/devices/ledger/test_open_files.py::test_no_answer_goes_into_a_file_that_nobody_finds"),
+          True, True, "1x", "tests/devices/ledger/test_open_files.py::test_no_answer_goes_into_a_file_without_a_name"),
     Fault("ledger-deleted", "the ledger's file is gone: LEDGER_DAMAGED, for enrolment alone makes a ledger",
           True, True, "1x", _STRIKES, _delete_ledgers),
     Fault("trigger-planted", "a trigger that undoes every entry is planted in the ledger's file: LEDGER_DAMAGED",

@@ -96,7 +96,7 @@ print(json.dumps(found))
 """
 
 
-def test_no_answer_goes_into_a_file_that_nobody_finds(
+def test_no_answer_goes_into_a_file_without_a_name(
     tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
 ) -> None:
     folder = tmp_path / "state"
