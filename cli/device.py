@@ -30,7 +30,7 @@ PolicyFile = Annotated[
 ]
 Counters = Annotated[
     str | None,
-    o.plain_option("--counters", "Counters of answers, kept apart: a folder or postgresql://...", "PLACE"),
+    o.plain_option("--counters", "Counters of answers, kept apart: a folder here or postgresql://...", "PLACE"),
 ]
 CollectorFile = Annotated[
     Path | None,

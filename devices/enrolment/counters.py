@@ -1,12 +1,16 @@
-"""Place of the counters of a state folder: a folder, or a PostgreSQL database.
+"""Place of the counters of a state folder: a folder on a disk of this machine, or a PostgreSQL database.
 
 ``enrolment.json`` names the place and a random name of this enrolment; each shard's ledger
 has counters of its own there.
+
+A folder's counters rely on file locks. Where the folder belongs to another machine, a lock may hold for the processes
+of one machine alone, and copies on two machines would both answer. So such a folder is refused.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,17 +20,51 @@ from devices.ledger.counter_folder import FolderCounter
 from devices.ledger.counter_postgres import ADDRESSES, PostgresCounter, check_address
 from devices.ledger.rows import Head
 
+_MOUNTS = Path("/proc/self/mountinfo")
+# File systems of one machine. Its kernel keeps all locks, so they hold for everybody who reaches a file.
+_LOCAL = frozenset((
+    "aufs", "bcachefs", "btrfs", "exfat", "ext2", "ext3", "ext4", "f2fs", "fuseblk", "jfs", "nilfs2", "ntfs3",
+    "overlay", "ramfs", "reiserfs", "tmpfs", "ubifs", "vfat", "xfs", "zfs",
+))  # fmt: skip
+
 
 def check_place(place: str, folder: Path) -> None:
     """Check where the counters of a state folder shall be.
 
     Raises:
-        ValueError: for a folder inside the state folder, or an address that is not accepted.
+        ValueError: for a folder inside the state folder or of another machine, or an address that is not accepted.
     """
     if place.startswith(ADDRESSES):
         check_address(place)
     elif Path(place).resolve().is_relative_to(folder.resolve()):
         raise ValueError(f"--counters {place}: inside {folder} they would be lost together with the ledger")
+    else:
+        _check_locks(place)
+
+
+def _check_locks(place: str) -> None:
+    kind = file_system(place)
+    if kind not in _LOCAL | {""}:
+        raise ValueError(
+            f"--counters {place}: a file system ({kind}) whose locks may hold on one machine alone; name a folder on a "
+            "disk of this machine, or PostgreSQL (postgresql://...)"
+        )
+
+
+def file_system(path: str) -> str:
+    """Return the kind of the file system that a path is on, also where it is yet to be made; empty if nobody says."""
+    try:
+        mounts = _MOUNTS.read_text().splitlines()
+    except OSError:  # not Linux
+        return ""
+    there, longest, kind = f"{os.path.realpath(path)}/", "", ""
+    for mount in mounts:
+        point = (
+            re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), mount.split(maxsplit=5)[4]).rstrip("/") + "/"
+        )
+        if there.startswith(point) and len(point) >= len(longest):  # of several at one point the last one is seen
+            longest, kind = point, mount.partition(" - ")[2].split(maxsplit=1)[0]
+    return kind
 
 
 def new_place(place: str, folder: Path) -> dict[str, str]:
@@ -37,9 +75,16 @@ def new_place(place: str, folder: Path) -> dict[str, str]:
 
 
 def counter_of(counters: Mapping[str, Any], shard: int) -> FolderCounter | PostgresCounter:
-    """Return the counters of a shard's devices, by what ``enrolment.json`` says."""
+    """Return the counters of a shard's devices, by what ``enrolment.json`` says.
+
+    Raises:
+        ValueError: for a folder of another machine.
+    """
     place, name = str(counters["place"]), f"{counters['name']}-{shard:04d}"
-    return PostgresCounter(place, name) if place.startswith(ADDRESSES) else FolderCounter(Path(place) / f"{name}.count")
+    if place.startswith(ADDRESSES):
+        return PostgresCounter(place, name)
+    _check_locks(place)
+    return FolderCounter(Path(place) / f"{name}.count")
 
 
 def make_counters(counters: Mapping[str, Any], shard: int, heads: Mapping[int, Head], *, nonces: bool = True) -> None:

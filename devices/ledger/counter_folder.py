@@ -1,8 +1,9 @@
 """Counter in a folder: one SQLite file for each ledger.
 
-A rollback journal with ``synchronous=FULL`` needs no shared memory, so the folder may be
-one that another machine exports. The file is opened for each use: no connection survives
-a fork, and a file that was deleted or replaced is not served from memory.
+Two processes that advance a device wait for each other by file locks, so the folder has to
+be on a disk of this machine (:mod:`devices.enrolment.counters` refuses another one). The file
+is opened for each use: no connection survives a fork, and a file that was deleted or replaced
+is not served from memory.
 """
 
 from __future__ import annotations

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import socket
 import threading
 from collections import Counter
@@ -76,7 +75,6 @@ class Vault:
         state.seal_key(state.residents[0])  # damage is told now, in one line, and not to a curator later
         facts = state.population.facts
         self._limit = protocol.question_limit(facts.n, facts.classes, facts.d)
-        self._files: dict[str, tuple[int, int]] = {}
         self.damaged = {name: reason for name, first in _ledgers(state).items() if (reason := self._open(name, first))}
         self._gate = Gate(room_for(connections), per_user=per_user, per_process=per_process)
         self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
@@ -91,7 +89,6 @@ class Vault:
             return "is missing"
         try:
             self.state.ledger(device)
-            self._files[name] = _identity(path.stat())
         except (LedgerDamaged, OSError) as error:
             return f"is damaged ({error})"
         return ""
@@ -131,13 +128,8 @@ class Vault:
         return answer
 
     def _device(self, index: int) -> Device:
-        name = ledger_name(index // self.state.shard)
-        try:
-            same = self._files[name] == _identity((self.state.folder / name).stat())
-        except (KeyError, OSError):
-            same = False
-        if not same:  # a release would be entered where the next start does not find it
-            raise LedgerDamaged("the ledger is missing, damaged or another one")
+        if ledger_name(index // self.state.shard) in self.damaged:  # what is there by now waits for another start
+            raise LedgerDamaged("the ledger was missing or damaged at the start")
         return self.state.device(index)
 
     def _count(self, kind: str) -> None:
@@ -235,7 +227,3 @@ class Vault:
 def _ledgers(state: State) -> dict[str, int]:
     """Return the name of each ledger of the folder, with a device that it is for."""
     return {ledger_name(device // state.shard): device for device in reversed(state.residents)}
-
-
-def _identity(file: os.stat_result) -> tuple[int, int]:
-    return file.st_dev, file.st_ino

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from devices.data.population import Population
+from devices.enrolment import counters
 from devices.enrolment import state as enrolment
 from devices.enrolment.counters import check_place, counter_of, new_place
 from devices.enrolment.state import COUNTED, State, enrol
@@ -17,6 +18,7 @@ from devices.ledger.counter_folder import FolderCounter
 from devices.ledger.counter_postgres import PostgresCounter
 from devices.ledger.rows import Head
 from devices.policy.policy import Policy
+from devices.vault.server import Vault
 
 ADDRESS = "postgresql://ldpsim@counters.example/ldpsim"
 
@@ -45,6 +47,60 @@ def test_which_kind_it_is(tmp_path: Path) -> None:
     assert new_place("here", Path("state"))["place"] == str(Path("here").resolve())
 
 
+MOUNTS = """\
+21 1 8:1 / / rw,relatime - ext4 /dev/vda rw
+22 21 0:40 / /home rw shared:5 master:1 - nfs4 server:/home rw,vers=4.2
+23 22 8:2 / /home/me/own\\040disk rw - xfs /dev/vdb rw
+24 21 0:41 / /over rw - ext4 /dev/vdc rw
+25 24 0:42 / /over rw - cifs //server/share rw
+26 21 0:43 / /mnt/ssh rw - fuse.sshfs me@server: rw
+27 21 0:44 / /shared rw - 9p share rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "kind"),
+    [
+        ("/srv/counters", ""), ("/homes", ""), ("/home/me/own disk/counters", ""), ("/home/me", "nfs4"),
+        ("/home/me/own", "nfs4"), ("/over/x", "cifs"), ("/mnt/ssh", "fuse.sshfs"), ("/shared/a/../b", "9p"),
+    ],
+)  # fmt: skip
+def test_a_folder_of_another_machine_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, kind: str
+) -> None:
+    """Its locks may hold for the processes of one machine alone: two copies of a device would both answer."""
+    (tmp_path / "mountinfo").write_text(MOUNTS)
+    monkeypatch.setattr(counters, "_MOUNTS", tmp_path / "mountinfo")
+    for refuse in (
+        lambda: check_place(place, tmp_path),
+        lambda: new_place(place, tmp_path),
+        lambda: counter_of({"place": place, "name": "x"}, 0),  # a folder that was enrolled before, or mounted later
+    ):
+        if not kind:
+            refuse()
+            continue
+        with pytest.raises(ValueError) as error:
+            refuse()
+        assert f"({kind})" in str(error.value) and "PostgreSQL" in str(error.value) and "\n" not in str(error.value)
+    monkeypatch.setattr(counters, "_MOUNTS", tmp_path / "missing")  # another operating system
+    assert counters.file_system(place) == ""
+
+
+def test_a_device_with_such_counters_does_not_answer(
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enrol(tmp_path / "s", population, policy_of(population), seed=7, counters=tmp_path / "apart").close()
+    (tmp_path / "mountinfo").write_text(f"1 0 8:1 / / rw - ext4 x rw\n2 1 0:9 / {tmp_path / 'apart'} rw - nfs x rw\n")
+    monkeypatch.setattr(counters, "_MOUNTS", tmp_path / "mountinfo")
+    with pytest.raises(ValueError, match=r"\(nfs\)"):
+        State(tmp_path / "s").device(1)
+    with pytest.raises(ValueError, match=r"\(nfs\)"):
+        Vault(State(tmp_path / "s"))
+    with pytest.raises(ValueError, match=r"\(nfs\)"):
+        enrol(tmp_path / "t", population, policy_of(population), seed=7, counters=tmp_path / "apart")
+    assert not (tmp_path / "t").exists()
+
+
 @pytest.mark.parametrize("shard", [1024, 5])
 def test_each_shard_counts_the_devices_that_live_there(
     tmp_path: Path,
@@ -55,10 +111,10 @@ def test_each_shard_counts_the_devices_that_live_there(
 ) -> None:
     monkeypatch.setattr(enrolment, "SHARD", shard)
     enrol(tmp_path / "s", population, policy_of(population), seed=7, residents=(1, 6, 11), counters=tmp_path / "apart")
-    counters = State(tmp_path / "s").head["counters"]
-    found = [sorted(counter_of(counters, at).entries(range(12))) for at in range(-(-12 // shard))]
+    place = State(tmp_path / "s").head["counters"]
+    found = [sorted(counter_of(place, at).entries(range(12))) for at in range(-(-12 // shard))]
     assert found == ([[1, 6, 11]] if shard == 1024 else [[1], [6], [11]])
-    heads = counter_of(counters, 0).entries([1])[1]
+    heads = counter_of(place, 0).entries([1])[1]
     assert heads.head == Head() and len(heads.nonce) == 32
     assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "apart").iterdir()} == {0o600}
     assert stat.S_IMODE((tmp_path / "apart").stat().st_mode) == 0o700
