@@ -22,7 +22,7 @@ from flwr.serverapp import Grid, ServerApp
 # the ClientApp must not be imported for the first time while this app runs.
 import devices.client_app  # noqa: F401
 from strategies.engines.flower_job import Job, save_collected, save_failure
-from strategies.flower_app.roster import introduce, ready_nodes, strategy_of_nodes
+from strategies.flower_app.roster import introduce, ready_nodes, roster_of, strategy_of_nodes
 from strategies.flower_app.training_job import is_training, run_training
 from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
 from strategies.rounds.replies import TooManyFailed
@@ -78,5 +78,5 @@ def collect_on_grid(grid: Grid, job: Job) -> Collected:
     if job.alike:
         strategy = CollectOnce(job.questions, nodes, roster=False, stages=job.stages, collector=job.collector)
     else:
-        strategy = strategy_of_nodes(job, introduce(grid, nodes, timeout=job.timeout))
+        strategy = strategy_of_nodes(job, roster_of(introduce(grid, nodes, timeout=job.timeout)))
     return run_collection(strategy, grid, timeout=job.timeout)

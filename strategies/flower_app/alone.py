@@ -36,7 +36,7 @@ from devices.facts import PublicFacts
 from strategies.engines.flower_job import Job
 from strategies.flower_app.deployed import PublicFile, run_deployed
 from strategies.flower_app.given import options_given
-from strategies.flower_app.roster import introduce, strategy_of_nodes, wait_for_nodes
+from strategies.flower_app.roster import introduce, roster_of, strategy_of_nodes, wait_for_nodes
 from strategies.rounds.collect_once import Collected, run_collection
 from strategies.rounds.stages import Stages
 from strategies.setup.option_spec import declared
@@ -68,17 +68,20 @@ def run_alone(grid: Grid, context: Context) -> None:
     known = introduce(grid, nodes, timeout=timeout)
     if not known:
         raise ValueError(f"none of {len(nodes)} nodes says which device it is: --node-config needs partition-id")
+    roster = roster_of(known, None if public is None else public.nodes)
+    for line in roster.told():
+        print(line, flush=True)
 
     def collect(
         folder: Path, questions: Sequence[Question], *, devices: int, silent: frozenset[int],
         stages: Stages | None = None, collector: CollectorKey | None = key, facts: PublicFacts | None = None,
     ) -> Collected:  # fmt: skip
         job = Job(tuple(questions), devices, silent, timeout, stages, collector)
-        return run_collection(strategy_of_nodes(job, known), grid, timeout=timeout)
+        return run_collection(strategy_of_nodes(job, roster), grid, timeout=timeout)
 
     if public is not None:
         out = Path(str(config.get("out") or default_state_folder(context.run_id).parent))
-        run_deployed(config, public, out, collect)
+        run_deployed(config, public, out, collect, refused_claims=roster.refused)
         return
     if any(own for _, own in known.values()) and not enrolled:
         raise ValueError(

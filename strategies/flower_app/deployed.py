@@ -7,6 +7,9 @@ The facts are a JSON file:
 
     {"facts": {"n": 4, "d": 256, "classes": 5}, "labels": {"0": 3, "2": 1}}
 
+Where SuperNodes are registered with keys, ``"nodes": {"0": 8412073611204, "1": ...}`` beside them names each person's
+node, by the id that ``flwr supernode register`` printed. No other node speaks for a person then.
+
 ``facts`` are those of the devices' enrolment (``enrolment.json`` has them under ``policy``;
 ``devices/enrolment/record_file.py`` documents the optional ones). ``labels`` are the public labels.
 Without public labels, devices are asked for theirs under randomised response, at ``eps-labels``.
@@ -26,6 +29,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,12 +64,14 @@ class PublicFile:
         labels: int64 (n,), the public labels, -1 for people without one.
         volunteers: int64, sorted: people who give label and features in clear; None where nobody is asked to.
         ordinary: int64, sorted: other people who are asked for their label under noise; only beside volunteers.
+        nodes: Flower's id of each person's node; None where it is not known.
     """
 
     facts: PublicFacts
     labels: IntArray = field(repr=False)
     volunteers: IntArray | None = field(default=None, repr=False)
     ordinary: IntArray = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
+    nodes: Mapping[int, int] | None = field(default=None, repr=False)
 
     @classmethod
     def load(cls, path: Path) -> PublicFile:
@@ -84,12 +90,13 @@ class PublicFile:
                 labels[int(node)] = label
             volunteers = _volunteers(given.get("volunteers"), facts, labels)
             ordinary = _ordinary(given.get("labelled", []), facts, volunteers)
+            nodes = _nodes(given.get("nodes"), facts)
         except OSError as error:
             raise ValueError(f"facts {path}: {error.strerror}") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             reason = f"{error} is missing" if isinstance(error, KeyError) else error
             raise ValueError(f"facts {path}: not a file of public facts ({reason})") from error
-        return cls(facts, labels, volunteers, ordinary)
+        return cls(facts, labels, volunteers, ordinary, nodes)
 
     def split(self, seed: int) -> Split:
         """Return the division: of volunteers, or else of people with a public label, two thirds train, one validates.
@@ -133,6 +140,15 @@ def _ordinary(given: Any, facts: PublicFacts, volunteers: IntArray | None) -> In
     if len(both):
         raise ValueError(f"person {both[0]} is labelled and a volunteer; a volunteer gives the label in clear")
     return people
+
+
+def _nodes(given: Any, facts: PublicFacts) -> dict[int, int] | None:
+    if given is None:
+        return None
+    found = {int(person): int(node) for person, node in given.items()}
+    if len(set(found.values())) < len(given) or not all(0 <= person < facts.n for person in found):
+        raise ValueError(f"nodes are one each of different people, 0 to {facts.n - 1}")
+    return found
 
 
 def _people(name: str, given: Any, facts: PublicFacts) -> IntArray:
@@ -245,7 +261,14 @@ def _questions(
     return drawn_by(questions, chosen_sampler(int(config.get("sampler") or 0) or None, method, facts.n))
 
 
-def run_deployed(config: Mapping[str, Any], public: PublicFile, out: Path, collect: Callable[..., Collected]) -> Path:
+def run_deployed(
+    config: Mapping[str, Any],
+    public: PublicFile,
+    out: Path,
+    collect: Callable[..., Collected],
+    *,
+    refused_claims: Mapping[int, Sequence[int]] = MappingProxyType({}),
+) -> Path:
     """Collect reports, reconstruct the graph, train, and write the result to a folder of its own.
 
     Args:
@@ -254,6 +277,7 @@ def run_deployed(config: Mapping[str, Any], public: PublicFile, out: Path, colle
         public: Public facts and labels.
         out: Parent of the folder.
         collect: Sends questions to the devices.
+        refused_claims: Nodes that claimed a person's number and did not count.
 
     Raises:
         ValueError: for a mistake of the user, in one line.
@@ -295,6 +319,7 @@ def run_deployed(config: Mapping[str, Any], public: PublicFile, out: Path, colle
         "method": method.name,
         "collection": collection,
         "devices": {**counts, "refused": sum(collected.refused.values()), "reports_sha256": collected.reports_sha256},
+        "refused_claims": {str(device): [str(node) for node in nodes] for device, nodes in refused_claims.items()},
         "privacy": guarantee.to_dict(),
         "validation_accuracy": trained.val_accuracy if len(graph.val) else None,
     }

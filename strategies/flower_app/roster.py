@@ -1,12 +1,17 @@
 """Roster of the connected nodes and their devices.
 
-Flower's node id is never an identity: each node is asked for the number of its device.
+Each node is asked for the number of its device, and may lie. Where nobody says which node a person has, a number that
+several nodes claim counts for none of them. Where SuperNodes are registered with keys, the collector's file names the
+node of each person (``flwr supernode register`` prints its id). Then only that node counts: the SuperLink binds an id
+to its key, and takes the reply to a message from the node that got it.
 """
 
 from __future__ import annotations
 
+import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from flwr.app import Message, RecordDict
 from flwr.serverapp import Grid
@@ -21,11 +26,45 @@ _NOWHERE = -1
 _FIRST = 8  # nodes of the first messages
 
 
-def strategy_of_nodes(job: Job, known: dict[int, tuple[int, bool]]) -> CollectOnce:
-    """Return the strategy for nodes with a known device; the other devices are silent."""
-    node_of = {device: node for node, (device, _) in sorted(known.items(), reverse=True) if device < job.devices}
-    absent = frozenset(range(job.devices)) - set(node_of)
-    nodes = [node_of.get(device, _NOWHERE) for device in range(job.devices)]
+@dataclass(frozen=True)
+class Roster:
+    """Which node speaks for which person.
+
+    Args:
+        node_of: The node that counts, by public number.
+        refused: Nodes that claim a number and do not count for it, by number.
+    """
+
+    node_of: Mapping[int, int]
+    refused: Mapping[int, Sequence[int]]
+
+    def told(self) -> Iterator[str]:
+        """Yield a line for each number with a claim that does not count."""
+        for device, nodes in self.refused.items():
+            yield f"number {device} is claimed by {', '.join(f'node {node}' for node in nodes)}: no such claim counts"
+
+
+def roster_of(known: Mapping[int, tuple[int, bool]], bound: Mapping[int, int] | None = None) -> Roster:
+    """Return who speaks for whom.
+
+    Args:
+        known: What the nodes say (:func:`introduce`).
+        bound: The node of each person, where it is known; nobody speaks for the others. None: it is not known.
+    """
+    claims: dict[int, list[int]] = {}
+    for node, (device, _) in sorted(known.items()):
+        claims.setdefault(device, []).append(node)
+    if bound is None:
+        bound = {device: nodes[0] for device, nodes in claims.items() if len(nodes) == 1}
+    node_of = {device: bound[device] for device, nodes in sorted(claims.items()) if bound.get(device) in nodes}
+    others = {device: [node for node in nodes if node != node_of.get(device)] for device, nodes in claims.items()}
+    return Roster(node_of, {device: others[device] for device in sorted(others) if others[device]})
+
+
+def strategy_of_nodes(job: Job, roster: Roster) -> CollectOnce:
+    """Return the strategy for the nodes that count; the other devices are silent."""
+    absent = frozenset(range(job.devices)) - set(roster.node_of)
+    nodes = [roster.node_of.get(device, _NOWHERE) for device in range(job.devices)]
     return CollectOnce(job.questions, nodes, silent=job.silent | absent, stages=job.stages, collector=job.collector)
 
 
@@ -59,7 +98,8 @@ def ready_nodes(grid: Grid, minimum: int, *, timeout: float) -> list[int]:
 
 def introduce(grid: Grid, nodes: Sequence[int], *, timeout: float) -> dict[int, tuple[int, bool]]:
     """Return (device, whether its state is its own) by node id; nodes without an answer are left out."""
-    asked = [Message(RecordDict(), node, WHOAMI_TYPE) for node in nodes]
+    # A reply names the message by a hash of it. Without a secret in it, one node could answer for another.
+    asked = [Message(RecordDict(), node, WHOAMI_TYPE, group_id=secrets.token_hex(16)) for node in nodes]
     replies = grid.send_and_receive(asked, timeout=timeout)
     told = {reply.metadata.src_node_id: read_introduction(reply) for reply in replies}
     return {node: answer for node, answer in told.items() if answer is not None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -26,7 +27,9 @@ class Outbox:
     Args:
         plan: What is sent. A message to many devices goes to the node of the first one.
         nodes: Flower's node id by device.
-        group: Group of the messages; that of a message to many devices has its place in the plan as well.
+        group: Group of the messages; that of a message to many devices has its place in the plan as well. That of
+            another message has a secret: Flower knows a message by a hash of it, and takes the reply of whoever
+            names the hash and the node that was asked.
     """
 
     def __init__(self, plan: Sequence[Planned], nodes: Mapping[int, int] | Sequence[int], group: str) -> None:
@@ -69,7 +72,7 @@ class Outbox:
                 yield Message(batch_content(content, devices), node, kind, group_id=number)
                 continue
             for device in devices.tolist():
-                yield Message(content, self._nodes[device], kind, group_id=self._group)
+                yield Message(content, self._nodes[device], kind, group_id=f"{self._group}.{secrets.token_hex(16)}")
 
     @property
     def answered_below(self) -> int:

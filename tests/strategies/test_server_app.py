@@ -18,7 +18,7 @@ from devices.enrolment.state import State
 from strategies.engines.collect import collect
 from strategies.engines.flower_job import Job, load_collected, load_failure
 from strategies.engines.grids import LocalGrid
-from strategies.flower_app.roster import introduce, strategy_of_nodes, wait_for_nodes
+from strategies.flower_app.roster import introduce, roster_of, strategy_of_nodes, wait_for_nodes
 from strategies.server_app import collect_on_grid, run_on_grid
 
 Ask = Callable[..., tuple[Question, ...]]
@@ -66,9 +66,48 @@ def test_nodes_say_who_they_are(enrolled: Enrolled) -> None:
     assert {node: device for node, (device, _) in known.items()} == {1000 - 21: 3, 1000 - 119: 17}
 
 
-def test_devices_without_a_node_are_silent_and_of_two_nodes_one_is_asked(ask: Ask) -> None:
-    known = {50: (1, False), 40: (1, False), 60: (0, False), 70: (9, False)}
-    strategy = strategy_of_nodes(Job(ask(), 4, frozenset({0})), known)
+def test_of_several_nodes_that_claim_a_number_none_counts() -> None:
+    roster = roster_of({50: (1, False), 40: (1, False), 45: (1, True), 60: (0, False), 70: (2, False), 20: (2, False)})
+    assert dict(roster.node_of) == {0: 60}
+    assert {device: list(nodes) for device, nodes in roster.refused.items()} == {1: [40, 45, 50], 2: [20, 70]}
+    assert list(roster.told()) == [
+        "number 1 is claimed by node 40, node 45, node 50: no such claim counts",
+        "number 2 is claimed by node 20, node 70: no such claim counts",
+    ]
+    assert roster_of({60: (0, False)}).refused == {}
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_the_node_that_the_collector_knows_speaks_for_its_person_alone(there: bool) -> None:
+    """Whoever else claims its number is named, has the lower id or comes alone; and it claims no other number."""
+    known = {40: (1, False), 60: (0, False), 70: (2, False), 80: (3, False)}
+    if there:
+        known[50] = (1, False)
+    roster = roster_of(known, {0: 60, 1: 50, 2: 80, 3: 90})
+    assert dict(roster.node_of) == ({0: 60, 1: 50} if there else {0: 60})
+    assert {device: list(nodes) for device, nodes in roster.refused.items()} == {1: [40], 2: [70], 3: [80]}
+    assert roster_of({60: (0, False)}, {}).node_of == {}
+
+
+def test_messages_to_nodes_cannot_be_guessed_from_each_other(enrolled: Enrolled, ask: Ask) -> None:
+    """Flower knows a message by a hash of it, and takes the reply of any node that names the hash."""
+    sent: list[str] = []
+
+    class Listening(Shuffled):
+        def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
+            kept = list(messages)
+            sent.extend(message.metadata.group_id for message in kept)
+            return super().send_and_receive(kept, timeout=timeout)
+
+    grid = Listening(enrolled().folder, 40, range(4))
+    assert collect_on_grid(grid, Job(ask(), 4, frozenset({3}))).reported == 3
+    assert len(sent) == len(set(sent)) == 4 + 4 + 3  # the first look, the roster and the question
+    assert min(map(len, sent)) >= 32
+
+
+def test_devices_without_a_node_are_silent(ask: Ask) -> None:
+    known = {40: (1, False), 60: (0, False), 70: (9, False)}
+    strategy = strategy_of_nodes(Job(ask(), 4, frozenset({0})), roster_of(known))
     assert list(strategy.nodes) == [60, 40, -1, -1]
     assert strategy.silent == {0, 2, 3}
     assert strategy.roster  # each node said which device it is: no other one may use the number

@@ -58,7 +58,7 @@ def rehearsing(installed: Path, **more: str) -> Iterator[dict[str, str]]:
     kept = {name: value for name, value in os.environ.items() if name not in left_out}
     with tempfile.TemporaryDirectory(prefix="ldpsim-") as here:  # a socket's path is short
         variables = {
-            **kept, MARK: mark, "LDPSIM": str(installed), "HERE": here, "PORT": str(free_ports(6)),
+            **kept, MARK: mark, "LDPSIM": str(installed), "HERE": here, "PORT": str(free_ports(7)),
             "OMP_NUM_THREADS": "1", "NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost", **more,
         }  # fmt: skip
         try:

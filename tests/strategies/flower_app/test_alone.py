@@ -70,7 +70,7 @@ class Told:
         monkeypatch.setattr(
             alone, "_simulate", lambda config, state, people, collect: self.simulated.append((state, people))
         )
-        monkeypatch.setattr(alone, "run_deployed", lambda config, public, out, collect: self.deployed.append(out))
+        monkeypatch.setattr(alone, "run_deployed", lambda config, public, out, collect, **_: self.deployed.append(out))
 
     def run(self, **config: str | int) -> None:
         alone.run_alone(None, SimpleNamespace(run_config=config, run_id=7))  # type: ignore[arg-type]
@@ -110,7 +110,7 @@ def test_nodes_that_say_nothing_are_no_devices(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_file_of_what_is_public_is_a_deployment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    public = SimpleNamespace(facts=PublicFacts(9, 4, 2))
+    public = SimpleNamespace(facts=PublicFacts(9, 4, 2), nodes=None)
     monkeypatch.setattr(alone.PublicFile, "load", lambda path: public)
     told = Told(monkeypatch, {1: (0, True)}, connected=1)
     told.run(facts="public.json")

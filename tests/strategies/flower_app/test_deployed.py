@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from flwr.app import Context, RecordDict
+from flwr.app import Context, Message, RecordDict
 
 from curator.methods import FPLDPGen, Question
 from curator.methods.base import Budget
@@ -55,6 +55,49 @@ def test_public_facts_are_enough(tmp_path: Path, enrolled: Enrolled, facts: Path
     with pytest.raises(Refused, match="REPORT_COLLECTED"):
         run_on_grid(LocalGrid(state.folder, 40), context(**{**settings, "collection": "another"}))
     assert not (tmp_path / "out" / "hogs-another").exists()
+
+
+class Impersonated(LocalGrid):
+    """Node 900 claims the number of device 2, and has a device of its own that would answer."""
+
+    def get_node_ids(self) -> Iterable[int]:
+        return [*super().get_node_ids(), 900]
+
+    def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
+        for message in list(messages):
+            node = message.metadata.dst_node_id
+            message.metadata.dst_node_id = 3 if node == 900 else node
+            for reply in super().send_and_receive([message], timeout=timeout):
+                reply.metadata.__dict__["_src_node_id"] = node
+                yield reply
+
+
+@pytest.mark.parametrize("bound", [False, True])
+def test_a_node_that_claims_the_number_of_somebody_else(
+    tmp_path: Path, enrolled: Enrolled, facts: Path, capsys: pytest.CaptureFixture[str], bound: bool
+) -> None:
+    """Neither counts and both are named; where the facts name each person's node, that one counts."""
+    state = enrolled()
+    grid = Impersonated(state.folder, 40)
+    if bound:
+        nodes = {str(device): str(device + 1) for device in range(40)}
+        facts.write_text(json.dumps({**json.loads(facts.read_text()), "nodes": nodes}))
+    settings = {"facts": str(facts), "out": str(tmp_path / "out"), "epsilon": 8.0, "collection": "mine"}
+    run_on_grid(grid, context(**settings))
+    summary = json.loads((tmp_path / "out" / "hogs-mine" / "summary.json").read_text())
+    assert summary["devices"]["reported"] == 39 + bound and summary["devices"]["silent"] == 1 - bound
+    assert summary["refused_claims"] == {"2": ["900"] if bound else ["3", "900"]}
+    claimed = "node 900" if bound else "node 3, node 900"
+    assert f"number 2 is claimed by {claimed}: no such claim counts" in capsys.readouterr().out
+    assert len(state.ledger(2).answers(2)) == bound
+
+
+@pytest.mark.parametrize("nodes", [{"40": 1}, {"0": 1, "1": 1}, {"x": 1}, {"0": "no"}, [1], {"0": None}])
+def test_a_file_with_other_nodes_is_refused(facts: Path, nodes: object) -> None:
+    facts.write_text(json.dumps({**json.loads(facts.read_text()), "nodes": nodes}))
+    with pytest.raises(ValueError, match="not a file of public facts") as error:
+        PublicFile.load(facts)
+    assert "\n" not in str(error.value)
 
 
 def test_devices_that_pin_their_collector(tmp_path: Path, enrolled: Enrolled, facts: Path) -> None:

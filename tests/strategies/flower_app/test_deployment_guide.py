@@ -38,8 +38,29 @@ def test_the_rehearsal(environment: dict[str, str]) -> None:
     join --root-certificates other.pem --auth-supernode-private-key node-0 > stranger-3.log 2>&1 || true
     flwr supernode list rehearsal --format json > nodes.json
     """
+    # Its key is registered, it says that it is device 2, and its vault would answer anybody.
+    impersonator = f"""
+    cat > own-x.json <<< '{{"facts": {{"n": 4, "d": 16, "classes": 2}},
+      "records": {{"2": {{"features": [1], "neighbours": [0]}}}}}}'
+    ldpsim device enrol --data own-x.json --policy policy.json --state vault-x
+    ldpsim device serve --state vault-x --socket vault-x.socket 2> vault-x.log &
+    echo $! >> pids
+    ssh-keygen -q -t ecdsa -b 384 -N "" -f node-x
+    flwr supernode register node-x.pub rehearsal --name "device-2" --format json > other-x.json
+    FLWR_HOME=$HERE/node-home-x flower-supernode --superlink "127.0.0.1:$PORT" --root-certificates ca.pem \
+      --auth-supernode-private-key node-x --host 127.0.0.1 --port {port + 6} \
+      --node-config "partition-id=2 socket=\\"$HERE/vault-x.socket\\"" > node-x.log 2>&1 &
+    echo $! >> pids
+    until grep -q "SuperNode ID: " node-x.log; do sleep 1; done
+    """
+    (first,) = [place for place, block in enumerate(commands) if "ghost" in block]
+    commands.insert(first, impersonator)
     told = perform([*commands, strangers, last, "wait"], environment, 1500)
     summary = json.loads((here / "out" / "hogs-one" / "summary.json").read_text())
+    imposter = str(json.loads((here / "other-x.json").read_text())["node-id"])
+    assert summary["refused_claims"] == {"2": [imposter]}, told
+    assert f"number 2 is claimed by node {imposter}: no such claim counts" in told
+    assert "released a report" not in (here / "vault-x.log").read_text()
     assert summary["devices"]["asked"] == summary["devices"]["reported"] == 4, told
     # The hostile run came first and was refused by all; the honest one was answered by all, once.
     told_refusals = re.findall(r"none of 4 devices reported \(\{'(\w+)': (\d)\}\)", told)
@@ -55,12 +76,12 @@ def test_the_rehearsal(environment: dict[str, str]) -> None:
     served = (here / "superlink.log").read_text()
     assert "Uvicorn running on https" in served
     nodes = json.loads((here / "nodes.json").read_text())
-    assert len(nodes["nodes"]) == 4  # and no stranger among them
+    assert len(nodes["nodes"]) == 5  # and no stranger among them
     assert '/v1/fleet/register-node HTTP/1.1" 412' in served
     joined_as = {
         path.name: "SuperNode ID: " in path.read_text() for path in here.glob("*.log") if "vault" not in path.name
     }
-    assert {name for name, in_ in joined_as.items() if in_} == {f"node-{i}.log" for i in range(4)}, told
+    assert {name for name, in_ in joined_as.items() if in_} == {f"node-{i}.log" for i in "0123x"}, told
 
 
 @pytest.mark.parametrize("unit", blocks("ini"), ids=["vault", "supernode"])
