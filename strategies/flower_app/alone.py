@@ -81,7 +81,7 @@ def run_alone(grid: Grid, context: Context) -> None:
 
     if public is not None:
         out = Path(str(config.get("out") or default_state_folder(context.run_id).parent))
-        run_deployed(config, public, out, collect, refused_claims=roster.refused)
+        run_deployed(config, public, out, collect, roster.refused)
         return
     if any(own for _, own in known.values()) and not enrolled:
         raise ValueError(

@@ -9,7 +9,6 @@ The facts are a JSON file:
 
 Where SuperNodes are registered with keys, ``"nodes": {"0": 8412073611204, "1": ...}`` beside them names each person's
 node, by the id that ``flwr supernode register`` printed. No other node speaks for a person then.
-
 ``facts`` are those of the devices' enrolment (``enrolment.json`` has them under ``policy``;
 ``devices/enrolment/record_file.py`` documents the optional ones). ``labels`` are the public labels.
 Without public labels, devices are asked for theirs under randomised response, at ``eps-labels``.
@@ -29,7 +28,6 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,7 +88,7 @@ class PublicFile:
                 labels[int(node)] = label
             volunteers = _volunteers(given.get("volunteers"), facts, labels)
             ordinary = _ordinary(given.get("labelled", []), facts, volunteers)
-            nodes = _nodes(given.get("nodes"), facts)
+            nodes = _nodes(given["nodes"], facts) if "nodes" in given else None
         except OSError as error:
             raise ValueError(f"facts {path}: {error.strerror}") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -142,10 +140,8 @@ def _ordinary(given: Any, facts: PublicFacts, volunteers: IntArray | None) -> In
     return people
 
 
-def _nodes(given: Any, facts: PublicFacts) -> dict[int, int] | None:
-    if given is None:
-        return None
-    found = {int(person): int(node) for person, node in given.items()}
+def _nodes(given: Any, facts: PublicFacts) -> dict[int, int]:
+    found = {int(person): int(node) for person, node in given.items()}  # Flower writes an id as text or a number
     if len(set(found.values())) < len(given) or not all(0 <= person < facts.n for person in found):
         raise ValueError(f"nodes are one each of different people, 0 to {facts.n - 1}")
     return found
@@ -262,13 +258,9 @@ def _questions(
 
 
 def run_deployed(
-    config: Mapping[str, Any],
-    public: PublicFile,
-    out: Path,
-    collect: Callable[..., Collected],
-    *,
-    refused_claims: Mapping[int, Sequence[int]] = MappingProxyType({}),
-) -> Path:
+    config: Mapping[str, Any], public: PublicFile, out: Path, collect: Callable[..., Collected],
+    refused_claims: Mapping[int, Sequence[int]],
+) -> Path:  # fmt: skip
     """Collect reports, reconstruct the graph, train, and write the result to a folder of its own.
 
     Args:

@@ -28,7 +28,7 @@ _FIRST = 8  # nodes of the first messages
 
 @dataclass(frozen=True)
 class Roster:
-    """Which node speaks for which person.
+    """The nodes that speak for people.
 
     Args:
         node_of: The node that counts, by public number.

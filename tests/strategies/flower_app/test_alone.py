@@ -70,7 +70,7 @@ class Told:
         monkeypatch.setattr(
             alone, "_simulate", lambda config, state, people, collect: self.simulated.append((state, people))
         )
-        monkeypatch.setattr(alone, "run_deployed", lambda config, public, out, collect, **_: self.deployed.append(out))
+        monkeypatch.setattr(alone, "run_deployed", lambda config, public, out, collect, _: self.deployed.append(out))
 
     def run(self, **config: str | int) -> None:
         alone.run_alone(None, SimpleNamespace(run_config=config, run_id=7))  # type: ignore[arg-type]
