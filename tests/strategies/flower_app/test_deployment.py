@@ -135,9 +135,10 @@ def test_two_nodes_that_claim_one_number(
     own, other = enrolled("devices"), enrolled("other")
     for device, folder in ((0, own.folder), (1, own.folder), (2, own.folder), (2, other.folder)):
         deployment.start_supernode({"partition-id": device, "state-dir": str(folder)})
-    (tmp_path / "facts.json").write_text(json.dumps({"facts": people.facts.to_dict()}))
-    config = {"facts": str(tmp_path / "facts.json"), "epsilon": 8.0, "eps-labels": 1.0, "minimum-nodes": SUPERNODES,
-              "collection": "one", "out": str(tmp_path / "out")}  # fmt: skip
+    labels = {str(person): int(people.labels[person]) for person in range(24)}
+    (tmp_path / "facts.json").write_text(json.dumps({"facts": people.facts.to_dict(), "labels": labels}))
+    config = {"facts": str(tmp_path / "facts.json"), "epsilon": 8.0, "minimum-nodes": SUPERNODES, "collection": "one",
+              "out": str(tmp_path / "out")}  # fmt: skip
     deployment.start_run(ROOT, config).wait(240)
     summary = json.loads((tmp_path / "out" / "hogs-one" / "summary.json").read_text())
     assert summary["devices"]["reported"] == 2
