@@ -30,7 +30,8 @@ def remove_or_replace(life: Life, rng: Random) -> None:
     path, ending = _ledger(copy), rng.choice(_ENDINGS)
     door, before = rng.choice(life.doors), rng.random() < 0.5
     people = list(copy.residents) if door == "together" else [rng.choice(copy.residents)]
-    mail, plan = life.letter(rng, copy, people[0]), None
+    mail = life.letter(rng, copy, people[0])
+    plan: Plan | None = None
     removed = before and ending != "" and rng.random() < 0.5
     at = rng.randrange(1, 2 + life.last_steps)
     if before:

@@ -71,11 +71,12 @@ def test_a_folder_of_another_machine_is_refused(
     """Its locks may hold for the processes of one machine alone: two copies of a device would both answer."""
     (tmp_path / "mountinfo").write_text(MOUNTS)
     monkeypatch.setattr(counters, "_MOUNTS", tmp_path / "mountinfo")
-    for refuse in (
+    looks: list[Callable[[], object]] = [
         lambda: check_place(place, tmp_path),
         lambda: new_place(place, tmp_path),
         lambda: counter_of({"place": place, "name": "x"}, 0),  # a folder that was enrolled before, or mounted later
-    ):
+    ]
+    for refuse in looks:
         if not kind:
             refuse()
             continue

@@ -91,14 +91,15 @@ def test_a_file_that_is_replaced_meanwhile_counts_nothing(
 ) -> None:
     """The step went into a file that nobody finds, and the reply would rely on it."""
 
-    def replace() -> None:
-        shutil.copy(counter.path, counter.path.with_name("copy"))
-        counter.path.with_name("copy").replace(counter.path)
+    def replace(sql: str) -> None:
+        if sql == "COMMIT":
+            shutil.copy(counter.path, counter.path.with_name("copy"))
+            counter.path.with_name("copy").replace(counter.path)
 
     @contextmanager
     def opened(path: Path) -> Iterator[sqlite3.Connection]:
         with real(path) as db:
-            db.set_trace_callback(lambda sql: replace() if sql == "COMMIT" else None)
+            db.set_trace_callback(replace)
             yield db
 
     real = counter_folder._opened
