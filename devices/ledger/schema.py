@@ -127,6 +127,7 @@ def _check_version(db: Any, path: Path) -> None:
 
 def check(db: Any, path: Path) -> Header:
     """Check an open ledger whole, and return its header; LedgerDamaged where it is damaged."""
+    _check_version(db, path)
     # Not quick_check: a rotten key in the index would hide a row, and the device would report again.
     if db.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
         raise LedgerDamaged(f"{path.name} is damaged")

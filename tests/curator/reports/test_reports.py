@@ -225,7 +225,7 @@ def saved(folder: Path) -> Reports:
     ("labels", put(4, CLASSES)), ("labels", put(4, -1)), ("labels", put(4, -2)), ("labels", lambda a: a[:-1]),
     ("labels", lambda a: a.astype(np.float64)), ("labels", lambda a: a.astype("<U3")), ("labels", lambda a: a[:, None]),
     ("answered", lambda a: a.astype(np.int64)), ("answered", lambda a: a[:-1]), ("asked_label", lambda a: a[:, None]),
-], ids=str)  # fmt: skip
+], ids=lambda value: value if isinstance(value, str) else None)  # fmt: skip
 def test_reports_of_a_folder_that_no_device_could_give_are_refused(tmp_path: Path, name: str, edit: Edit) -> None:
     """scipy would read and write memory of something else."""
     reports = saved(tmp_path)
