@@ -1,4 +1,4 @@
-"""``ldpsim collector``: the key by which devices know their one collector, and the app that Flower ships to them."""
+"""``ldpsim collector``: the key by which devices know their one collector, what it signs, and the app for them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,40 @@ def keygen(
     from devices.collector import generate
 
     public = generate(path)
-    echo(f"{path}: secret, signs questions (ldpsim run --collector-key {path})", err=True)
+    echo(f"{path}: secret, signs the terms of collections (ldpsim collector sign --collector-key {path})", err=True)
     echo(f"{path}.pub: for the people (ldpsim device enrol --collector-key {path}.pub)", err=True)
     echo(public)
+
+
+@collector.command()
+def sign(
+    config: Annotated[Path, typer.Argument(metavar="FILE.toml", help="Configuration of the run; `facts` is a path.")],
+    collector_key: Annotated[Path, o.plain_option("--collector-key", "Secret key of the collector.", "FILE")],
+    collection: Annotated[
+        str | None, o.plain_option("--collection", "Id of the collection; default: FILE.toml's, or a new one.", "ID")
+    ] = None,
+    debug: o.PlainDebug = False,
+) -> None:
+    """Sign the terms of one collection: print the configuration for `flwr run`, with facts and terms as text.
+
+    Do this where the key lives. The key stays there; what is printed holds no secret.
+    """
+    import tomli_w
+
+    from devices.atomic_files import read_file
+    from devices.collector import CollectorKey
+    from strategies.flower_app.alone import read_config
+    from strategies.flower_app.deployed import signed_config
+
+    key, given = CollectorKey.load(collector_key), read_config(config)
+    facts = Path(str(given.get("facts") or "facts.json"))
+    try:
+        text = read_file(facts).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{config}: facts {facts} cannot be read ({error})") from None
+    signed = signed_config(given | ({} if collection is None else {"collection": collection}), text.strip(), key)
+    echo(f"collection {signed['collection']}: signed by {key.public}", err=True)
+    echo(tomli_w.dumps(signed).rstrip())
 
 
 @collector.command("app")

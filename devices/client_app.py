@@ -1,9 +1,10 @@
 """The Flower ``ClientApp``: decode, call the device, encode.
 
 Which device a message is for comes from the node's own configuration: ``partition-id``
-(the device's key in its state folder) and ``state-dir``. The run's configuration is used
-only where the node names no state folder, as in Flower's simulation runtime. Flower's node
-id is never an identity, and Flower's ``Context.state`` is never a ledger. Where the node
+(the device's key in its state folder) and ``state-dir``. Where the node names no state folder,
+as in Flower's simulation runtime, the environment does (``LDPSIM_STATE``). A run's configuration
+never does: whoever starts a run writes it. Flower's node id is never an identity, and Flower's
+``Context.state`` is never a ledger. Where the node
 names a ``socket``, the device lives behind it in a vault, and the ClientApp only carries
 messages (:mod:`devices.vault.relay`).
 
@@ -31,6 +32,7 @@ from devices.vault.relay import relay
 from devices.wire import batch_reply, introduction, read_batch, read_query, reply
 
 HOSTS_SHARD = "hosts-shard"  # of a node's own configuration
+STATE = "LDPSIM_STATE"  # in the environment of Flower's processes: the folder of simulated devices
 
 _opened: list[State] = []
 
@@ -55,8 +57,8 @@ def release_states() -> None:
 
 
 def state_folder(context: Context) -> str:
-    """Return the folder of this node's devices; the node's own configuration comes before the run's."""
-    named = context.node_config.get("state-dir") or context.run_config.get("state-dir")
+    """Return the folder of this node's devices; the node's own configuration comes before the environment."""
+    named = context.node_config.get("state-dir") or os.environ.get(STATE)
     return str(named) if named else str(default_state_folder(context.run_id))
 
 

@@ -1,38 +1,39 @@
-"""The collector's key: a signature under a question, by which a device knows who asks.
+"""The collector's key: a signature under the terms of a collection, by which a device knows who asks.
 
 A device may pin the public key of the one collector it reports to (:mod:`devices.policy`).
 Then it verifies the signature before it reads anything else of a question. The signature
-(Ed25519) covers a fixed label and the canonical bytes of the whole query: collection id, all
-stages with their mechanisms, the stage that is asked now, and its grouping. A question that is
-signed for one collection, stage or grouping is therefore no question of another one.
+(Ed25519) covers a fixed label and the terms of the whole collection (:mod:`devices.terms`). The collector
+signs them once, where the key lives. They travel with every question, and the device asks whether
+the question stays inside them. So nobody who runs the collection needs the key.
 
-It does not cover a device or a time, because all people are asked the same. Whoever sends a
-signed question once more gets the bytes that the device stored for it, and spends nothing.
-
-    signed question    "ldps" | u8 version | 64 bytes of signature | a query's canonical bytes
+    signed question    "ldps" | u8 version | 64 bytes of signature | u32 length | terms | a query's canonical bytes
 
 Canonical bytes begin with a brace, so that no query begins like a signed question.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import stat
+import struct
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from devices.atomic_files import read_file
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-_HEAD = b"ldps\x01"
+_HEAD = b"ldps\x02"
+_FRAME = struct.Struct("<5s64sI")
+_LABEL = b"ldpsim terms of a collection, version 1\n"
 _SIGNATURE = 64
 _LARGEST_KEY = 1 << 16  # bytes
-_LABEL = b"ldpsim question to a device, version 1\n"
 _PUBLIC_HEX = 64
+_TEXT, _THEN = '{"signature":"', '","terms":'
 
 
 @dataclass(frozen=True)
@@ -80,15 +81,56 @@ class CollectorKey:
         """The public key, 64 hexadecimal digits."""
         return self._key.public_key().public_bytes_raw().hex()
 
-    def sign(self, query: bytes) -> bytes:
-        """Return the signed question for a query's canonical bytes."""
-        return _HEAD + self._key.sign(_LABEL + query) + query
+    def sign(self, terms: bytes) -> SignedTerms:
+        """Return signed terms for the bytes of terms (:func:`devices.terms.terms_of`)."""
+        return SignedTerms(self._key.sign(_LABEL + terms), terms)
 
     @property
     def _key(self) -> Ed25519PrivateKey:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         return Ed25519PrivateKey.from_private_bytes(self.seed)
+
+
+class SignedTerms(NamedTuple):
+    """Terms of a collection with their signature, and no key.
+
+    Args:
+        signature: The 64 bytes of the signature.
+        terms: The bytes that it covers, and a fixed label.
+    """
+
+    signature: bytes
+    terms: bytes
+
+    def ask(self, query: bytes) -> bytes:
+        """Return the signed question for a query's canonical bytes."""
+        return _FRAME.pack(_HEAD, self.signature, len(self.terms)) + self.terms + query
+
+    def to_text(self) -> str:
+        """Return JSON text, one line."""
+        return f'{{"signature":"{self.signature.hex()}","terms":{self.terms.decode("ascii")}}}'
+
+    @classmethod
+    def from_text(cls, text: str) -> SignedTerms:
+        """Read :meth:`to_text` back; no signature is verified.
+
+        Raises:
+            ValueError: for text of another form.
+        """
+        start = len(_TEXT) + 2 * _SIGNATURE
+        try:
+            found = cls(bytes.fromhex(text[len(_TEXT) : start]), text[start + len(_THEN) : -1].encode("ascii"))
+            json.loads(found.terms)
+        except ValueError:
+            found = cls(b"", b"")
+        if len(found.signature) != _SIGNATURE or found.to_text() != text:
+            raise ValueError("the terms are not signed terms (ldpsim collector sign makes them)")
+        return found
+
+    def is_signed_by(self, collector: str) -> bool:
+        """Return whether the signature is of this public key."""
+        return _verified(collector, self)
 
 
 def generate(path: Path) -> str:
@@ -156,35 +198,35 @@ def check_public(text: object) -> None:
 
 def query_of(question: bytes) -> bytes:
     """Return the query in a question, signed or not; no signature is verified."""
-    if not question.startswith(_HEAD):
-        return question
-    return _unsigned_small(question) if len(question) <= _SMALL else _unsigned_large(question)
+    return question if (parts := split_question(question)) is None else parts[1]
 
 
-def is_signed_by(collector: str, question: bytes) -> bool:
-    """Return whether a question carries a signature of this public key over its query."""
-    return (_verified_small if len(question) <= _SMALL else _verified_large)(collector, question)
+def split_question(question: bytes) -> tuple[SignedTerms, bytes] | None:
+    """Return signed terms and the query of a signed question; None for another one. No signature is verified."""
+    return (_split_small if len(question) <= _SMALL else _split_large)(question)
 
 
-def _unsigned(question: bytes) -> bytes:
-    return question[len(_HEAD) + _SIGNATURE :]
-
-
-def _verified(collector: str, question: bytes) -> bool:
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    signature = question[len(_HEAD) : len(_HEAD) + _SIGNATURE]
-    if not question.startswith(_HEAD) or len(signature) != _SIGNATURE:
-        return False
-    try:
-        Ed25519PublicKey.from_public_bytes(bytes.fromhex(collector)).verify(signature, _LABEL + query_of(question))
-    except (InvalidSignature, ValueError):
-        return False
-    return True
+def _split(question: bytes) -> tuple[SignedTerms, bytes] | None:
+    if not question.startswith(_HEAD) or len(question) < _FRAME.size:
+        return None
+    _, signature, length = _FRAME.unpack_from(question)
+    terms, end = question[_FRAME.size : _FRAME.size + length], _FRAME.size + length
+    return (SignedTerms(signature, terms), question[end:]) if len(terms) == length else None
 
 
 # All devices of a process get the same few questions. Strangers may write long ones, so only two of those are kept.
 _SMALL = 1 << 14
-_unsigned_small, _unsigned_large = lru_cache(maxsize=64)(_unsigned), lru_cache(maxsize=2)(_unsigned)
-_verified_small, _verified_large = lru_cache(maxsize=64)(_verified), lru_cache(maxsize=2)(_verified)
+_split_small, _split_large = lru_cache(maxsize=64)(_split), lru_cache(maxsize=2)(_split)
+
+
+@lru_cache(maxsize=4)
+def _verified(collector: str, signed: SignedTerms) -> bool:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(collector))
+        key.verify(signed.signature, _LABEL + signed.terms)
+    except (InvalidSignature, ValueError):
+        return False
+    return True

@@ -12,9 +12,11 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from devices import raw_record
-from devices.collector import is_signed_by, query_of
+from devices.array_types import BoolArray
+from devices.collector import query_of, split_question
 from devices.data.population import Record
 from devices.facts import LARGEST_SIZE
 from devices.keyed_data import SEAL, data_message, noise_parts
@@ -24,6 +26,7 @@ from devices.mechanisms.exact_loss import Loss
 from devices.noise import NoiseStream, derive_key
 from devices.policy.policy import Policy
 from devices.query import Ask, InvalidQuery, Query
+from devices.terms import people_asked
 from devices.training_task import AnswerKind, Task
 
 _ALWAYS_TAKEN, _MOST_EACH = 1 << 16, 16  # bytes of a report; of one number, bit or category in it
@@ -105,7 +108,7 @@ class Device:
         self._seal_key = hmac.digest(secret, SEAL, "sha256")
 
     def answer(self, question: bytes | Query) -> Report | Refusal:
-        """Answer a query by the table of ``device.md``; the signature of a pinned collector is verified first.
+        """Answer a query by the table of ``device.md``; the terms of a pinned collector are verified first.
 
         The release is committed when this returns, unless the caller holds
         ``ledger.transaction()`` for a batch. Then it is committed when that ends, and no reply may leave before;
@@ -114,8 +117,8 @@ class Device:
         Raises:
             LedgerDamaged: only inside a caller's transaction, which has to be given up whole.
         """
-        query = question_to(self._policy, question)
-        return self._refuse(query) if isinstance(query, Refusal) else self._decide(query)
+        asked = question_to(self._policy, question)
+        return self._refuse(asked) if isinstance(asked, Refusal) else self._decide(asked)
 
     def hand_over(self, question: bytes) -> Report | Refusal:
         """Give the whole record, raw, to an owner: once, and only in ``owner`` mode.
@@ -123,14 +126,17 @@ class Device:
         Raises:
             LedgerDamaged: as :meth:`answer`.
         """
-        query = _read(self._policy, question, raw_record.read_hand_over)
-        if isinstance(query, Refusal):
-            return self._refuse(query)
+        asked = _read(self._policy, question, raw_record.read_hand_over)
+        if isinstance(asked, Refusal):
+            return self._refuse(asked)
         if self._policy.mode != "owner":
             return self._refuse(Refusal.MODE_REFUSED)
-        return self._decide(query)
+        return self._decide(asked)
 
-    def _decide(self, query: Query) -> Report | Refusal:
+    def _decide(self, asked: Asked) -> Report | Refusal:
+        query = asked.query
+        if not asked.includes(self.index):
+            return self._refuse(Refusal.COLLECTOR_REFUSED)
         if not self._policy.allows(query, device=self.index):
             return self._refuse(Refusal.POLICY_REFUSED)
         if self.ledger.in_transaction:
@@ -251,27 +257,49 @@ class Device:
             yield mechanism.respond(self._record, noise, device=self.index, grouping=query.grouping)
 
 
-def question_to(policy: Policy, question: bytes | Query) -> Query | Refusal:
-    """Return the query that a reporting device with this policy has to decide about, or the refusal to every device."""
-    query = question if isinstance(question, Query) and not policy.collector else _read(policy, question)
-    if isinstance(query, Refusal):
-        return query
-    if not query.answerable:
+class Asked(NamedTuple):
+    """A query, and the people who may be asked it by the terms of a pinned collector.
+
+    Args:
+        query: The query.
+        people: bool (n,); None where no collector is pinned.
+    """
+
+    query: Query
+    people: BoolArray | None
+
+    def includes(self, device: int) -> bool:
+        """Return whether this device may be asked."""
+        return self.people is None or bool(self.people[device])
+
+
+def question_to(policy: Policy, question: bytes | Query) -> Asked | Refusal:
+    """Return what a reporting device with this policy has to decide about, or the refusal to every device."""
+    asked = _read(policy, question) if policy.collector or isinstance(question, bytes) else Asked(question, None)
+    if isinstance(asked, Refusal):
+        return asked
+    if not asked.query.answerable:
         return Refusal.UNKNOWN_QUERY
-    if policy.mode != "report" or raw_record.is_hand_over(query):
+    if policy.mode != "report" or raw_record.is_hand_over(asked.query):
         return Refusal.MODE_REFUSED
-    return query
+    return asked
 
 
 def _read(
     policy: Policy, question: bytes | Query, read: Callable[[bytes], Query] = Query.from_bytes
-) -> Query | Refusal:
-    if policy.collector and not (isinstance(question, bytes) and is_signed_by(policy.collector, question)):
+) -> Asked | Refusal:
+    data = question if isinstance(question, bytes) else b""
+    signed = split_question(data)
+    if policy.collector and not (signed and signed[0].is_signed_by(policy.collector)):
         return Refusal.COLLECTOR_REFUSED
     try:
-        return read(query_of(question) if isinstance(question, bytes) else b"")
+        query = read(query_of(data))
     except InvalidQuery:
         return Refusal.UNKNOWN_QUERY
+    if not (policy.collector and signed):
+        return Asked(query, None)
+    people = people_asked(signed[0].terms, query, policy.facts.n)
+    return Asked(query, people) if people.any() else Refusal.COLLECTOR_REFUSED
 
 
 def pack_parts(parts: Iterable[bytes]) -> bytes:

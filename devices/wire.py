@@ -20,7 +20,7 @@ from flwr.app import ArrayRecord, ConfigRecord, Error, Message, MetricRecord, Re
 from numpy.typing import NDArray
 
 from devices.array_types import IntArray
-from devices.collector import CollectorKey
+from devices.collector import SignedTerms
 from devices.device import Refusal, Report, most_bytes
 from devices.query import InvalidQuery, Query
 from devices.raw_record import is_hand_over
@@ -36,7 +36,7 @@ REASONS = {
     Refusal.REPORT_COLLECTED: "the device has given its report",
     Refusal.LEDGER_DAMAGED: "the device cannot read its ledger and answers nothing",
     Refusal.COUNTER_MISMATCH: "the device's counter and its ledger differ, and it answers nothing",
-    Refusal.COLLECTOR_REFUSED: "the question is not signed by the device's collector",
+    Refusal.COLLECTOR_REFUSED: "the device's collector signed no such question",
     Refusal.VAULT_BUSY: "the device's vault has too much to do; the same question may be asked again",
 }
 TEXTS = {refusal: f"{refusal.name}: {reason}" for refusal, reason in REASONS.items()}
@@ -49,10 +49,10 @@ def message_type(query: Query) -> str:
     return HANDOVER_TYPE if is_hand_over(query) else QUERY_TYPE
 
 
-def query_content(query: Query, collector: CollectorKey | None = None) -> RecordDict:
-    """Return the content of a query message, signed if the collector has a key; one may be shared by all messages."""
+def query_content(query: Query, terms: SignedTerms | None = None) -> RecordDict:
+    """Return the content of a query message, with its collection's terms; one may be shared by all messages."""
     data = query.to_bytes()
-    return RecordDict({"query": ConfigRecord({"query": data if collector is None else collector.sign(data)})})
+    return RecordDict({"query": ConfigRecord({"query": data if terms is None else terms.ask(data)})})
 
 
 def payload_bytes(content: RecordDict) -> int:

@@ -1,17 +1,19 @@
 """Flower's ``ServerApp``: the curator's side, on the Grid that Flower gives it.
 
-The run's configuration and the nodes' answers decide what it does:
+Its environment, the run's configuration and the nodes' answers decide what it does:
 
-- ``job`` names a folder: it runs the collection in this folder (:mod:`strategies.engines.flower_job`)
-  and writes the result there. ``ldpsim run --engine flower`` uses Flower in this way.
+- ``LDPSIM_JOB`` in its environment names a folder: it runs the collection in this folder
+  (:mod:`strategies.engines.flower_job`) and writes the result there. ``ldpsim run --engine flower`` uses Flower in
+  this way. No configuration of a run can name a folder: whoever reaches a SuperLink writes it.
 - No job, and no node has a device of its own (``flwr run .`` on the simulation runtime): it
   enrols one device for every node and runs the whole simulation.
 - Nodes have devices of their own (SuperNodes with ``state-dir`` in ``--node-config``): it enrols
-  nobody. ``state-dir`` or ``facts`` names what is public.
+  nobody. ``facts`` in the run's configuration says what is public.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from flwr.app import Context
@@ -21,7 +23,7 @@ from flwr.serverapp import Grid, ServerApp
 # takes a module that is only half imported for a whole one ("Unable to load attribute app"), so
 # the ClientApp must not be imported for the first time while this app runs.
 import devices.client_app  # noqa: F401
-from strategies.engines.flower_job import Job, save_collected, save_failure
+from strategies.engines.flower_job import JOB, Job, save_collected, save_failure
 from strategies.flower_app.roster import introduce, ready_nodes, roster_of, strategy_of_nodes
 from strategies.flower_app.training_job import is_training, run_training
 from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
@@ -43,8 +45,8 @@ def run_on_grid(grid: Grid, context: Context) -> None:
         ValueError: for a mistake of the user, in one line.
         TimeoutError: if too few nodes connect.
     """
-    if context.run_config.get("job"):
-        run_job(grid, Path(str(context.run_config["job"])))
+    if os.environ.get(JOB):
+        run_job(grid, Path(os.environ[JOB]))
     else:
         from strategies.flower_app.alone import run_alone
 
@@ -76,7 +78,7 @@ def collect_on_grid(grid: Grid, job: Job) -> Collected:
     """
     nodes = ready_nodes(grid, job.devices, timeout=job.timeout)
     if job.alike:
-        strategy = CollectOnce(job.questions, nodes, roster=False, stages=job.stages, collector=job.collector)
+        strategy = CollectOnce(job.questions, nodes, roster=False, stages=job.stages, terms=job.terms)
     else:
         strategy = strategy_of_nodes(job, roster_of(introduce(grid, nodes, timeout=job.timeout)))
     return run_collection(strategy, grid, timeout=job.timeout)

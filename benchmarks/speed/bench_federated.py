@@ -26,12 +26,14 @@ from flwr.serverapp.strategy import FedAvg
 
 from benchmarks.speed.process import beside
 from benchmarks.speed.wire_bytes import measure_wire
+from devices.client_app import STATE
 from devices.data.population import Population
 from devices.datasets.generated_v1 import generate
 from devices.enrolment.state import State, enrol
 from devices.policy.policy import policy_for_training
 from devices.training_task import Task
 from strategies.engines.collect import quiet_flower
+from strategies.engines.flower_job import JOB
 from strategies.engines.flower_processes import Flower, app_folder
 from strategies.engines.grids import LocalGrid
 from strategies.federated.fedavg import EVERYBODY
@@ -61,9 +63,9 @@ def flowers(state: State, task: Task, rounds: int, folder: Path) -> tuple[list[f
     TrainingJob(task, task.shape.initial(0), len(state), rounds).save(folder)
     cores = os.cpu_count() or 1
     federation = f"num-supernodes={len(state)} client-resources-num-cpus=1 init-args-num-cpus={cores}"
-    with Flower(simulation=True, log=folder / "flower.log") as flower:
-        config = {"job": str(folder), "state-dir": str(state.folder.resolve())}
-        run = flower.start_run(app_folder(flower.folder / "app", config), config, federation=federation)
+    places = {JOB: str(folder), STATE: str(state.folder.resolve())}
+    with Flower(simulation=True, log=folder / "flower.log", environment=places) as flower:
+        run = flower.start_run(app_folder(flower.folder / "app", {}), {}, federation=federation)
         done = folder / "trained.json"
         flower.wait_until(done.exists, run, "Flower's run brought no weights", seconds=3600)
     return json.loads(done.read_text())["round_seconds"], np.load(folder / "trained.npy")

@@ -72,6 +72,8 @@ class Mechanism:
     reporting: Reporting = "both"  # the ends of a pair that report it; "both" reads the whole neighbour list
     in_clear: ClassVar[bool] = False  # the report is the value
     attained: ClassVar[bool] = False  # some inputs attain its losses, of an entry and of the whole
+    # Parameters that the answers of others decide. A collector's terms leave them open, and state the loss.
+    by_answers: ClassVar[frozenset[str]] = frozenset()
     packed: ClassVar[bool] = False  # `stack` returns bits of features, as `np.packbits` gives them
     # `stack` returns a category of each feature; the class has the `domains` and `correction` of GRRFS too.
     coded: ClassVar[bool] = False

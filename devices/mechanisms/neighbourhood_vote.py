@@ -68,6 +68,7 @@ class NeighbourhoodVote(ScoredVote):
     widths: str = ""
 
     name: ClassVar[str] = "neighbourhood_vote"
+    by_answers: ClassVar[frozenset[str]] = ScoredVote.by_answers | {"candidates", "widths"}
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -99,6 +99,7 @@ class OwnFeaturesVote(ScoredVote):
     agreement: bool = field(default=False, metadata=LATER)
 
     name: ClassVar[str] = "own_features_vote"
+    by_answers: ClassVar[frozenset[str]] = ScoredVote.by_answers | {"model", "exponents", "levels", "low", "high"}
 
     def __post_init__(self) -> None:
         super().__post_init__()

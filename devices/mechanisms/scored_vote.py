@@ -77,6 +77,7 @@ class ScoredVote(Mechanism):
     version: ClassVar[int] = 1
     attributes: ClassVar[frozenset[str]] = frozenset({"adjacency"})
     field: ClassVar[str] = "votes"
+    by_answers: ClassVar[frozenset[str]] = frozenset({"lie", "table", "affinity"})
 
     def __post_init__(self) -> None:
         if self.reporting not in ("both", "one-end") or self.form not in FORMS:

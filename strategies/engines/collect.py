@@ -16,7 +16,7 @@ from pathlib import Path
 
 from curator.methods.base import Question
 from devices.client_app import release_states
-from devices.collector import CollectorKey
+from devices.collector import SignedTerms
 from devices.enrolment.placement import is_placed
 from devices.enrolment.state import ELSEWHERE
 from devices.facts import PublicFacts
@@ -46,7 +46,7 @@ def collect(
     ray_address: str | None = None,
     silent: frozenset[int] = frozenset(),
     stages: Stages | None = None,
-    collector: CollectorKey | None = None,
+    terms: SignedTerms | None = None,
     around: Around | None = None,
     facts: PublicFacts | None = None,
 ) -> Collected:
@@ -61,7 +61,7 @@ def collect(
         ray_address: Address of a Ray cluster (``ray``).
         silent: Devices that never answer.
         stages: Makes the questions of later stages; required for a query of several stages.
-        collector: The key that signs the questions.
+        terms: Signed terms that go with the questions.
         around: Puts another Grid around that of the devices (``local`` and ``ray``).
         facts: Sizes, ranges and domains. ``local`` and ``ray`` then decode the reports to a question of one stage
             as they come (``Collected.decoded``); None keeps their bytes.
@@ -76,11 +76,9 @@ def collect(
         from strategies.engines.flower_runtime import collect_with_flower
 
         return collect_with_flower(
-            folder, questions, devices=devices, silent=silent, workers=workers, stages=stages, collector=collector
+            folder, questions, devices=devices, silent=silent, workers=workers, stages=stages, terms=terms
         )
-    strategy = CollectOnce(
-        questions, range(1, devices + 1), silent=silent, stages=stages, collector=collector, facts=facts
-    )
+    strategy = CollectOnce(questions, range(1, devices + 1), silent=silent, stages=stages, terms=terms, facts=facts)
     asked = sum(devices if question.devices is None else len(question.devices) for question in questions)
     opened = grid_for(folder, devices, engine=chosen, workers=workers, ray_address=ray_address, asked=asked)
     with quiet_flower(), _old_objects_left_alone(), opened as grid:

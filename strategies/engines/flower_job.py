@@ -18,12 +18,13 @@ import numpy as np
 
 from curator.methods.base import Question
 from devices.atomic_files import write_atomically
-from devices.collector import CollectorKey
+from devices.collector import SignedTerms
 from strategies.rounds.batches import questions_from_json, questions_to_json
 from strategies.rounds.collect_once import Collected
 from strategies.rounds.stages import Stages
 
 FORMAT = 2
+JOB = "LDPSIM_JOB"  # in the environment of Flower's processes: the folder
 RESULT, FAILURE = "collected.json", "failed.json"
 
 
@@ -37,7 +38,7 @@ class Job:
         silent: Devices that are asked and never answer (a simulated dropout).
         timeout: Seconds after which devices that have not answered count as silent.
         stages: Makes the questions of later stages; required for a query of several stages.
-        collector: The key that signs the questions; the folder holds the name of its file, not the key.
+        terms: Signed terms that go with the questions.
     """
 
     questions: tuple[Question, ...]
@@ -45,7 +46,7 @@ class Job:
     silent: frozenset[int] = frozenset()
     timeout: float = 3600.0
     stages: Stages | None = None
-    collector: CollectorKey | None = None
+    terms: SignedTerms | None = None
 
     @property
     def alike(self) -> bool:
@@ -58,7 +59,7 @@ class Job:
             "format": FORMAT, "devices": self.devices, "timeout": self.timeout, "silent": sorted(self.silent),
             "questions": questions_to_json(self.questions),
             "stages": None if self.stages is None else self.stages.to_dict(),
-            "collector_key": None if self.collector is None else str(self.collector.path.resolve()),
+            "terms": None if self.terms is None else self.terms.to_text(),
         }  # fmt: skip
         write_atomically(folder / "job.json", json.dumps(head, default=np.ndarray.tolist))
 
@@ -75,10 +76,9 @@ class Job:
                 raise ValueError("unknown format")
             questions = questions_from_json(head["questions"])
             stages = None if head["stages"] is None else Stages.from_dict(head["stages"])
-            key = head.get("collector_key")
-            collector = None if key is None else CollectorKey.load(Path(key))
+            terms = None if head["terms"] is None else SignedTerms.from_text(head["terms"])
             return cls(
-                questions, int(head["devices"]), frozenset(head["silent"]), float(head["timeout"]), stages, collector
+                questions, int(head["devices"]), frozenset(head["silent"]), float(head["timeout"]), stages, terms
             )
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{folder} holds no job for this version: {error}") from error

@@ -66,10 +66,12 @@ class Flower:
     Args:
         simulation: Whether the SuperLink simulates its SuperNodes.
         log: File for the output of Flower's processes.
+        environment: Further variables of all processes, those that run the app too.
     """
 
-    def __init__(self, *, simulation: bool, log: Path) -> None:
+    def __init__(self, *, simulation: bool, log: Path, environment: Mapping[str, str] | None = None) -> None:
         self.simulation = simulation
+        self._more = dict(environment or {})
         self.log = log
         self.port = free_port()
         self._mark = secrets.token_hex(16)
@@ -201,6 +203,7 @@ class Flower:
     def _environment(self) -> dict[str, str]:
         environment = {
             **os.environ,  # devices.NO_TELEMETRY is in it
+            **self._more,
             MARK: self._mark,
             "FLWR_HOME": str(self.folder),
             "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",

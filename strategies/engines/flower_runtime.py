@@ -15,8 +15,9 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from curator.methods.base import Question
-from devices.collector import CollectorKey
-from strategies.engines.flower_job import FAILURE, RESULT, Job, load_collected, load_failure
+from devices.client_app import STATE
+from devices.collector import SignedTerms
+from strategies.engines.flower_job import FAILURE, JOB, RESULT, Job, load_collected, load_failure
 from strategies.engines.flower_processes import Flower, FlowerFailed, app_folder
 from strategies.rounds.collect_once import Collected
 from strategies.rounds.stages import Stages
@@ -35,7 +36,7 @@ def collect_with_flower(
     workers: int | None = None,
     timeout: float = TIMEOUT,
     stages: Stages | None = None,
-    collector: CollectorKey | None = None,
+    terms: SignedTerms | None = None,
 ) -> Collected:
     """Ask the devices of a state folder through Flower's simulation runtime.
 
@@ -50,7 +51,7 @@ def collect_with_flower(
         workers: Number of Ray actors; None for one per core.
         timeout: Seconds to wait for replies.
         stages: Makes the questions of later stages; required for a query of several stages.
-        collector: The key that signs the questions; the ServerApp reads its file.
+        terms: Signed terms that go with the questions.
 
     Raises:
         FlowerFailed: if the run brought no collection.
@@ -58,7 +59,7 @@ def collect_with_flower(
     job_folder = Path(tempfile.mkdtemp(prefix="ldpsim-job-"))
     with ExitStack() as cleaning:
         cleaning.callback(shutil.rmtree, job_folder, ignore_errors=True)
-        Job(tuple(questions), devices, silent, timeout, stages, collector).save(job_folder)
+        Job(tuple(questions), devices, silent, timeout, stages, terms).save(job_folder)
         try:
             return _run_job(job_folder, folder.resolve(), devices=devices, workers=workers, timeout=timeout)
         except FlowerFailed:  # its text names the log in the job's folder
@@ -70,9 +71,8 @@ def _run_job(folder: Path, state: Path, *, devices: int, workers: int | None, ti
     actors = max(1, min(devices, workers or os.cpu_count() or 1))
     federation = f"num-supernodes={devices} client-resources-num-cpus=1 init-args-num-cpus={actors}"
     log = folder / "flower.log"
-    with Flower(simulation=True, log=log) as flower:
-        config = {"job": str(folder), "state-dir": str(state)}
-        run = flower.start_run(app_folder(flower.folder / "app", config), config, federation=federation)
+    with Flower(simulation=True, log=log, environment={JOB: str(folder), STATE: str(state)}) as flower:
+        run = flower.start_run(app_folder(flower.folder / "app", {}), {}, federation=federation)
 
         def ended() -> bool:
             return (folder / RESULT).exists() or (folder / FAILURE).exists()

@@ -1,24 +1,27 @@
 """Whole run inside Flower: ``flwr run .`` without a job.
 
 On the simulation runtime every SuperNode gets a device that is enrolled here. If the nodes have
-devices of their own, nobody is enrolled. Then ``state-dir`` names their folder (a rehearsal on
-one machine), or ``facts`` names the file of public facts (a deployment).
+devices of their own, nobody is enrolled. Then ``facts`` has the public facts (a deployment), or
+``LDPSIM_STATE`` names their folder (a rehearsal on one machine).
 
-The keys of the run's configuration, empty or 0 if not given, are the options of a run that are
-declared for Flower (:mod:`strategies.setup.options`), and these:
+Whoever reaches the SuperLink writes the configuration, so no key of it names a file: text travels in it, and
+folders are those of the process's environment (``LDPSIM_HOME``, ``LDPSIM_STATE``, ``LDPSIM_DATA``). The keys,
+empty or 0 if not given, are the options of a run that are declared for Flower (:mod:`strategies.setup.options`),
+and these:
 
-    state-dir      folder of the enrolled devices; in a simulation they are enrolled there
-    facts          file with what is public (:mod:`strategies.flower_app.deployed`)
+    facts          text of what is public (:mod:`strategies.flower_app.deployed`)
+    terms          text of the terms that the devices' collector signed (``ldpsim collector sign``)
     eps-labels     if given, labels are private and asked for
     settings       parameters of the method and the training, KEY=VALUE with commas between them
-    collection     id of an interrupted collection of a deployment, to continue it
+    collection     id of an interrupted collection of a deployment, to continue it; default: that of the terms
     minimum-nodes  number of nodes to wait for (default: one a device)
     timeout        seconds after which a device that has not answered counts as silent
-    out            default: the parent folder of the simulation's devices
 """
 
 from __future__ import annotations
 
+import os
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -28,9 +31,10 @@ from flwr.serverapp import Grid
 
 from curator.methods import find
 from curator.methods.base import Question
-from devices.client_app import default_state_folder
-from devices.collector import CollectorKey
-from devices.datasets import GENERATED, SMALLEST_GENERATED
+from devices.client_app import STATE, default_state_folder
+from devices.atomic_files import read_file
+from devices.collector import SignedTerms
+from devices.datasets import GENERATED, SMALLEST_GENERATED, names
 from devices.enrolment.state import State, is_enrolled
 from devices.facts import PublicFacts
 from strategies.engines.flower_job import Job
@@ -42,10 +46,9 @@ from strategies.rounds.stages import Stages
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
 
-# Keys that are no options of a run, each with its value that means "not given"; `job` is read by
-# strategies/server_app.py.
+# Keys that are no options of a run, each with its value that means "not given".
 OWN_KEYS: dict[str, str | int | float] = {
-    "job": "", "state-dir": "", "facts": "", "collection": "", "minimum-nodes": 0, "timeout": 0.0,
+    "facts": "", "terms": "", "collection": "", "minimum-nodes": 0, "timeout": 0.0,
 }  # fmt: skip
 
 
@@ -59,9 +62,11 @@ def run_alone(grid: Grid, context: Context) -> None:
     """
     config = context.run_config
     timeout = float(config.get("timeout") or 3600.0)
-    state = Path(str(config["state-dir"])) if config.get("state-dir") else None
-    key = CollectorKey.load(Path(str(config["collector-key"]))) if config.get("collector-key") else None
-    public = PublicFile.load(Path(str(config["facts"]))) if config.get("facts") else None
+    state = Path(os.environ[STATE]) if os.environ.get(STATE) else None
+    terms = SignedTerms.from_text(str(config["terms"])) if config.get("terms") else None
+    public = PublicFile.read(str(config["facts"])) if config.get("facts") else None
+    if terms is not None and public is None:
+        raise ValueError("terms are those of a deployment: the facts are missing")
     enrolled = len(State(state)) if state is not None and is_enrolled(state) else 0
     expected = int(config.get("minimum-nodes") or 0) or (public.facts.n if public is not None else enrolled)
     nodes = wait_for_nodes(grid, expected)
@@ -74,19 +79,18 @@ def run_alone(grid: Grid, context: Context) -> None:
 
     def collect(
         folder: Path, questions: Sequence[Question], *, devices: int, silent: frozenset[int],
-        stages: Stages | None = None, collector: CollectorKey | None = key, facts: PublicFacts | None = None,
+        stages: Stages | None = None, facts: PublicFacts | None = None,
     ) -> Collected:  # fmt: skip
-        job = Job(tuple(questions), devices, silent, timeout, stages, collector)
+        job = Job(tuple(questions), devices, silent, timeout, stages, terms)
         return run_collection(strategy_of_nodes(job, roster), grid, timeout=timeout)
 
     if public is not None:
-        out = Path(str(config.get("out") or default_state_folder(context.run_id).parent))
-        run_deployed(config, public, out, collect, roster.refused)
+        run_deployed(config, public, terms, collect, roster.refused)
         return
     if any(own for _, own in known.values()) and not enrolled:
         raise ValueError(
-            "the nodes have devices of their own, which a curator does not enrol: name what is public with "
-            "--run-config 'facts=\"FILE\"', or in a rehearsal their folder with 'state-dir=\"DIR\"'"
+            "the nodes have devices of their own, which a curator does not enrol: the configuration needs the text of "
+            f"the public facts (facts), or in a rehearsal the SuperLink's environment their folder ({STATE})"
         )
     _simulate(config, state or default_state_folder(context.run_id), enrolled or len(nodes), collect)
 
@@ -101,10 +105,29 @@ def default_config() -> dict[str, str | int | float]:
     return defaults
 
 
+def read_config(path: Path) -> dict[str, str | int | float]:
+    """Read a file of a run's configuration, as ``flwr run --run-config`` does.
+
+    Raises:
+        ValueError: one line, where it is missing or no TOML, or has a key that is not read.
+    """
+    try:
+        given: dict[str, str | int | float] = tomllib.loads(read_file(path).decode())
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else f"no configuration of a run ({error})"
+        raise ValueError(f"{path}: {reason}") from None
+    for key, value in given.items():
+        if key not in default_config() or not isinstance(value, str | int | float):
+            raise ValueError(f"{path}: the Flower app has no key {key} of this kind")
+    return given
+
+
 def _simulate(config: Any, state: Path, people: int, collect: Any) -> None:
     from strategies.runs.simulate import simulate
 
     dataset = str(config.get("dataset") or next(iter(GENERATED)))
+    if dataset not in names():
+        raise ValueError(f"dataset {dataset}: no data set of this name, and the Flower app reads no other file")
     if dataset in GENERATED and people < SMALLEST_GENERATED:
         print(
             f"{people} SuperNodes stand for {people} of {SMALLEST_GENERATED} people, the others are silent: "

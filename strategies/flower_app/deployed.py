@@ -23,6 +23,7 @@ Their devices give label and features in clear and answer nothing else, if they 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -33,9 +34,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from devices.atomic_files import read_file, write_atomically
+from devices.collector import CollectorKey, SignedTerms
 from devices.data.splits import LEAST_VOLUNTEERS, train_and_validate
+from devices.enrolment.parts import ldpsim_home
 from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
 from devices.policy.policy import OnRequery, Policy, policy_for
+from devices.terms import collection_of, terms_of
 from strategies.results import folder as run_folder
 from strategies.rounds.batches import ask_in_batches
 from strategies.rounds.collect_once import Collected
@@ -49,8 +53,8 @@ if TYPE_CHECKING:
     from curator.methods import Method, Question
     from curator.methods.base import Budget
 
-_ELSEWHERE = ("seed", "out", "collector_key")  # read by the app itself
-_OF_DATA = ("dataset", "data_dir", "split", "volunteers")
+_ELSEWHERE = ("seed",)  # read by the app itself
+_OF_DATA = ("dataset", "split", "volunteers")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +83,19 @@ class PublicFile:
             ValueError: one line, if it is missing or not of this form.
         """
         try:
-            given = json.loads(read_file(path))
+            return cls.read(read_file(path).decode(), f"facts {path}")
+        except OSError as error:
+            raise ValueError(f"facts {path}: {error.strerror}") from error
+
+    @classmethod
+    def read(cls, text: str, said: str = "facts") -> PublicFile:
+        """Read the text of such a file; ``said`` names it in an error.
+
+        Raises:
+            ValueError: one line, if it is not of this form.
+        """
+        try:
+            given = json.loads(text)
             facts = PublicFacts.from_dict({"domains": (), "class_names": (), **given["facts"]})
             labels = np.full(facts.n, -1, np.int64)
             for node, label in given.get("labels", {}).items():
@@ -89,11 +105,9 @@ class PublicFile:
             volunteers = _volunteers(given.get("volunteers"), facts, labels)
             ordinary = _ordinary(given.get("labelled", []), facts, volunteers)
             nodes = _nodes(given["nodes"], facts) if "nodes" in given else None
-        except OSError as error:
-            raise ValueError(f"facts {path}: {error.strerror}") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             reason = f"{error} is missing" if isinstance(error, KeyError) else error
-            raise ValueError(f"facts {path}: not a file of public facts ({reason})") from error
+            raise ValueError(f"{said}: not a file of public facts ({reason})") from error
         return cls(facts, labels, volunteers, ordinary, nodes)
 
     def split(self, seed: int) -> Split:
@@ -165,7 +179,35 @@ def questions_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Questio
         ValueError: for a method that asks nobody there, or a budget that is not allowed.
     """
     method, budget, _ = _method_of(config, public)
-    return _questions(method, public, public.split(0), budget, "any", config)
+    collection = str(config.get("collection") or "any")
+    return _questions(method, public, _split(config, public), budget, collection, config)
+
+
+def signed_config(config: Mapping[str, Any], facts: str, key: CollectorKey) -> dict[str, Any]:
+    """Return a configuration of ``flwr run`` with the text of the facts, and the terms of its collection, signed.
+
+    Args:
+        config: The run's configuration; without a ``collection`` it gets an id.
+        facts: Text of the public facts.
+        key: The collector's key.
+
+    Raises:
+        ValueError: as :func:`questions_of`, and for facts of another form or a malformed id.
+    """
+    public = PublicFile.read(facts)
+    named = {**config, "facts": facts, "collection": str(config.get("collection") or uuid.uuid4().hex)}
+    asked = [(question.query, question.devices) for question in questions_of(named, public)]
+    return {**named, "terms": key.sign(terms_of(asked, public.facts.n)).to_text()}
+
+
+def _split(config: Mapping[str, Any], public: PublicFile) -> Split:
+    return public.split(Seeds.derive(int(config.get("seed") or 0)).split)
+
+
+def results_folder(terms: SignedTerms | None) -> Path:
+    """Return the parent of the results' folders: one for these terms, so that nobody without them writes there."""
+    home = ldpsim_home() / "flwr"
+    return home if terms is None else home / f"signed-{hashlib.sha256(terms.terms).hexdigest()[:16]}"
 
 
 def agreed_policy(
@@ -258,7 +300,7 @@ def _questions(
 
 
 def run_deployed(
-    config: Mapping[str, Any], public: PublicFile, out: Path, collect: Callable[..., Collected],
+    config: Mapping[str, Any], public: PublicFile, terms: SignedTerms | None, collect: Callable[..., Collected],
     refused_claims: Mapping[int, Sequence[int]],
 ) -> Path:  # fmt: skip
     """Collect reports, reconstruct the graph, train, and write the result to a folder of its own.
@@ -267,7 +309,7 @@ def run_deployed(
         config: The run's configuration (:mod:`strategies.flower_app.alone`). ``collection``
             continues an interrupted collection by the id that it printed.
         public: Public facts and labels.
-        out: Parent of the folder.
+        terms: The terms of the collection; None where the devices answer any collector.
         collect: Sends questions to the devices.
         refused_claims: Nodes that claimed a person's number and did not count.
 
@@ -280,15 +322,16 @@ def run_deployed(
     seeds = Seeds.derive(int(config.get("seed") or 0))
     method, budget, training = _method_of(config, public)
     split = public.split(seeds.split)
-    collection = str(config.get("collection") or uuid.uuid4().hex)
+    own = collection_of(terms.terms) if terms is not None else uuid.uuid4().hex
+    collection = str(config.get("collection") or own)
     questions = _questions(method, public, split, budget, collection, config)
     print(f"collection {collection}: to go on with it, --run-config 'collection=\"{collection}\"'", flush=True)
-    folder = out / f"{method.name}-{collection}"
+    folder = results_folder(terms) / f"{method.name}-{collection}"
     stages = Stages(method, public.facts, folder)
     known = PublicKnowledge(public.facts, split, public.labels)
 
     def ask(asked: Sequence[Question]) -> Collected:
-        return collect(out, asked, devices=public.facts.n, silent=frozenset[int](), stages=stages)
+        return collect(folder, asked, devices=public.facts.n, silent=frozenset[int](), stages=stages)
 
     if method.in_batches:
         questions, collected = ask_in_batches(method, known, budget, questions, folder, ask)

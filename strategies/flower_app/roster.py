@@ -65,7 +65,7 @@ def strategy_of_nodes(job: Job, roster: Roster) -> CollectOnce:
     """Return the strategy for the nodes that count; the other devices are silent."""
     absent = frozenset(range(job.devices)) - set(roster.node_of)
     nodes = [roster.node_of.get(device, _NOWHERE) for device in range(job.devices)]
-    return CollectOnce(job.questions, nodes, silent=job.silent | absent, stages=job.stages, collector=job.collector)
+    return CollectOnce(job.questions, nodes, silent=job.silent | absent, stages=job.stages, terms=job.terms)
 
 
 def wait_for_nodes(grid: Grid, minimum: int, *, seconds: float = NODES_SECONDS) -> list[int]:

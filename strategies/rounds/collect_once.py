@@ -23,7 +23,7 @@ from curator.reports.decoding import AnswersByDevice
 from curator.reports.digest import reports_digest
 from curator.reports.reports import Reports
 from devices.array_types import IntArray
-from devices.collector import CollectorKey
+from devices.collector import SignedTerms
 from devices.device import Refusal, Report, unpack_report
 from devices.facts import PublicFacts
 from devices.mechanisms.base import Grouping
@@ -123,7 +123,7 @@ class CollectOnce(ReportStrategy):
         roster: Whether ``nodes[i]`` is known to be device i. If so, a report counts only if it
             comes from the node of its device. If not, a device's own number is trusted.
         stages: Makes the questions of later stages; required for a query of several stages.
-        collector: The key that signs every question as it is sent; None leaves them unsigned.
+        terms: Signed terms that go with every question; None leaves them unsigned.
         facts: Sizes, ranges and domains, by which the reports to questions of one stage and one part are
             decoded as they come; None keeps their bytes.
 
@@ -139,7 +139,7 @@ class CollectOnce(ReportStrategy):
         silent: frozenset[int] = frozenset(),
         roster: bool = True,
         stages: Stages | None = None,
-        collector: CollectorKey | None = None,
+        terms: SignedTerms | None = None,
         facts: PublicFacts | None = None,
     ) -> None:
         self.questions = questions
@@ -147,7 +147,7 @@ class CollectOnce(ReportStrategy):
         if self.rounds > 1 and stages is None:
             raise ValueError("a query of several stages needs stages= to make the questions of the later ones")
         self._stages = stages
-        self._collector = collector
+        self._terms = terms
         one = self.rounds == 1 and len({question.part for question in questions}) == 1
         self._stream = Streamed(facts, questions) if facts is not None and one else None
         self._node_of: dict[int, int] = {}  # only devices that answered every stage so far
@@ -175,7 +175,7 @@ class CollectOnce(ReportStrategy):
         together = self.roster and getattr(grid, "takes_batches", False)
         plan: list[Planned] = []
         for question in self.questions:
-            content, kind = query_content(question.query, self._collector), message_type(question.query)
+            content, kind = query_content(question.query, self._terms), message_type(question.query)
             devices = self._devices_of(question)
             if not first:
                 devices = devices[np.isin(devices, list(self._before))]

@@ -12,6 +12,7 @@ from curator.reports.reports import Reports
 from devices.data.population import Population
 from devices.device import Refusal
 from devices.facts import PublicKnowledge, Split
+from devices.terms import terms_of
 from devices.wire import REASONS
 from strategies.engines.flower_processes import FlowerFailed
 from strategies.people.owned_graph import sparse_features
@@ -82,7 +83,8 @@ def ask_devices(scene: RepeatContext, *, decode: bool = False) -> tuple[tuple[Qu
     last = stages_of(questions) - 1
     more: dict[str, Any] = {"stages": Stages(setup.method, people.facts, scene.home)} if last else {}
     if setup.collector is not None:
-        more["collector"] = setup.collector
+        asked = [(question.query, question.devices) for question in questions]
+        more["terms"] = setup.collector.sign(terms_of(asked, len(people)))
     if scene.around is not None:
         more["around"] = scene.around
     if decode and not setup.method.in_batches:  # the next batch's question is made of the bytes so far

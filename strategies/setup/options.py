@@ -116,7 +116,7 @@ class RunOptions:
     )  # fmt: skip
     data_dir: Path | None = option(
         None, "Folder of the raw data.", POPULATION, "DIR", envvar="LDPSIM_DATA", hashed="never", personal=True,
-        place=True, flower=True,
+        place=True,
     )  # fmt: skip
     split: str = option(
         "random", "Division into training, validation and test.", POPULATION, values=("random", "split42", "file"),
@@ -258,11 +258,11 @@ class RunOptions:
     )  # fmt: skip
     collector_key: Path | None = option(
         None, "Sign questions with this key; new devices answer no other collector.", DEVICES, "FILE",
-        shown="unsigned", hashed="never", personal=True, place=True, flower=True,
+        shown="unsigned", hashed="never", personal=True, place=True,
     )  # fmt: skip
     out: Path | None = option(
         Path("runs"), "Parent of the run's folder.", OUTPUT, "DIR", common=True, hashed="never", personal=True,
-        place=True, flower=True,
+        place=True,
     )  # fmt: skip
     save_reports: bool = option(False, "Keep the reports in the run's folder.", OUTPUT, hashed="never", personal=True)
     from_reports: Path | None = option(

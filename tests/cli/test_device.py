@@ -26,9 +26,11 @@ from curator.methods.base import Budget
 from devices.collector import CollectorKey, generate
 from devices.device import Refusal, Report
 from devices.enrolment.state import State
+from devices.query import Query
 from devices.vault.client import VaultDevice
 from strategies.flower_app.deployed import PublicFile
 from tests import warm
+from tests.signing import signed
 
 ROOT = Path(__file__).resolve().parents[2]
 FACTS: dict[str, Any] = {"n": 4, "d": 16, "classes": 3}
@@ -152,7 +154,7 @@ def test_a_vault_pins_its_collector_at_enrolment(tmp_path: Path, own: Path, star
     start("--state", state, "--socket", path)
     device = VaultDevice(str(path), 2, 600)
     assert device.answer(question(own, "hostile", 0.01)) is Refusal.COLLECTOR_REFUSED
-    assert isinstance(device.answer(CollectorKey.load(key).sign(question(own, "a"))), Report)
+    assert isinstance(device.answer(signed(CollectorKey.load(key), Query.from_bytes(question(own, "a")), 4)), Report)
     # without a key, enrolment says who can spend the answer
     open_to_all = CliRunner().invoke(app, ["device", "enrol", *arguments[:3], str(tmp_path / "other")])
     assert "any collector can spend the devices' one answer" in open_to_all.stderr
@@ -173,8 +175,10 @@ def test_a_policy_pins_a_collector_and_a_question(tmp_path: Path, own: Path) -> 
     assert made.exit_code == 0
     key = CollectorKey.load(tmp_path / "key")
     device = State(tmp_path / "s").device(2)
-    assert device.answer(key.sign(question(own, "a", 4.0))) is Refusal.POLICY_REFUSED  # inside the caps, not pinned
-    assert isinstance(device.answer(key.sign(question(own, "a"))), Report)
+    assert (
+        device.answer(signed(key, Query.from_bytes(question(own, "a", 4.0)), 4)) is Refusal.POLICY_REFUSED
+    )  # inside the caps, not pinned
+    assert isinstance(device.answer(signed(key, Query.from_bytes(question(own, "a")), 4)), Report)
 
 
 def test_a_vault_that_counts_notices_an_old_ledger(tmp_path: Path, own: Path, agreed: Path, start: Start) -> None:

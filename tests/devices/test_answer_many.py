@@ -31,6 +31,7 @@ from devices.mechanisms import GRR, Degree, GroupDegrees, Mechanism, OneBit, Ran
 from devices.policy.policy import Cap, Policy, policy_for
 from devices.query import Ask, Query
 from tests.devices.mechanisms.test_every_mechanism import EXAMPLES, C, D, N, attribute
+from tests.signing import signed
 
 ALL = range(12)
 Tamper = Callable[[State], None]
@@ -210,9 +211,19 @@ def test_a_pinned_collector(
         generate(tmp_path / name)
     keys = {name: CollectorKey.load(tmp_path / name) for name in ("right", "wrong")}
     pair = twins(collector=keys["right"].public)
-    data = ask_for().to_bytes()
-    got = pair.ask(keys[signer].sign(data) if signer in keys else data)
+    got = pair.ask(signed(keys[signer], ask_for(), 12) if signer in keys else ask_for().to_bytes())
     assert all(reported(got)) if signer == "right" else got == [Refusal.COLLECTOR_REFUSED] * 12
+
+
+def test_terms_that_ask_some_people(twins: Callable[..., Twins], ask_for: Callable[..., Query], tmp_path: Path) -> None:
+    generate(tmp_path / "key")
+    key = CollectorKey.load(tmp_path / "key")
+    question = signed(key, ask_for(), 12, [0, 3, 4])
+    pair = twins(collector=key.public)
+    got = pair.ask(question)
+    assert [d for d in ALL if isinstance(got[d], Report)] == [0, 3, 4]
+    assert {got[d] for d in ALL if d not in (0, 3, 4)} == {Refusal.COLLECTOR_REFUSED}
+    assert [answer.replayed for answer in pair.ask(question) if isinstance(answer, Report)] == [True] * 3
 
 
 def test_changed_data(twins: Callable[..., Twins], ask_for: Callable[..., Query], people: Callable[..., Any]) -> None:
@@ -440,11 +451,12 @@ def test_devices_of_one_shard_in_rising_order_alone_are_a_batch(
 
 
 def test_a_node_that_is_one_device_does_not_know_the_question(
-    twins: Callable[..., Twins], ask_for: Callable[..., Query]
+    twins: Callable[..., Twins], ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = twins().folders[0]
     message = Message(wire.batch_content(wire.query_content(ask_for()), np.arange(12)), 4, wire.REPORTS_TYPE)
-    run = {client_app.HOSTS_SHARD: True, "state-dir": str(folder)}  # a run's configuration is the curator's
+    monkeypatch.setenv(client_app.STATE, str(folder))
+    run = {client_app.HOSTS_SHARD: True}  # a run's configuration is the curator's
     for node in ({"partition-id": 3, "state-dir": str(folder)}, {"partition-id": 3}):
         context = Context(1, 4, node, RecordDict(), run)  # type: ignore[arg-type]
         assert wire.read_reply(client_app.app(message, context)) is Refusal.UNKNOWN_QUERY

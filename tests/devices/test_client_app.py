@@ -48,11 +48,13 @@ def test_the_device_is_named_by_the_node_s_own_configuration(folder: Path, ask_f
     assert [len(State(folder).ledger(0).answers(i)) for i in (0, 1, 11)] == [1, 0, 1]
 
 
-def test_the_node_s_word_comes_before_the_run_s(folder: Path) -> None:
-    both = context({"partition-id": 1, "state-dir": "/node"}, {"state-dir": "/run"})
-    assert state_folder(both) == "/node"
-    assert state_folder(context({"partition-id": 1}, {"state-dir": "/run"})) == "/run"
-    assert state_folder(context({"partition-id": 1}, {"state-dir": ""}, run_id=5)) == str(default_state_folder(5))
+def test_the_node_names_its_folder_or_its_environment_and_never_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = {"state-dir": "/run", "LDPSIM_STATE": "/run"}
+    assert state_folder(context({"partition-id": 1, "state-dir": "/node"}, run)) == "/node"
+    assert state_folder(context({"partition-id": 1, "state-dir": ""}, run, run_id=5)) == str(default_state_folder(5))
+    monkeypatch.setenv("LDPSIM_STATE", "/environment")
+    assert state_folder(context({"partition-id": 1}, run)) == "/environment"
+    assert state_folder(context({"partition-id": 1, "state-dir": "/node"}, run)) == "/node"
 
 
 def test_flower_s_context_is_no_ledger(folder: Path, ask_for: Callable[..., Query]) -> None:

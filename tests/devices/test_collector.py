@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from devices import collector
-from devices.collector import CollectorKey, is_signed_by, query_of, read_public
+from devices.collector import CollectorKey, SignedTerms, query_of, read_public, split_question
 from devices.device import Device, Refusal, Report
 from devices.enrolment.state import enrol
 from devices.policy.policy import policy_for
 from devices.query import Query
 from devices.raw_record import hand_over
+from tests.devices.conftest import N
+from tests.signing import signed, terms_for
 
 
 @pytest.fixture
@@ -82,31 +84,30 @@ def test_openssl_reads_the_files(tmp_path: Path) -> None:
     assert subprocess.run(command, capture_output=True, check=True).stdout[-32:].hex() == public
 
 
-def test_a_signature_covers_every_byte_of_the_query(key: CollectorKey, ask_for: Callable[..., Query]) -> None:
+def test_a_signature_covers_every_byte_of_the_terms(key: CollectorKey, ask_for: Callable[..., Query]) -> None:
     query = ask_for().to_bytes()
-    signed = key.sign(query)
-    assert is_signed_by(key.public, signed) and query_of(signed) == query == query_of(query)
-    assert not is_signed_by(key.public, query) and not is_signed_by(key.public, signed[:60])
-    for place in range(len(signed)):
-        changed = bytearray(signed)
+    terms = terms_for(key, ask_for(), N)
+    question = terms.ask(query)
+    assert terms.is_signed_by(key.public) and split_question(question) == (terms, query)
+    assert query_of(question) == query == query_of(query)
+    assert split_question(query) is None and split_question(question[:60]) is None
+    for place in range(len(question) - len(query)):
+        changed = bytearray(question)
         changed[place] ^= 1
-        assert not is_signed_by(key.public, bytes(changed)), place
-    assert not is_signed_by(key.public, signed + b" ")
+        found = split_question(bytes(changed))
+        assert found is None or not found[0].is_signed_by(key.public), place
     # The label: a signature over the bare bytes, made for another purpose, is none.
-    assert not is_signed_by(key.public, signed[:5] + key._key.sign(query) + query)
+    assert not SignedTerms(key._key.sign(terms.terms), terms.terms).is_signed_by(key.public)
 
 
-def test_a_signed_question_is_none_of_another_collection_or_stage(
-    key: CollectorKey, ask_for: Callable[..., Query]
-) -> None:
-    query = ask_for("first")
-    staged = Query("first", query.plan * 2)
-    signatures = key.sign(query.to_bytes())[:69], key.sign(staged.to_bytes())[:69]
-    others = (replace(query, collection="second"), staged.at_stage(1), staged.at_stage(1, (0,) * 12), staged)
-    for changed in others[:3]:
-        for head in signatures:
-            assert not is_signed_by(key.public, head + changed.to_bytes())
-    assert is_signed_by(key.public, signatures[1] + others[3].to_bytes())
+def test_terms_travel_as_text(key: CollectorKey, ask_for: Callable[..., Query]) -> None:
+    terms = terms_for(key, ask_for(), N)
+    text = terms.to_text()
+    assert SignedTerms.from_text(text) == terms and json.loads(text)["terms"] == json.loads(terms.terms)
+    assert key.seed.hex() not in text
+    for wrong in ("", "{}", text[:-1], text + "}", text.replace("signature", "signatur"), text[:20] + "zz" + text[22:]):
+        with pytest.raises(ValueError, match="not signed terms"):
+            SignedTerms.from_text(wrong)
 
 
 def test_only_the_right_collector_spends_the_answer(
@@ -114,43 +115,50 @@ def test_only_the_right_collector_spends_the_answer(
 ) -> None:
     """Issue 17, break 5: a hostile first question used to take a person's only answer."""
     devices = enrolled(collector=key.public)
-    honest = ask_for("honest")
-    hostile = ask_for("hostile", eps=0.01).to_bytes()
-    for question in (hostile, other.sign(hostile), key.sign(hostile)[:69] + honest.to_bytes(), b"", b"malformed"):
+    honest, hostile = ask_for("honest"), ask_for("hostile", eps=0.01)
+    terms = terms_for(key, honest, N)
+    strangers = (
+        hostile.to_bytes(), signed(other, hostile, N), signed(other, honest, N), terms.ask(hostile.to_bytes()), b"",
+        b"malformed",
+    )  # fmt: skip
+    for question in strangers:
         assert devices.ask(question) is Refusal.COLLECTOR_REFUSED
     assert devices.rows() == []
-    assert devices.ask(key.sign(b"malformed")) is Refusal.UNKNOWN_QUERY
-    first = devices.ask(key.sign(honest.to_bytes()))
+    assert devices.ask(terms.ask(b"malformed")) is Refusal.UNKNOWN_QUERY
+    first = devices.ask(terms.ask(honest.to_bytes()))
     assert isinstance(first, Report) and not first.replayed
-    assert devices.ask(key.sign(honest.to_bytes())) == Report(first.data, replayed=True)
+    assert devices.ask(terms.ask(honest.to_bytes())) == Report(first.data, replayed=True)
     assert devices.ask(honest) is Refusal.COLLECTOR_REFUSED  # the stored bytes are the collector's too
-    assert devices.ask(key.sign(ask_for("again").to_bytes())) is Refusal.REPORT_COLLECTED
+    assert devices.ask(signed(key, ask_for("again"), N)) is Refusal.REPORT_COLLECTED
 
 
 def test_nothing_is_computed_for_a_stranger(
-    enrolled: Callable[..., Any], ask_for: Callable[..., Query], key: CollectorKey, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    enrolled: Callable[..., Any], ask_for: Callable[..., Query], key: CollectorKey, other: CollectorKey,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     devices = enrolled(collector=key.public)
     devices.ask(b"")  # what is opened once is open now
+    questions = (ask_for().to_bytes(), signed(other, ask_for(), N))
 
     def never(*_: object, **__: object) -> None:
         raise AssertionError("something was computed")
 
-    question = ask_for().to_bytes()
     monkeypatch.setattr(Device, "_decide", never)
     monkeypatch.setattr("devices.query._parse_small", never)
     monkeypatch.setattr("devices.query._parse_large", never)
-    assert devices.ask(question) is Refusal.COLLECTOR_REFUSED
+    monkeypatch.setattr("devices.device.people_asked", never)
+    for question in questions:
+        assert devices.ask(question) is Refusal.COLLECTOR_REFUSED
 
 
-def test_the_bytes_of_a_report_do_not_depend_on_pin_or_signature(
+def test_the_bytes_of_a_report_do_not_depend_on_pin_or_terms(
     enrolled: Callable[..., Any], ask_for: Callable[..., Query], key: CollectorKey
 ) -> None:
-    query = ask_for().to_bytes()
-    plain = enrolled("plain").ask(query)
+    question = signed(key, ask_for(), N)
+    plain = enrolled("plain").ask(ask_for().to_bytes())
     assert isinstance(plain, Report)
-    assert enrolled("unpinned").ask(key.sign(query)) == plain
-    assert enrolled("pinned", collector=key.public).ask(key.sign(query)) == plain
+    assert enrolled("unpinned").ask(question) == plain
+    assert enrolled("pinned", collector=key.public).ask(question) == plain
 
 
 def test_a_damaged_ledger_comes_first(
@@ -159,7 +167,8 @@ def test_a_damaged_ledger_comes_first(
     devices = enrolled(collector=key.public)
     devices.state.close()
     (devices.folder / "ledger.sqlite").write_bytes(b"rotten" * 1000)
-    for question in (ask_for().to_bytes(), key.sign(ask_for().to_bytes())):
+    outside = terms_for(key, ask_for(), N).ask(ask_for(eps=0.5).to_bytes())
+    for question in (ask_for().to_bytes(), signed(key, ask_for(), N), outside):
         assert devices.ask(question) is Refusal.LEDGER_DAMAGED
 
 
@@ -168,15 +177,4 @@ def test_a_record_is_handed_over_to_its_owner_alone(tmp_path: Path, population: 
     policy = policy_for([asked], population.facts, mode="owner", collector=key.public)
     device = enrol(tmp_path / "owner", population, policy, seed=7).device(3)
     assert device.hand_over(asked.to_bytes()) is Refusal.COLLECTOR_REFUSED
-    assert isinstance(device.hand_over(key.sign(asked.to_bytes())), Report)
-
-
-def test_stages_are_signed_one_by_one(
-    enrolled: Callable[..., Any], ask_for: Callable[..., Query], key: CollectorKey
-) -> None:
-    devices = enrolled(collector=key.public)
-    staged = Query("first", ask_for(attributes="a").plan * 2)
-    first, second = (key.sign(staged.at_stage(stage).to_bytes()) for stage in (0, 1))
-    assert isinstance(devices.ask(first), Report)
-    assert devices.ask(first[:69] + query_of(second)) is Refusal.COLLECTOR_REFUSED
-    assert isinstance(devices.ask(second), Report)
+    assert isinstance(device.hand_over(signed(key, asked, len(population))), Report)

@@ -69,7 +69,7 @@ def test_refusals_say_fixed_words_and_nothing_else() -> None:
         Refusal.LEDGER_DAMAGED: "LEDGER_DAMAGED: the device cannot read its ledger and answers nothing",
         Refusal.COUNTER_MISMATCH: "COUNTER_MISMATCH: "
         "the device's counter and its ledger differ, and it answers nothing",
-        Refusal.COLLECTOR_REFUSED: "COLLECTOR_REFUSED: the question is not signed by the device's collector",
+        Refusal.COLLECTOR_REFUSED: "COLLECTOR_REFUSED: the device's collector signed no such question",
         Refusal.VAULT_BUSY: "VAULT_BUSY: the device's vault has too much to do; the same question may be asked again",
     }
     for refusal in Refusal:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 import devices.answer_many
 import devices.atomic_files
@@ -22,10 +25,12 @@ import devices.ledger.ledger_file
 import devices.ledger.rows
 import devices.ledger.schema
 import strategies.rounds.stages
+from devices.collector import SignedTerms
 from devices.device import Device, Refusal
 from devices.enrolment.parts import Parts
 from devices.enrolment.state import State, is_enrolled
 from devices.query import Query
+from devices.terms import collection_of
 from strategies.rounds.stages import Stages
 from tests.faults.questions import KEYS
 from tests.faults.variants import put, variant
@@ -33,33 +38,29 @@ from tests.faults.variants import put, variant
 # --- the collector, refusals, and a rotten file -------------------------------------------------
 
 
-def _verified(check: Callable[[str, bytes], bool]) -> Any:
-    return put(devices.device, "is_signed_by", check)
+@variant("the terms are compared by the collection's id alone")
+def _any_question() -> Any:
+    def everybody(terms: bytes, query: Query, people: int) -> Any:
+        return np.full(people, collection_of(terms) == query.collection)
 
-
-@variant("the signature covers the collection's id alone")
-def _wrong_bytes() -> Any:
-    seen: dict[bytes, bytes] = {}
-
-    def check(collector: str, question: bytes) -> bool:
-        if devices.collector.is_signed_by(collector, question):
-            seen[question[:69]] = question[69:100]
-            return True
-        return seen.get(question[:69]) == question[69:100]
-
-    return _verified(check)
+    return put(devices.device, "people_asked", everybody)
 
 
 @variant("a signature is verified under any key")
 def _any_key() -> Any:
-    return _verified(lambda collector, question: any(
-        devices.collector.is_signed_by(key.public, question) for key in KEYS))  # fmt: skip
+    real = SignedTerms.is_signed_by
+    return put(SignedTerms, "is_signed_by", lambda signed, collector: any(real(signed, key.public) for key in KEYS))
 
 
 @variant("an unsigned question passes")
 def _unsigned_passes() -> Any:
-    return _verified(lambda collector, question: question[:1] == b"{" or devices.collector.is_signed_by(
-        collector, question))  # fmt: skip
+    real = devices.device._read
+
+    def read(policy: Any, question: Any, *more: Any) -> Any:
+        unsigned = isinstance(question, bytes) and question[:1] == b"{"
+        return real(replace(policy, collector=None) if unsigned else policy, question, *more)
+
+    return put(devices.device, "_read", read)
 
 
 @variant("a refusal does not look at the ledger")

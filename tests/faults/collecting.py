@@ -24,7 +24,7 @@ from tests.faults.disk import Died
 from tests.faults.hosts import Copy, Mail
 from tests.faults.judge import Violation
 from tests.faults.life import Life
-from tests.faults.questions import GROUPINGS, KEYS, N, Question, query_of
+from tests.faults.questions import GROUPINGS, N, Question, query_of, terms_for
 from tests.faults.world import HOSTS, PEOPLE
 
 MACHINE = "k"
@@ -148,10 +148,10 @@ def collect(life: Life, rng: Random | None) -> None:
     net = Net(life, collection, rng, collector, dies_at)
     disk = life.world.disks.disk(MACHINE)
     stages = Stages(ByAnswers(), PEOPLE[0].facts, disk.root / "kept")  # type: ignore[arg-type]
-    key = KEYS[0] if life.setting.signed else None
+    terms = terms_for(collection.question) if life.setting.signed else None
 
     def work() -> Collected:
-        strategy = CollectOnce([Asking(query_of(collection.question))], range(1, N + 1), stages=stages, collector=key)
+        strategy = CollectOnce([Asking(query_of(collection.question))], range(1, N + 1), stages=stages, terms=terms)
         return run_collection(strategy, net)  # type: ignore[arg-type]
 
     plan = None

@@ -285,7 +285,7 @@ class Life:
         question = rng.choice(HONEST)
         if self.setting.signed:
             data, code = spoilt(question, rng.choice(HONEST), rng.choice(FORGERIES)), "COLLECTOR_REFUSED"
-            if data == bytes_of(question, 0):  # the other question's signature was its own
+            if data == bytes_of(question, 0):  # the other question's terms are its own
                 code = ""
         else:
             data, code = bytes_of(question)[:-3], "UNKNOWN_QUERY"

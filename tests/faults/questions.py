@@ -7,9 +7,10 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 
-from devices.collector import CollectorKey
+from devices.collector import CollectorKey, SignedTerms
 from devices.mechanisms import GRR, GroupDegrees, OneBit, RandomizedResponse
 from devices.query import Ask, Query
+from devices.terms import terms_of
 
 N, D, CLASSES = 5, 6, 3
 KEYS = (CollectorKey(Path("one"), bytes([1]) * 32), CollectorKey(Path("two"), bytes([2]) * 32))
@@ -75,25 +76,31 @@ def query_of(question: Question) -> Query:
 def bytes_of(question: Question, signer: int = -1) -> bytes:
     """Return the bytes of a question, signed by a key; -1: unsigned."""
     data = query_of(question).to_bytes()
-    return data if signer < 0 else KEYS[signer].sign(data)
+    return data if signer < 0 else terms_for(question, signer).ask(data)
+
+
+@cache
+def terms_for(question: Question, signer: int = 0) -> SignedTerms:
+    """Return the terms of a collection that asks everybody this question alone."""
+    return KEYS[signer].sign(terms_of([(query_of(question), None)], N))
 
 
 @cache
 def spoilt(question: Question, other: Question, way: str) -> bytes:
-    """Return a question with wrong bytes: forged, or with the signature of another question."""
+    """Return a question with wrong bytes: forged, or with the terms of another question."""
     good = bytes_of(question, 0)
     if way == "signed by another key":
         return bytes_of(question, 1)
     if way == "with a forged signature":
         return good[:10] + bytes(byte ^ 0x40 for byte in good[10:20]) + good[20:]
-    if way == "with the signature of another question":
-        return bytes_of(other, 0)[:69] + good[69:]
+    if way == "with the terms of another question":
+        return terms_for(other).ask(query_of(question).to_bytes())
     if way == "cut off":
         return good[:-3]
     return bytes_of(question)  # unsigned
 
 
-FORGERIES = ("unsigned", "signed by another key", "with a forged signature", "with the signature of another question")
+FORGERIES = ("unsigned", "signed by another key", "with a forged signature", "with the terms of another question")
 _PAIRS = (("features",), ("label",), ("features", "label"), ("adjacency",), ("adjacency", "features", "label"))
 HONEST = tuple(
     Question(collection, tuple((name, budget) for name in names))

@@ -97,8 +97,8 @@ class AdversarialCurator(ReportStrategy):
         for shot in self._planned[server_round - 1]:
             content = shot.content
             if content is None:
-                key = self.target.collector if shot.signed else None
-                content = query_content(shot.query, key) if shot.query is not None else RecordDict()
+                terms = self.target.terms_for(shot.query) if shot.signed and shot.query is not None else None
+                content = query_content(shot.query, terms) if shot.query is not None else RecordDict()
             for device in shot.devices or range(self.target.devices):
                 for _ in range(shot.times):
                     message = Message(content, device + 1, shot.kind, group_id=str(server_round))

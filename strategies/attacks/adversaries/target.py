@@ -12,11 +12,12 @@ import numpy as np
 from flwr.serverapp import Grid
 
 from devices.client_app import release_states
-from devices.collector import CollectorKey
+from devices.collector import CollectorKey, SignedTerms
 from devices.data.population import Population
 from devices.enrolment.state import State
 from devices.facts import PublicFacts
 from devices.query import Query
+from devices.terms import terms_of
 from strategies.engines.collect import quiet_flower
 from strategies.engines.grids import LocalGrid
 
@@ -61,6 +62,10 @@ class Target:
                 yield self.connect()
             finally:
                 release_states()
+
+    def terms_for(self, query: Query) -> SignedTerms | None:
+        """Return the terms that the devices' collector signs for a question to everybody; None without a key."""
+        return None if self.collector is None else self.collector.sign(terms_of([(query, None)], self.devices))
 
     @property
     def home(self) -> Path:

@@ -34,6 +34,7 @@ from devices.raw_record import hand_over
 from devices.vault import folder as vault_home
 from devices.vault.client import VaultDevice
 from devices.vault.server import Vault
+from tests.signing import signed
 from tests.waiting import wait_until
 
 Open = Callable[..., "Running"]
@@ -299,11 +300,11 @@ def test_a_pinned_collector_through_the_socket(opened: Open, tmp_path: Path, ask
     generate(tmp_path / "key")
     key = CollectorKey.load(tmp_path / "key")
     vault = opened(collector=key.public)
-    question = ask_for().to_bytes()
+    question = signed(key, ask_for(), 12)
     for person in range(4):
         assert vault.device(person).answer(ask_for("ghost", eps=0.01).to_bytes()) is Refusal.COLLECTOR_REFUSED
     for person in range(4):
-        assert isinstance(vault.device(person).answer(key.sign(question)), Report)
+        assert isinstance(vault.device(person).answer(question), Report)
     assert vault.vault.counts == {"COLLECTOR_REFUSED": 4, "reported": 4}
 
 

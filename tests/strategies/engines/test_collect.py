@@ -17,6 +17,7 @@ from devices.data.splits import make_split
 from devices.datasets.generated import generate
 from devices.enrolment.state import SHARD, State, enrol
 from devices.policy.policy import policy_for
+from devices.terms import terms_of
 from strategies.engines import collect as collecting
 from strategies.engines.collect import choose, collect, leave_old_objects_alone
 
@@ -84,7 +85,8 @@ def test_a_pinned_collector_is_answered_on_both_engines(enrolled: Enrolled, ask:
         folder = enrolled(collector=key.public).folder
         hostile = collect(folder, ask("hostile", 0.01), devices=40, engine=engine, workers=2)
         assert hostile.refused == Counter(COLLECTOR_REFUSED=40)
-        honest = collect(folder, ask(), devices=40, engine=engine, workers=2, collector=key)
+        terms = key.sign(terms_of([(each.query, each.devices) for each in ask()], 40))
+        honest = collect(folder, ask(), devices=40, engine=engine, workers=2, terms=terms)
         assert (honest.reported, honest.reports_sha256) == (40, plain)
 
 

@@ -24,11 +24,13 @@ import pytest
 
 from curator.methods import LDPGen, Question
 from curator.methods.base import Budget
+from devices.client_app import STATE
 from devices.collector import CollectorKey, generate
 from devices.data.population import Population
 from devices.data.splits import make_split
 from devices.enrolment.state import State, enrol
 from devices.policy.policy import policy_for
+from devices.terms import terms_of
 from strategies.engines.collect import collect
 from strategies.engines.flower_processes import MARK, Flower, FlowerFailed, app_folder
 from strategies.engines.flower_runtime import collect_with_flower
@@ -87,18 +89,19 @@ def test_reports_are_those_of_the_other_engines(tmp_path: Path, population: Popu
 
 @pytest.mark.slow
 def test_a_plan_of_two_stages_is_that_of_the_other_engines(tmp_path: Path, population: Population) -> None:
-    """The ServerApp makes the groups of the second stage, and signs both for devices that pin their collector."""
+    """The ServerApp makes the groups of the second stage; both stages are inside the signed terms."""
     generate(tmp_path / "key")
     key = CollectorKey.load(tmp_path / "key")
     method = LDPGen(groups=3)
     split = make_split("random", population, 0)
     questions = method.questions(population.facts, split, Budget(epsilon=4, public_features=True), "first")
     policy = policy_for([question.query for question in questions], population.facts, collector=key.public)
+    terms = key.sign(terms_of([(question.query, question.devices) for question in questions], 40))
     seen = []
     for engine in ("flower", "local"):
         folder = enrol(tmp_path / engine, population, policy, seed=5).folder
         stages = Stages(method, population.facts, folder)
-        collected = collect(folder, questions, devices=40, engine=engine, workers=2, stages=stages, collector=key)
+        collected = collect(folder, questions, devices=40, engine=engine, workers=2, stages=stages, terms=terms)
         collected.seconds = 0.0
         seen.append(collected)
     assert seen[0] == seen[1]
@@ -108,6 +111,7 @@ def test_a_plan_of_two_stages_is_that_of_the_other_engines(tmp_path: Path, popul
 SCRIPT = '''
 """A curator who sends what a file says and writes down every answer."""
 import json
+import os
 import sqlite3
 from pathlib import Path
 
@@ -123,7 +127,7 @@ app = ServerApp()
 
 @app.main()
 def main(grid, context):
-    folder = Path(context.run_config["job"])
+    folder = Path(os.environ["FOLDER"])
     nodes = list(grid.get_node_ids())
     told = grid.send_and_receive([Message(RecordDict(), node, WHOAMI_TYPE) for node in nodes])
     node_of = {read_introduction(reply)[0]: reply.metadata.src_node_id for reply in told}
@@ -200,14 +204,12 @@ def table(ask: Ask, state: Path) -> list[dict[str, object]]:
 
 def test_every_row_of_the_table(tmp_path: Path, enrolled: Enrolled, ask: Ask) -> None:
     folder, twin = enrolled().folder, enrolled().folder
-    config = {"job": str(tmp_path), "state-dir": str(folder)}
+    places = {"FOLDER": str(tmp_path), STATE: str(folder)}
     (tmp_path / "steps.json").write_text(json.dumps(table(ask, folder)))
-    with Flower(simulation=True, log=tmp_path / "flower.log") as flower:
-        app = app_folder(flower.folder / "app", config)
+    with Flower(simulation=True, log=tmp_path / "flower.log", environment=places) as flower:
+        app = app_folder(flower.folder / "app", {})
         (app / "strategies" / "server_app.py").write_text(SCRIPT)
-        run = flower.start_run(
-            app, config, federation="num-supernodes=6 client-resources-num-cpus=1 init-args-num-cpus=2"
-        )
+        run = flower.start_run(app, {}, federation="num-supernodes=6 client-resources-num-cpus=1 init-args-num-cpus=2")
         heard: dict[str, set[str]] = {}
 
         def answered() -> bool:

@@ -12,9 +12,11 @@ import pytest
 
 from curator.methods import LPGNN, HoGS, find
 from curator.methods.base import Method
+from devices.collector import CollectorKey
 from devices.data.population import Population
 from devices.data.splits import make_split
 from devices.device import Refusal
+from devices.terms import people_asked
 from devices.wire import REASONS
 from strategies.engines.flower_processes import FlowerFailed
 from strategies.people.owned_graph import sparse_features
@@ -23,6 +25,8 @@ from strategies.runs.asking import ask_devices, public_knowledge
 from strategies.runs.run import Refused, RunFailed
 from strategies.runs.set_up import set_up
 from strategies.setup.options import RunOptions
+
+KEY = CollectorKey(Path("key"), bytes(32))
 
 
 @pytest.mark.parametrize("method, given, labels, features, edges", [
@@ -118,6 +122,8 @@ def test_the_devices_of_a_scene_are_asked_once(
         assert [question.query.stage for question in questions] == [last] * len(asked)
         assert [question.query.grouping for question in questions] == [scene.found.grouping] * len(asked)
         signed: Any = Scene(population, tmp_path, method, asked=3, **counts)
-        signed.setup, signed.around = replace(signed.setup, collector="key"), "around"
+        signed.setup, signed.around = replace(signed.setup, collector=KEY), "around"
         ask_devices(signed)
-        assert (signed.asked[0][2]["collector"], signed.asked[0][2]["around"]) == ("key", "around")
+        (_, sent, given) = signed.asked[0]
+        assert given["around"] == "around" and given["terms"].is_signed_by(KEY.public)
+        assert all(people_asked(given["terms"].terms, each.query, len(population)).any() for each in sent)

@@ -18,7 +18,7 @@ from flwr.app import ConfigRecord, Context, Message, RecordDict, UserConfig
 from flwr.clientapp import ClientApp
 
 from curator.methods import Question
-from devices.client_app import app, open_state, release_states
+from devices.client_app import STATE, app, open_state, release_states
 from devices.data.population import Population
 from devices.device import Refusal, Report
 from devices.enrolment.state import State, enrol
@@ -183,15 +183,20 @@ def ask_app(
 
 
 @pytest.mark.parametrize("counters", [False, True])
-def test_a_run_names_the_folder_where_the_node_does_not(
-    counted: Callable[[bool], Target], tmp_path: Path, counters: bool
+def test_the_environment_names_the_folder_where_the_node_does_not(
+    counted: Callable[[bool], Target], tmp_path: Path, counters: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A copy of the state on the same machine is a second device to who may choose between them."""
+    """A copy of the state on the same machine is a second device to who may choose between them; a run may not."""
     target = counted(counters)
     shutil.copytree(target.home, tmp_path / "copy")
     other = rebudgeted(target.query, 0.5, target.facts)
     runs: list[UserConfig] = [{"state-dir": str(target.home)}, {"state-dir": str(tmp_path / "copy")}]
     said = [ask_app(q, {"partition-id": 3}, run) for q, run in zip((target.query, other), runs, strict=True)]
+    assert said == [Refusal.LEDGER_DAMAGED] * 2
+    said = []
+    for asked, run in zip((target.query, other), runs, strict=True):
+        monkeypatch.setenv(STATE, str(run["state-dir"]))
+        said.append(ask_app(asked, {"partition-id": 3}, {}))
     assert [isinstance(answer, tuple) for answer in said] == [True, not counters]
     own: UserConfig = {"partition-id": 5, "state-dir": str(target.home)}
     said = [ask_app(q, own, run) for q, run in zip((target.query, other), runs, strict=True)]

@@ -1,0 +1,131 @@
+"""The terms of a collection: all that its collector may ask, signed once, where the collector's key lives.
+
+Terms are JSON:
+
+    {"v": 1, "collection": ID, "people": n, "questions": [
+        {"plan": [[{"attribute": A, "mechanisms": [{"name": ..., ...}]}]],    all stages, in order
+         "loss": {A: {"bit": x, "vector": x, "delta": x}},                    over all stages; null: not bounded
+         "devices": "0-3,7"}]}                                                null: everybody
+
+A question stays inside them if one of their questions has its collection, its stages, its mechanisms and
+their parameters, at most its loss, and the device among its people. What the answers of others decide is open:
+a stage's public grouping, and the parameters :attr:`devices.mechanisms.base.Mechanism.by_answers` (a vote's
+table). Whoever fills these in gains no more than the stated loss.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from devices.array_types import BoolArray, IntArray
+from devices.query import Query, canonical
+
+FORMAT = 1
+_LEVELS = ("bit", "vector", "delta")
+# Tables of other sizes round a loss in another way; a question with a clearly smaller one is another question.
+_LEAST_SHARE = 0.99
+
+
+def terms_of(asked: Iterable[tuple[Query, IntArray | None]], people: int) -> bytes:
+    """Return the canonical bytes of terms for these questions, of one collection.
+
+    Args:
+        asked: Queries, and the devices that each one is for; None for everybody.
+        people: Number n of people.
+
+    Raises:
+        ValueError: for no question, or questions of several collections.
+    """
+    given = list(asked)
+    collections = {query.collection for query, _ in given}
+    if len(collections) != 1:
+        raise ValueError(f"terms are those of one collection, not of {len(collections)}")
+    merged: dict[bytes, tuple[Query, BoolArray]] = {}  # batches of one question differ in what earlier answers decide
+    for query, devices in given:
+        who = np.zeros(people, np.bool_)
+        who[slice(None) if devices is None else devices] = True
+        key = canonical([_fixed(query), _loss(query)])
+        merged[key] = query, who | merged[key][1] if key in merged else who
+    questions = [
+        {"plan": _fixed(query), "loss": _loss(query), "devices": None if who.all() else _as_ranges(who)}
+        for query, who in merged.values()
+    ]
+    head = {"v": FORMAT, "collection": collections.pop(), "people": people}
+    return canonical({**head, "questions": questions})
+
+
+def collection_of(terms: bytes) -> str:
+    """Return the collection's id; the terms must be of this version."""
+    return str(json.loads(terms)["collection"])
+
+
+@lru_cache(maxsize=4)
+def people_asked(terms: bytes, query: Query, people: int) -> BoolArray:
+    """bool (people,): who may be asked this query; nobody where it is outside the terms, or they cannot be read."""
+    nobody = np.zeros(people, np.bool_)
+    found = nobody.copy()
+    try:
+        given = json.loads(terms)
+        if (given["v"], given["collection"], given["people"]) != (FORMAT, query.collection, people):
+            return nobody
+        for agreed in given["questions"]:
+            if canonical(agreed["plan"]) == canonical(_fixed(query)) and _within(_loss(query), agreed["loss"]):
+                found |= _from_ranges(agreed["devices"], people)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
+        return nobody  # signed, but of another version
+    return found
+
+
+def _fixed(query: Query) -> list[Any]:
+    """Return the plan as JSON values, without the parameters that answers decide."""
+    return [
+        [
+            {"attribute": ask.attribute, "mechanisms": [
+                {name: value for name, value in values.items() if name not in mechanism.by_answers}
+                for mechanism, values in zip(ask.mechanisms, ask.to_dict()["mechanisms"], strict=True)]}
+            for ask in stage
+        ]
+        for stage in query.plan
+    ]  # fmt: skip
+
+
+def _loss(query: Query) -> dict[str, dict[str, float | None]]:
+    """Return the largest loss of any device by attribute and level, None where nothing bounds it."""
+    losses = {name: query.loss(name) for name in query.attributes}
+    return {
+        name: {level: value if math.isfinite(value := getattr(loss, level)) else None for level in _LEVELS}
+        for name, loss in losses.items()
+    }
+
+
+def _within(asked: dict[str, dict[str, float | None]], agreed: dict[str, dict[str, float | None]]) -> bool:
+    if set(asked) != set(agreed):
+        return False
+    for name, own in asked.items():
+        had, most = (np.array([math.inf if each[level] is None else each[level] for level in _LEVELS], np.float64)
+                     for each in (own, agreed[name]))  # fmt: skip
+        if np.any(had > most) or had[1] < _LEAST_SHARE * most[1]:
+            return False
+    return True
+
+
+def _as_ranges(who: BoolArray) -> str:
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], who, [False]]).astype(np.int8)))
+    pairs: Sequence[Sequence[int]] = edges.reshape(-1, 2).tolist()
+    return ",".join(str(first) if end == first + 1 else f"{first}-{end - 1}" for first, end in pairs)
+
+
+def _from_ranges(text: str | None, people: int) -> BoolArray:
+    who = np.zeros(people, np.bool_)
+    if text is None:
+        return ~who
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        who[int(first) : int(last or first) + 1] = True
+    return who
