@@ -31,8 +31,8 @@ from flwr.serverapp import Grid
 
 from curator.methods import find
 from curator.methods.base import Question
-from devices.client_app import STATE, default_state_folder
 from devices.atomic_files import read_file
+from devices.client_app import STATE, default_state_folder
 from devices.collector import SignedTerms
 from devices.datasets import GENERATED, SMALLEST_GENERATED, names
 from devices.enrolment.state import State, is_enrolled

@@ -175,10 +175,9 @@ def test_a_policy_pins_a_collector_and_a_question(tmp_path: Path, own: Path) -> 
     assert made.exit_code == 0
     key = CollectorKey.load(tmp_path / "key")
     device = State(tmp_path / "s").device(2)
-    assert (
-        device.answer(signed(key, Query.from_bytes(question(own, "a", 4.0)), 4)) is Refusal.POLICY_REFUSED
-    )  # inside the caps, not pinned
-    assert isinstance(device.answer(signed(key, Query.from_bytes(question(own, "a")), 4)), Report)
+    this_one, inside_the_caps = (Query.from_bytes(question(own, "a", epsilon)) for epsilon in (8.0, 4.0))
+    assert device.answer(signed(key, inside_the_caps, 4)) is Refusal.POLICY_REFUSED
+    assert isinstance(device.answer(signed(key, this_one, 4)), Report)
 
 
 def test_a_vault_that_counts_notices_an_old_ledger(tmp_path: Path, own: Path, agreed: Path, start: Start) -> None:

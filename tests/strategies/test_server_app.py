@@ -16,7 +16,7 @@ from flwr.app import Context, Message, RecordDict
 from curator.methods import Question
 from devices.enrolment.state import State
 from strategies.engines.collect import collect
-from strategies.engines.flower_job import Job, load_collected, load_failure
+from strategies.engines.flower_job import JOB, Job, load_collected, load_failure
 from strategies.engines.grids import LocalGrid
 from strategies.flower_app.roster import introduce, roster_of, strategy_of_nodes, wait_for_nodes
 from strategies.server_app import collect_on_grid, run_on_grid
@@ -115,22 +115,25 @@ def test_devices_without_a_node_are_silent(ask: Ask) -> None:
 
 @pytest.mark.parametrize("private_labels", [False, True])
 def test_a_job_gives_what_the_local_engine_gives(
-    tmp_path: Path, enrolled: Enrolled, ask: Ask, private_labels: bool
+    tmp_path: Path, enrolled: Enrolled, ask: Ask, private_labels: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     questions = ask(private_labels=private_labels, **({"eps_labels": 1.0} if private_labels else {}))
     silent = frozenset({2}) if private_labels else frozenset[int]()
     folder = enrolled().folder
     Job(questions, 40, silent).save(tmp_path)
-    config = {"job": str(tmp_path)}
-    run_on_grid(Shuffled(folder, 40, range(40)), Context(1, 0, {}, RecordDict(), config))
+    monkeypatch.setenv(JOB, str(tmp_path))
+    run_on_grid(Shuffled(folder, 40, range(40)), Context(1, 0, {}, RecordDict(), {}))
     ours, theirs = load_collected(tmp_path), collect(enrolled().folder, questions, devices=40, silent=silent)
     ours.seconds = theirs.seconds = 0.0
     assert ours == theirs
 
 
-def test_a_job_that_cannot_be_run_leaves_one_line(tmp_path: Path, enrolled: Enrolled) -> None:
+def test_a_job_that_cannot_be_run_leaves_one_line(
+    tmp_path: Path, enrolled: Enrolled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(JOB, str(tmp_path))
     with pytest.raises(ValueError, match="holds no job"):
-        run_on_grid(Shuffled(enrolled().folder, 40, range(4)), Context(1, 0, {}, RecordDict(), {"job": str(tmp_path)}))
+        run_on_grid(Shuffled(enrolled().folder, 40, range(4)), Context(1, 0, {}, RecordDict(), {}))
     assert "holds no job" in str(load_failure(tmp_path))
 
 

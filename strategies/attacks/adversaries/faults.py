@@ -252,8 +252,6 @@ FAULTS: Mapping[str, Fault] = {fault.name: fault for fault in (
           False, True, "2x", _STRIKES, _put_back),
     Fault("second-place", "the folder is copied and served in a second place (counted: where both reach the counter)",
           False, True, "2x", _STRIKES, _second_place),
-    Fault("folder-by-run", "a node that names no state folder takes the run's word: a curator picks a copy",
-          False, True, "2x", _FAULTS + "test_a_run_names_the_folder_where_the_node_does_not"),
     Fault("edited-app", "the curator ships another app, which reads the folder; only a vault keeps it out",
           False, False, "everything", _FAULTS + "test_an_edited_app_reads_everything"),
     Fault("enrolled-again", "the person's data are enrolled a second time: another device, with another secret",

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from devices.client_app import default_state_folder
+from devices.client_app import STATE, default_state_folder
+from devices.collector import CollectorKey
 from devices.datasets.generated_v1 import generate
 from devices.enrolment.state import enrol
 from devices.facts import PublicFacts
@@ -37,9 +38,18 @@ def test_the_app_of_the_checkout_lists_the_keys_that_are_read() -> None:
 
 
 def test_a_configuration_becomes_options_of_their_types() -> None:
-    config = {"method": "blink", "epsilon": 4, "data-dir": "/data", "seed": 3.0, "split": "", "eps-labels": 0.0}
+    config = {
+        "method": "blink",
+        "epsilon": 4,
+        "data-dir": "/data",
+        "out": "/out",
+        "collector-key": "/key",
+        "seed": 3.0,
+        "split": "",
+        "eps-labels": 0.0,
+    }
     given = options_given(config)
-    assert given == {"method": "blink", "epsilon": 4.0, "data_dir": Path("/data"), "seed": 3}
+    assert given == {"method": "blink", "epsilon": 4.0, "seed": 3}  # no key that names a file
     assert isinstance(given["epsilon"], float) and isinstance(given["seed"], int)
 
 
@@ -59,7 +69,7 @@ class Told:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, known: dict[int, tuple[int, bool]], connected: int) -> None:
         self.expected: list[int] = []
         self.simulated: list[tuple[Path, int]] = []
-        self.deployed: list[Path] = []
+        self.deployed: list[object] = []
 
         def wait(grid: object, expected: int) -> list[int]:
             self.expected.append(expected)
@@ -70,7 +80,7 @@ class Told:
         monkeypatch.setattr(
             alone, "_simulate", lambda config, state, people, collect: self.simulated.append((state, people))
         )
-        monkeypatch.setattr(alone, "run_deployed", lambda config, public, out, collect, _: self.deployed.append(out))
+        monkeypatch.setattr(alone, "run_deployed", lambda config, public, terms, *_: self.deployed.append(terms))
 
     def run(self, **config: str | int) -> None:
         alone.run_alone(None, SimpleNamespace(run_config=config, run_id=7))  # type: ignore[arg-type]
@@ -78,8 +88,10 @@ class Told:
 
 def test_nodes_without_devices_of_their_own_are_enrolled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     told = Told(monkeypatch, {1: (0, False), 2: (1, False)}, connected=3)
-    told.run(**{"state-dir": str(tmp_path / "state"), "minimum-nodes": 2})
-    told.run()
+    monkeypatch.setenv(STATE, str(tmp_path / "state"))
+    told.run(**{"state-dir": "/etc", "minimum-nodes": 2})
+    monkeypatch.delenv(STATE)
+    told.run(**{"state-dir": "/etc"})
     assert told.simulated == [(tmp_path / "state", 3), (default_state_folder(7), 3)]
     assert told.expected == [2, 0]
 
@@ -98,7 +110,8 @@ def test_a_rehearsal_names_the_folder_of_its_devices(monkeypatch: pytest.MonkeyP
     query = Query("c", ((Ask("label", (GRR.from_epsilon(1.0, categories=2),)),),))
     enrol(tmp_path, people, policy_for([query], people.facts), seed=1).close()
     told = Told(monkeypatch, {1: (0, True), 2: (1, True)}, connected=2)
-    told.run(**{"state-dir": str(tmp_path)})
+    monkeypatch.setenv(STATE, str(tmp_path))
+    told.run()
     assert told.simulated == [(tmp_path, 5)] and told.expected == [5]
 
 
@@ -109,11 +122,34 @@ def test_nodes_that_say_nothing_are_no_devices(monkeypatch: pytest.MonkeyPatch) 
     assert not told.simulated
 
 
-def test_a_file_of_what_is_public_is_a_deployment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_public_facts_are_a_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
     public = SimpleNamespace(facts=PublicFacts(9, 4, 2), nodes=None)
-    monkeypatch.setattr(alone.PublicFile, "load", lambda path: public)
+    monkeypatch.setattr(alone.PublicFile, "read", lambda text: public)
     told = Told(monkeypatch, {1: (0, True)}, connected=1)
-    told.run(facts="public.json")
-    told.run(**{"facts": "public.json", "out": str(tmp_path), "minimum-nodes": 4})
-    assert told.deployed == [default_state_folder(7).parent, tmp_path] and not told.simulated
+    terms = CollectorKey(Path("key"), bytes(32)).sign(b"{}")
+    told.run(facts="{}")
+    told.run(**{"facts": "{}", "terms": terms.to_text(), "minimum-nodes": 4})
+    assert told.deployed == [None, terms] and not told.simulated
     assert told.expected == [9, 4]
+    with pytest.raises(ValueError, match="the facts are missing"):
+        told.run(terms=terms.to_text())
+
+
+@pytest.mark.parametrize("dataset", ["/etc/passwd", "own.npz", "graph.pt", "none"])
+def test_a_simulation_reads_data_sets_by_name_alone(monkeypatch: pytest.MonkeyPatch, dataset: str) -> None:
+    monkeypatch.setattr(alone, "wait_for_nodes", lambda grid, expected: [1])
+    monkeypatch.setattr(alone, "introduce", lambda grid, nodes, timeout: {1: (0, False)})
+    with pytest.raises(ValueError, match=f"dataset {dataset}: no data set of this name"):
+        alone.run_alone(None, SimpleNamespace(run_config={"dataset": dataset}, run_id=7))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("text", "says"), [
+    (None, "No such file"), ("epsilon = ", "no configuration of a run"),
+    ("collector-key = 'key'", "no key collector-key"), ("epsilon = [1]", "no key epsilon of this kind"),
+])  # fmt: skip
+def test_a_bad_configuration_is_one_line(tmp_path: Path, text: str | None, says: str) -> None:
+    if text is not None:
+        (tmp_path / "run.toml").write_text(text)
+    with pytest.raises(ValueError, match=says) as caught:
+        alone.read_config(tmp_path / "run.toml")
+    assert "\n" not in str(caught.value)

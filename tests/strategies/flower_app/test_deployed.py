@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +14,13 @@ from flwr.app import Context, Message, RecordDict
 
 from curator.methods import FPLDPGen, Question
 from curator.methods.base import Budget
-from devices.collector import generate
+from devices.collector import CollectorKey, SignedTerms, generate
 from devices.data.population import Population
 from devices.enrolment.state import State, enrol
 from devices.policy.policy import policy_for
 from strategies import Refused
 from strategies.engines.grids import LocalGrid
-from strategies.flower_app.deployed import PublicFile, agreed_policy
+from strategies.flower_app.deployed import PublicFile, agreed_policy, results_folder, signed_config
 from strategies.server_app import run_on_grid
 
 Ask = Callable[..., tuple[Question, ...]]
@@ -27,6 +29,11 @@ Enrolled = Callable[..., State]
 
 def context(**config: object) -> Context:
     return Context(1, 0, {}, RecordDict(), {key.replace("_", "-"): value for key, value in config.items()})  # type: ignore[misc]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LDPSIM_HOME", str(tmp_path))
 
 
 @pytest.fixture
@@ -39,9 +46,9 @@ def facts(tmp_path: Path, population: Population) -> Path:
 
 def test_public_facts_are_enough(tmp_path: Path, enrolled: Enrolled, facts: Path) -> None:
     state = enrolled()
-    settings = {"facts": str(facts), "out": str(tmp_path / "out"), "epsilon": 8.0, "collection": "mine"}
+    settings = {"facts": facts.read_text(), "epsilon": 8.0, "collection": "mine"}
     run_on_grid(LocalGrid(state.folder, 40), context(**settings))
-    folder = tmp_path / "out" / "hogs-mine"
+    folder = tmp_path / "flwr" / "hogs-mine"
     summary = json.loads((folder / "summary.json").read_text())
     assert summary["devices"]["reported"] == 40
     assert summary["privacy"]["holds"]["bit_adjacency"]["value"] == pytest.approx(7.2)
@@ -54,7 +61,12 @@ def test_public_facts_are_enough(tmp_path: Path, enrolled: Enrolled, facts: Path
     assert again["devices"]["reports_sha256"] == summary["devices"]["reports_sha256"]
     with pytest.raises(Refused, match="REPORT_COLLECTED"):
         run_on_grid(LocalGrid(state.folder, 40), context(**{**settings, "collection": "another"}))
-    assert not (tmp_path / "out" / "hogs-another").exists()
+    assert not (tmp_path / "flwr" / "hogs-another").exists()
+
+
+def key_at(path: Path) -> CollectorKey:
+    generate(path)
+    return CollectorKey.load(path)
 
 
 class Impersonated(LocalGrid):
@@ -82,9 +94,8 @@ def test_a_node_that_claims_the_number_of_somebody_else(
     if bound:
         nodes = {str(device): str(device + 1) for device in range(40)}
         facts.write_text(json.dumps({**json.loads(facts.read_text()), "nodes": nodes}))
-    settings = {"facts": str(facts), "out": str(tmp_path / "out"), "epsilon": 8.0, "collection": "mine"}
-    run_on_grid(grid, context(**settings))
-    summary = json.loads((tmp_path / "out" / "hogs-mine" / "summary.json").read_text())
+    run_on_grid(grid, context(facts=facts.read_text(), epsilon=8.0, collection="mine"))
+    summary = json.loads((tmp_path / "flwr" / "hogs-mine" / "summary.json").read_text())
     assert summary["devices"]["reported"] == 39 + bound and summary["devices"]["silent"] == 1 - bound
     assert summary["refused_claims"] == {"2": ["900"] if bound else ["3", "900"]}
     claimed = "node 900" if bound else "node 3, node 900"
@@ -101,18 +112,84 @@ def test_a_file_with_other_nodes_is_refused(facts: Path, nodes: object) -> None:
 
 
 def test_devices_that_pin_their_collector(tmp_path: Path, enrolled: Enrolled, facts: Path) -> None:
-    public = generate(tmp_path / "key")
-    state = enrolled(collector=public)
-    settings = {"facts": str(facts), "out": str(tmp_path / "out"), "epsilon": 8.0, "collection": "mine"}
-    with pytest.raises(Refused, match="COLLECTOR_REFUSED': 40"):
-        run_on_grid(LocalGrid(state.folder, 40), context(**settings))
-    (tmp_path / "key").chmod(0o644)
-    with pytest.raises(ValueError, match="other users can read it"):
-        run_on_grid(LocalGrid(state.folder, 40), context(**settings, collector_key=str(tmp_path / "key")))
-    (tmp_path / "key").chmod(0o600)
-    run_on_grid(LocalGrid(state.folder, 40), context(**settings, collector_key=str(tmp_path / "key")))
-    summary = json.loads((tmp_path / "out" / "hogs-mine" / "summary.json").read_text())
-    assert summary["devices"]["reported"] == 40
+    """A stranger's run, and one with the collector's terms and another question, spend nothing."""
+    key, text = key_at(tmp_path / "key"), facts.read_text()
+    state = enrolled(collector=key.public)
+    own = {"epsilon": 8.0, "collection": "mine"}
+    signed = signed_config(own, text, key)
+    strangers = [
+        {**own, "facts": text},
+        signed_config(own, text, key_at(tmp_path / "other")),
+        {**signed, "epsilon": 0.01}, {**signed, "epsilon": 7.9}, {**signed, "method": "blink"},
+        {**signed, "method": "vote"}, {**signed, "collection": "another"}, {**signed, "reporting": "one-end"},
+        {**signed, "sampler": 2},
+    ]  # fmt: skip
+    for config in strangers:
+        with pytest.raises(Refused, match="COLLECTOR_REFUSED': 40"):
+            run_on_grid(LocalGrid(state.folder, 40), context(**config))
+    assert not any(state.ledger(device).answers(device) for device in range(40))
+    assert "key" not in signed and key.seed.hex() not in json.dumps(signed)
+    del signed["collection"]  # the terms have it
+    for counted in ("reported", "replayed"):  # whoever has the terms gets what they allow, once
+        run_on_grid(LocalGrid(state.folder, 40), context(**signed))
+        (summary,) = tmp_path.glob("flwr/signed-*/hogs-mine/summary.json")
+        assert json.loads(summary.read_text())["devices"][counted] == 40
+    with pytest.raises(Refused, match="REPORT_COLLECTED': 40"):
+        run_on_grid(LocalGrid(state.folder, 40), context(**signed_config({**own, "collection": "two"}, text, key)))
+    with pytest.raises(ValueError, match="terms are not signed terms"):
+        run_on_grid(LocalGrid(state.folder, 40), context(**{**signed, "terms": str(tmp_path / "key")}))
+
+
+@pytest.mark.parametrize(("method", "few"), [("hogs", False), ("fp-ldpgen", False), ("vote", False), ("vote", True)])
+def test_every_question_of_a_collection_is_inside_its_terms(
+    tmp_path: Path, population: Population, facts: Path, volunteers: Path, method: str, few: bool
+) -> None:
+    """Also those that earlier answers make: tables, models and groups."""
+    key, text = key_at(tmp_path / "key"), (volunteers if few else facts).read_text()
+    if few:
+        text = json.dumps({**json.loads(text), "labelled": list(range(12, 19))})
+    config = {"method": method, "epsilon": 4.0, "seed": 3, "settings": "batches=3" if method == "vote" else ""}
+    policy = replace(agreed_policy(config, PublicFile.read(text)), collector=key.public)
+    state = enrol(tmp_path / "state", population, policy, seed=5)
+    run_on_grid(LocalGrid(state.folder, 40), context(**signed_config(config, text, key)))
+    (summary,) = tmp_path.glob("flwr/*/*/summary.json")
+    assert json.loads(summary.read_text())["devices"]["reported"] == 40
+
+
+def test_a_stranger_s_run_of_the_same_name_writes_elsewhere(tmp_path: Path, enrolled: Enrolled, facts: Path) -> None:
+    """Else a stranger would leave a table there, and the collector's next run would send it with the terms."""
+    key, text = key_at(tmp_path / "key"), facts.read_text()
+    own = {"method": "vote", "epsilon": 4.0, "collection": "mine"}
+    state = enrolled(collector=key.public)
+    with pytest.raises(Refused):
+        run_on_grid(LocalGrid(state.folder, 40), context(**own, facts=text))
+    terms = SignedTerms.from_text(signed_config(own, text, key)["terms"])
+    assert (tmp_path / "flwr" / "vote-mine" / "batch-mine-0.json").is_file()
+    assert results_folder(terms).parent == tmp_path / "flwr" and not results_folder(terms).exists()
+
+
+@pytest.fixture(scope="module")
+def opened() -> list[str]:
+    """All files that this process opens, from now on."""
+    found: list[str] = []
+    sys.addaudithook(lambda event, told: found.append(str(told[0])) if event == "open" else None)
+    return found
+
+
+@pytest.mark.parametrize("name", ["facts", "terms", "dataset", "settings", "collection", "method", "split", "gnn"])
+def test_no_path_in_a_configuration_is_opened(
+    tmp_path: Path, enrolled: Enrolled, facts: Path, opened: list[str], name: str
+) -> None:
+    """Nor are the keys read that once named a file."""
+    state, text, named = enrolled(), facts.read_text(), tmp_path / "named.npz"
+    named.write_text("{}")
+    assert opened[-1] == str(named)
+    opened.clear()
+    old = dict.fromkeys(("job", "state-dir", "data-dir", "out", "collector-key"), str(named))
+    config = {**old, **({} if name == "dataset" else {"facts": text}), "epsilon": 8.0, name: str(named)}
+    with pytest.raises((ValueError, Refused)):
+        run_on_grid(LocalGrid(state.folder, 40), context(**config))
+    assert not any(str(named) in path for path in opened)
 
 
 def test_only_public_labels_are_learned_from(facts: Path) -> None:
@@ -158,16 +235,19 @@ def test_a_bad_file_of_facts_is_one_line(tmp_path: Path, population: Population,
     assert "\n" not in str(caught.value)
 
 
-def test_a_curator_enrols_nobody_who_lives_elsewhere(tmp_path: Path, enrolled: Enrolled) -> None:
+def test_a_curator_enrols_nobody_who_lives_elsewhere(
+    tmp_path: Path, enrolled: Enrolled, monkeypatch: pytest.MonkeyPatch
+) -> None:
     state = enrolled()
     for folder in ("", str(tmp_path / "empty")):
+        monkeypatch.setenv("LDPSIM_STATE", folder)
         with pytest.raises(ValueError, match="a curator does not enrol"):
-            run_on_grid(LocalGrid(state.folder, 40), context(state_dir=folder, out=str(tmp_path / "out")))
-    assert not (tmp_path / "empty").exists() and not (tmp_path / "out").exists()
+            run_on_grid(LocalGrid(state.folder, 40), context())
+    assert not (tmp_path / "empty").exists() and not (tmp_path / "flwr").exists()
 
 
 def test_a_method_that_needs_raw_data_is_refused(tmp_path: Path, enrolled: Enrolled, facts: Path) -> None:
-    settings = {"facts": str(facts), "out": str(tmp_path / "out"), "method": "raw"}
+    settings = {"facts": facts.read_text(), "method": "raw"}
     with pytest.raises(ValueError, match="raw: a reference asks nobody"):
         run_on_grid(LocalGrid(enrolled().folder, 40), context(**settings))
 
@@ -176,21 +256,21 @@ def test_a_method_on_a_public_graph_is_refused_before_anybody_is_asked(
     tmp_path: Path, enrolled: Enrolled, facts: Path
 ) -> None:
     state = enrolled()
-    settings = {"facts": str(facts), "out": str(tmp_path / "out"), "method": "rgnn"}
+    settings = {"facts": facts.read_text(), "method": "rgnn"}
     with pytest.raises(ValueError, match="rgnn: its graph is public"):
         run_on_grid(LocalGrid(state.folder, 40), context(**settings))
-    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "flwr").exists()
 
 
 @pytest.mark.parametrize("method", ["dp-fedavg", "ldp-fedavg", "fedgcn", "pate-m", "silo-fedgcn"])
 def test_a_method_that_asks_for_no_report_is_refused(
     tmp_path: Path, enrolled: Enrolled, facts: Path, method: str
 ) -> None:
-    settings = {"facts": str(facts), "out": str(tmp_path / "out"), "method": method}
+    settings = {"facts": facts.read_text(), "method": method}
     says = rf"--method {method}: .* one report"
     with pytest.raises(ValueError, match=says):
         run_on_grid(LocalGrid(enrolled().folder, 40), context(**settings))
-    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "flwr").exists()
     with pytest.raises(ValueError, match=says):  # nor does a device get a policy that allows nothing
         agreed_policy({"method": method}, PublicFile.load(facts))
 
@@ -200,10 +280,10 @@ def test_a_plan_of_two_stages_is_deployed_too(tmp_path: Path, population: Popula
     split, spend = PublicFile.load(facts).split(0), Budget(epsilon=8.0)
     queries = [question.query for question in FPLDPGen().questions(population.facts, split, spend, "mine")]
     state = enrol(tmp_path / "state", population, policy_for(queries, population.facts), seed=5)
-    settings = {"facts": str(facts), "out": str(tmp_path / "out"), "epsilon": 8.0, "collection": "mine"}
+    settings = {"facts": facts.read_text(), "epsilon": 8.0, "collection": "mine"}
     for counted in ("reported", "replayed"):
         run_on_grid(LocalGrid(state.folder, 40), context(**settings, method="fp-ldpgen"))
-        folder = tmp_path / "out" / "fp-ldpgen-mine"
+        folder = tmp_path / "flwr" / "fp-ldpgen-mine"
         summary = json.loads((folder / "summary.json").read_text())
         assert summary["devices"][counted] == 40
         assert summary["privacy"]["holds"]["bit_adjacency"]["value"] == pytest.approx(7.2)
@@ -237,9 +317,9 @@ def test_volunteers_are_asked_in_clear_and_everybody_else_votes(
     assert policy.volunteers == set(VOLUNTEERS)
     assert {cap.vector for cap in policy.caps.values()} == {4.0}  # what is given in clear raises nobody's cap
     state = enrol(tmp_path / "state", population, policy, seed=5)
-    settings = {**VOTE, "facts": str(volunteers), "out": str(tmp_path / "out"), "settings": "batches=2"}
+    settings = {**VOTE, "facts": volunteers.read_text(), "settings": "batches=2"}
     run_on_grid(LocalGrid(state.folder, 40), context(**settings, collection="mine"))
-    folder = tmp_path / "out" / "vote-mine"
+    folder = tmp_path / "flwr" / "vote-mine"
     summary = json.loads((folder / "summary.json").read_text())
     assert summary["devices"]["asked"] == summary["devices"]["reported"] == 40
     holds = summary["privacy"]["holds"]
@@ -265,9 +345,9 @@ def test_labelled_people_beside_volunteers_answer_their_label_in_place_of_a_vote
     policy = agreed_policy(VOTE, public)
     assert policy.caps["label"].vector == policy.user_cap == 4.0
     state = enrol(tmp_path / "state", population, policy, seed=5)
-    settings = {**VOTE, "facts": str(path), "out": str(tmp_path / "out"), "settings": "batches=2"}
+    settings = {**VOTE, "facts": path.read_text(), "settings": "batches=2"}
     run_on_grid(LocalGrid(state.folder, 40), context(**settings, collection="mine"))
-    summary = json.loads((tmp_path / "out" / "vote-mine" / "summary.json").read_text())
+    summary = json.loads((tmp_path / "flwr" / "vote-mine" / "summary.json").read_text())
     assert summary["devices"]["reported"] == 40 and summary["privacy"]["holds"]["user"]["value"] == pytest.approx(4.0)
     for device in range(40):
         (row,) = state.ledger(device).answers(device)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
@@ -50,30 +51,38 @@ def enrolled(people: Population, tmp_path_factory: pytest.TempPathFactory) -> Ca
 
 
 @pytest.fixture
-def deployment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Flower]:
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Flower]]:
+    """Starts a SuperLink; its environment is that of the ServerApp."""
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    monkeypatch.setenv("LDPSIM_HOME", str(tmp_path / "home"))
-    with Flower(simulation=False, log=tmp_path / "flower.log") as flower:
-        yield flower
-        started = flower.processes()
-    assert not [process for process in started if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+    with ExitStack() as stack:
+        made: list[Flower] = []
+
+        def start(**more: str) -> Flower:
+            places = {"LDPSIM_HOME": str(tmp_path / "home"), **more}
+            flower = Flower(simulation=False, log=tmp_path / "flower.log", environment=places)
+            made.append(stack.enter_context(flower))
+            return flower
+
+        yield start
+        left = [process for flower in made for process in flower.processes()]
+    assert not [process for process in left if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
 
 
 def log_of(flower: Flower, start: int = 0) -> str:
     return flower.log.read_text(errors="replace")[start:]
 
 
-def test_four_devices_report_once(deployment: Flower, enrolled: Callable[[str], State], tmp_path: Path) -> None:
+def test_four_devices_report_once(
+    started: Callable[..., Flower], enrolled: Callable[[str], State], tmp_path: Path
+) -> None:
     state, twin = enrolled("devices"), enrolled("twin")
+    deployment = started(LDPSIM_STATE=str(state.folder))
     for device in range(SUPERNODES):
         deployment.start_supernode({"partition-id": device, "num-partitions": 24, "state-dir": str(state.folder)})
-    config = {
-        "dataset": "generated", "epsilon": 8.0, "state-dir": str(state.folder), "minimum-nodes": SUPERNODES,
-        "out": str(tmp_path / "out"),
-    }  # fmt: skip
+    config = {"dataset": "generated", "epsilon": 8.0, "minimum-nodes": SUPERNODES}
     deployment.start_run(ROOT, config).wait(240)
     assert "result: " in log_of(deployment)
-    (result,) = (tmp_path / "out").glob("*/result.json")
+    (result,) = state.folder.parent.glob("*/result.json")
     record = json.loads(result.read_text())
     devices = record["devices"]
     assert (devices["asked"], devices["reported"], devices["silent"]) == (24, 4, 20)
@@ -91,7 +100,7 @@ def test_four_devices_report_once(deployment: Flower, enrolled: Callable[[str], 
     start = len(log_of(deployment))
     deployment.start_run(ROOT, config).wait(240)
     assert "refused: none of 24 devices reported (REPORT_COLLECTED 4)" in log_of(deployment, start)
-    assert len(list((tmp_path / "out").glob("*/result.json"))) == 1
+    assert len(list(state.folder.parent.glob("*/result.json"))) == 1
     held = {
         device: b"".join(p.report for a in state.ledger(device).answers(device) for p in a.parts)
         for device in range(24)
@@ -100,31 +109,31 @@ def test_four_devices_report_once(deployment: Flower, enrolled: Callable[[str], 
 
 
 def test_a_curator_who_knows_public_facts_alone(
-    deployment: Flower, enrolled: Callable[[str], State], people: Population, tmp_path: Path
+    started: Callable[..., Flower], enrolled: Callable[[str], State], people: Population, tmp_path: Path
 ) -> None:
-    """Every SuperNode says where its device lives; the curator's configuration names no state folder."""
-    state = enrolled("devices")
+    """Every SuperNode says where its device lives; the curator names no state folder."""
+    state, deployment = enrolled("devices"), started()
     for device in range(SUPERNODES):
         deployment.start_supernode({"partition-id": device, "state-dir": str(state.folder)})
-    (tmp_path / "facts.json").write_text(json.dumps({"facts": people.facts.to_dict()}))
-    config = {"facts": str(tmp_path / "facts.json"), "epsilon": 8.0, "eps-labels": 1.0, "minimum-nodes": SUPERNODES,
-              "collection": "one", "out": str(tmp_path / "out")}  # fmt: skip
+    config = {"facts": json.dumps({"facts": people.facts.to_dict()}), "epsilon": 8.0, "eps-labels": 1.0,
+              "minimum-nodes": SUPERNODES, "collection": "one"}  # fmt: skip
+    results = tmp_path / "home" / "flwr"
     deployment.start_run(ROOT, config).wait(240)
-    summary = json.loads((tmp_path / "out" / "hogs-one" / "summary.json").read_text())
+    summary = json.loads((results / "hogs-one" / "summary.json").read_text())
     assert summary["devices"]["reported"] == 4
-    assert (tmp_path / "out" / "hogs-one" / "predictions.npy").exists()
+    assert (results / "hogs-one" / "predictions.npy").exists()
 
     # without any facts the curator does not make devices of its own
     start = len(log_of(deployment))
     deployment.start_run(ROOT, {"minimum-nodes": SUPERNODES}).wait(240)
     assert "a curator does not enrol" in log_of(deployment, start)
-    assert not (tmp_path / "home").exists()
+    assert [path.name for path in results.iterdir()] == ["hogs-one"]
 
     # an interrupted collection goes on under its id: the stored bytes come again
     start = len(log_of(deployment))
     deployment.start_run(ROOT, config).wait(240)
     assert "replayed 4" in log_of(deployment, start)
-    again = json.loads((tmp_path / "out" / "hogs-one" / "summary.json").read_text())
+    again = json.loads((results / "hogs-one" / "summary.json").read_text())
     assert again["devices"]["reports_sha256"] == summary["devices"]["reports_sha256"] != reports_digest({})
 
 

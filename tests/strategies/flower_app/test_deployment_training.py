@@ -46,14 +46,13 @@ def test_rounds_with_noise_at_the_server_and_on_the_devices(tmp_path: Path, monk
         release_states()
         jobs.append({"name": name, "task": task.to_bytes().decode(), "devices": DEVICES[name]})
     (tmp_path / "jobs.json").write_text(json.dumps(jobs))
-    config = {"job": str(tmp_path), "state-dir": ""}
-    with Flower(simulation=False, log=tmp_path / "flower.log") as flower:
+    with Flower(simulation=False, log=tmp_path / "flower.log", environment={"FOLDER": str(tmp_path)}) as flower:
         for name, devices in DEVICES.items():
             for device in devices:
                 flower.start_supernode({"partition-id": device, "state-dir": str(folders[name])})
-        app = app_folder(flower.folder / "app", config)
+        app = app_folder(flower.folder / "app", {})
         shutil.copyfile(APP / "server_app.py", app / "strategies" / "server_app.py")
-        run = flower.start_run(app, config)
+        run = flower.start_run(app, {})
         flower.wait_until((tmp_path / "done").exists, run, "the training brought no weights", seconds=500)
     for name, devices in DEVICES.items():
         assert np.array_equal(np.load(tmp_path / f"{name}.npy"), local[name])

@@ -59,8 +59,8 @@ def _enrolled(folder: Path, people: Population, facts: Path, residents: range | 
     return enrol(folder, people, agreed_policy(ASKED, PublicFile.load(facts)), seed=1, residents=residents)
 
 
-def _config(facts: Path, out: Path, collection: str, **more: Any) -> dict[str, Any]:
-    return {**ASKED, "facts": str(facts), "collection": collection, "out": str(out), **more}
+def _config(facts: Path, collection: str, **more: Any) -> dict[str, Any]:
+    return {**ASKED, "facts": facts.read_text(), "collection": collection, **more}
 
 
 def _ask_everybody_at_once(facts: Path, folder: Path, collection: str) -> None:
@@ -90,7 +90,8 @@ def _answers(state: State, device: int) -> list[tuple[str, int, bytes]]:
 
 
 @pytest.fixture(autouse=True)
-def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("LDPSIM_HOME", str(tmp_path / "local"))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
@@ -98,7 +99,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def _deployed(vaults: Sequence[State], log: Path) -> Iterator[Flower]:
     """A SuperLink, and a vault and a SuperNode for each device."""
-    with Flower(simulation=False, log=log) as flower:
+    with Flower(simulation=False, log=log, environment={"LDPSIM_HOME": str(log.parent / "out")}) as flower:
         for i, vault in enumerate(vaults):
             socket = flower.folder / f"vault-{i}.socket"
             served = flower.start(["ldpsim", "device", "serve", "--state", str(vault.folder), "--socket", str(socket)])
@@ -124,19 +125,19 @@ def _nobody(devices: int, code: str) -> str:
 
 def test_four_vaults_vote_once(people: Population, facts: Path, tmp_path: Path) -> None:
     twin = _enrolled(tmp_path / "twin", people, facts)
-    config = _config(facts, tmp_path / "local", "one")
+    config = _config(facts, "one")
     run_on_grid(LocalGrid(twin.folder, DEVICES), Context(1, 0, {}, RecordDict(), config))
     vaults = [_enrolled(tmp_path / f"vault-{i}", people, facts, range(i, i + 1)) for i in range(DEVICES)]
 
     with _deployed(vaults, tmp_path / "flower.log") as flower:
-        told = _run(flower, _config(facts, tmp_path / "out", "one"))
+        told = _run(flower, _config(facts, "one"))
         assert _once(DEVICES) in told, told[-3000:]
 
         # another collection, which asks all four at once: each device has given its one answer
-        _ask_everybody_at_once(facts, tmp_path / "out" / "vote-two", "two")
-        told = _run(flower, _config(facts, tmp_path / "out", "two"))
+        _ask_everybody_at_once(facts, tmp_path / "out" / "flwr" / "vote-two", "two")
+        told = _run(flower, _config(facts, "two"))
         assert _nobody(DEVICES, "REPORT_COLLECTED") in told, told[-3000:]
-    ours, theirs = tmp_path / "out" / "vote-one", tmp_path / "local" / "vote-one"
+    ours, theirs = tmp_path / "out" / "flwr" / "vote-one", tmp_path / "local" / "flwr" / "vote-one"
     summary, local = (json.loads((folder / "summary.json").read_text()) for folder in (ours, theirs))
     assert summary["devices"] == local["devices"]  # the counts, and the SHA-256 of all reports
     assert summary["privacy"]["holds"]["user"]["value"] == pytest.approx(4.0)
@@ -144,7 +145,7 @@ def test_four_vaults_vote_once(people: Population, facts: Path, tmp_path: Path) 
     for device, vault in enumerate(vaults):
         (answer,) = _answers(vault, device)
         assert [answer] == _answers(twin, device)
-    assert not (tmp_path / "out" / "vote-two" / "summary.json").exists()
+    assert not (tmp_path / "out" / "flwr" / "vote-two" / "summary.json").exists()
 
 
 # The least number of volunteers, two people who vote one after the other, and one who answers the own label.
@@ -184,14 +185,14 @@ def _ask_both_roles(public: PublicFile, folder: Path, collection: str, *, exchan
 
 
 def test_volunteers_in_vaults_give_theirs_and_the_others_vote(tmp_path: Path) -> None:
-    facts, out = tmp_path / "facts.json", tmp_path / "out"
+    facts, out = tmp_path / "facts.json", tmp_path / "out" / "flwr"
     facts.write_text(json.dumps({"facts": {"n": PEOPLE, "d": 6, "classes": 3},
                                  "volunteers": VOLUNTEERS, "labelled": LABELLED}))  # fmt: skip
     public = PublicFile.load(facts)
     (tmp_path / "policy.json").write_text(write_policy(agreed_policy(ASKED, public)))
     policy = read_policy(tmp_path / "policy.json")
     twin = enrol(tmp_path / "twin", _everybody(), policy, seed=1)
-    config = _config(facts, tmp_path / "local", "one", settings="batches=2")
+    config = _config(facts, "one", settings="batches=2")
     run_on_grid(LocalGrid(twin.folder, PEOPLE), Context(1, 0, {}, RecordDict(), config))
     vaults = []
     for person in range(PEOPLE):
@@ -201,18 +202,18 @@ def test_volunteers_in_vaults_give_theirs_and_the_others_vote(tmp_path: Path) ->
     with _deployed(vaults, tmp_path / "flower.log") as flower:
         # before anybody answered: the others are asked in clear, and the volunteers for a vote
         _ask_both_roles(public, out / "vote-ghost", "ghost", exchanged=True)
-        told = _run(flower, _config(facts, out, "ghost", settings="batches=2"))
+        told = _run(flower, _config(facts, "ghost", settings="batches=2"))
         assert _nobody(PEOPLE, "POLICY_REFUSED") in told, told[-3000:]
         assert [_answers(vault, person) for person, vault in enumerate(vaults)] == [[]] * PEOPLE
 
-        told = _run(flower, _config(facts, out, "one", settings="batches=2"))
+        told = _run(flower, _config(facts, "one", settings="batches=2"))
         assert _once(PEOPLE) in told, told[-3000:]
 
         # another collection asks everybody the question of the own role
         _ask_both_roles(public, out / "vote-two", "two", exchanged=False)
-        told = _run(flower, _config(facts, out, "two", settings="batches=2"))
+        told = _run(flower, _config(facts, "two", settings="batches=2"))
         assert _nobody(PEOPLE, "REPORT_COLLECTED") in told, told[-3000:]
-    ours, theirs = out / "vote-one", tmp_path / "local" / "vote-one"
+    ours, theirs = out / "vote-one", tmp_path / "local" / "flwr" / "vote-one"
     summary, local = (json.loads((folder / "summary.json").read_text()) for folder in (ours, theirs))
     assert summary["devices"] == local["devices"]  # the counts, and the SHA-256 of all reports
     assert summary["privacy"] == local["privacy"]

@@ -18,7 +18,7 @@ from flwr.app import ConfigRecord, Context, Message, RecordDict, UserConfig
 from flwr.clientapp import ClientApp
 
 from curator.methods import Question
-from devices.client_app import STATE, app, open_state, release_states
+from devices.client_app import app, open_state, release_states
 from devices.data.population import Population
 from devices.device import Refusal, Report
 from devices.enrolment.state import State, enrol
@@ -36,7 +36,7 @@ NAMES = {
     "kill-before-counter", "power-loss", "disk-full", "read-only-folder", "ledger-truncated", "ledger-bit-flipped",
     "secrets-replaced", "clock-set-back", "two-processes", "ledger-deleted", "log-deleted", "log-bit-flipped",
     "older-backup", "trigger-planted", "ledger-made-anew", "rows-deleted", "rows-moved", "second-place",
-    "enrolled-again", "folder-by-run", "edited-app", "file-replaced",
+    "enrolled-again", "edited-app", "file-replaced",
 }  # fmt: skip
 STRIKING = sorted(name for name, fault in FAULTS.items() if fault.strike is not None)
 
@@ -180,27 +180,6 @@ def ask_app(
 ) -> tuple[int, Report] | Refusal | None:
     message = Message(query_content(query), 77, QUERY_TYPE)
     return read_reply(app(message, Context(1, 77, node, RecordDict(), run)))
-
-
-@pytest.mark.parametrize("counters", [False, True])
-def test_the_environment_names_the_folder_where_the_node_does_not(
-    counted: Callable[[bool], Target], tmp_path: Path, counters: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A copy of the state on the same machine is a second device to who may choose between them; a run may not."""
-    target = counted(counters)
-    shutil.copytree(target.home, tmp_path / "copy")
-    other = rebudgeted(target.query, 0.5, target.facts)
-    runs: list[UserConfig] = [{"state-dir": str(target.home)}, {"state-dir": str(tmp_path / "copy")}]
-    said = [ask_app(q, {"partition-id": 3}, run) for q, run in zip((target.query, other), runs, strict=True)]
-    assert said == [Refusal.LEDGER_DAMAGED] * 2
-    said = []
-    for asked, run in zip((target.query, other), runs, strict=True):
-        monkeypatch.setenv(STATE, str(run["state-dir"]))
-        said.append(ask_app(asked, {"partition-id": 3}, {}))
-    assert [isinstance(answer, tuple) for answer in said] == [True, not counters]
-    own: UserConfig = {"partition-id": 5, "state-dir": str(target.home)}
-    said = [ask_app(q, own, run) for q, run in zip((target.query, other), runs, strict=True)]
-    assert isinstance(said[0], tuple) and said[1] is Refusal.REPORT_COLLECTED
 
 
 def test_an_edited_app_reads_everything(counted: Callable[[bool], Target]) -> None:

@@ -7,6 +7,7 @@ this: in a deployment a device answers once.
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,7 @@ SETTINGS = {"dp-fedavg": {"clip": "0.5", "noise_multiplier": "1.0"}, "ldp-fedavg
 @app.main()
 def main(grid: Grid, context: Context) -> None:
     """Train each task on the nodes of its devices, and write the weights."""
-    folder = Path(str(context.run_config["job"]))
+    folder = Path(os.environ["FOLDER"])
     jobs = json.loads((folder / "jobs.json").read_text())
     nodes = ready_nodes(grid, sum(len(job["devices"]) for job in jobs), timeout=200)
     device_of = {node: device for node, (device, _) in introduce(grid, nodes, timeout=200).items()}
