@@ -17,6 +17,7 @@ from typing import Any
 
 from devices.enrolment.state import State
 from devices.training_task import Task
+from strategies.engines.flower_job import JOB
 from strategies.engines.flower_processes import Flower, app_folder
 from strategies.flower_app.training_job import TrainingJob
 
@@ -100,13 +101,12 @@ def _deploy(state: State, task: Task, seed: int, nodes: int, rounds: int) -> dic
     with tempfile.TemporaryDirectory(prefix="ldpsim-wire-") as name:
         folder = Path(name)
         TrainingJob(task, task.shape.initial(seed), nodes, rounds).save(folder)
-        with Flower(simulation=False, log=folder / "flower.log") as flower:
+        with Flower(simulation=False, log=folder / "flower.log", environment={JOB: name}) as flower:
             forwarder = Forwarder(flower.port)
             for device in range(nodes):
                 home = str(state.folder.resolve())
                 flower.start_supernode({"partition-id": device, "state-dir": home}, superlink=forwarder.port)
-            config = {"job": str(folder)}
-            run = flower.start_run(app_folder(flower.folder / "app", config), config)
+            run = flower.start_run(app_folder(flower.folder / "app", {}), {})
             done = folder / "trained.json"
             flower.wait_until(done.exists, run, "the deployment brought no weights", seconds=_SECONDS)
             wire = {"downlink": forwarder.downlink, "uplink": forwarder.uplink}

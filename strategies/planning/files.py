@@ -73,7 +73,8 @@ def deployment(made: Plan, choice: PlanRow, folder: Path) -> str:
     held = "nothing is bounded" if entry["value"] is None else f"{epsilon(entry['value'])} holds"
     lines = [
         f"# {options.method}, planned for {made.facts.n:,} people: {held} {at_the_level(entry['level'])}.",
-        "# flwr run APP SUPERLINK --run-config deployment.toml   (docs/deployment.md has the other steps)",
+        "# ldpsim collector sign deployment.toml --collector-key KEY > run.toml   (docs/deployment.md has all steps)",
+        "# flwr run APP SUPERLINK --run-config run.toml",
         f"# facts.json: {facts}, with {_labels(options)}",
     ]
     if (command := rehearsal(made, choice, folder)) is not None:

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 
+import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
 from cli.main import app
-from devices.collector import CollectorKey, read_public
+from devices.collector import CollectorKey, SignedTerms, read_public
+from devices.terms import collection_of
 from strategies.flower_app.alone import default_config
 
 
@@ -50,3 +53,40 @@ def test_the_flower_app_is_written_whole_and_once(tmp_path: Path) -> None:
     assert not (tmp_path / "app" / "cli").exists()
     again = ldpsim("collector", "app", tmp_path / "app")
     assert again.exit_code == 2 and "exists already" in again.stderr and again.stderr.count("\n") == 1
+
+
+def test_terms_are_signed_where_the_key_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The printed configuration has the facts and the signed terms as text, and no secret."""
+    monkeypatch.chdir(tmp_path)
+    ldpsim("collector", "keygen", "key")
+    Path("facts.json").write_text('{"facts": {"n": 4, "d": 16, "classes": 2}, "labels": {"0": 0, "1": 1}}\n')
+    Path("run.toml").write_text('method = "hogs"\nepsilon = 8.0\nfacts = "facts.json"\nminimum-nodes = 2\n')
+    shown = ldpsim("collector", "sign", "run.toml", "--collector-key", "key", "--collection", "one")
+    assert shown.exit_code == 0 and shown.stderr.startswith("collection one: signed by ")
+    config = tomllib.loads(shown.stdout)
+    assert (
+        set(config) == {"method", "epsilon", "facts", "minimum-nodes", "collection", "terms"} <= set(default_config())
+    )
+    key, terms = CollectorKey.load(Path("key")), SignedTerms.from_text(config["terms"])
+    assert terms.is_signed_by(key.public) and collection_of(terms.terms) == "one"
+    assert json.loads(config["facts"])["facts"]["n"] == 4
+    assert key.seed.hex() not in shown.stdout and "PRIVATE" not in shown.stdout
+    fresh = [ldpsim("collector", "sign", "run.toml", "--collector-key", "key").stdout for _ in range(2)]
+    assert len({tomllib.loads(text)["collection"] for text in fresh}) == 2
+
+
+@pytest.mark.parametrize(("more", "says"), [
+    ('facts = "none.json"', "facts none.json cannot be read"), ('facts = "run.toml"', "not a file of public facts"),
+    ('collection = "a b"', "the collection id is malformed"), ('method = "raw"', "a reference asks nobody"),
+    ('out = "x"', "no key out"), ("epsilon = -1.0", "--epsilon -1"),
+    ('dataset = "cora"', "a deployment does not read it"),
+])  # fmt: skip
+def test_what_cannot_be_signed_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str, says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ldpsim("collector", "keygen", "key")
+    Path("facts.json").write_text('{"facts": {"n": 4, "d": 16, "classes": 2}, "labels": {"0": 0}}')
+    Path("run.toml").write_text(more)
+    shown = ldpsim("collector", "sign", "run.toml", "--collector-key", "key")
+    assert (shown.exit_code, shown.stdout, shown.stderr.count("\n")) == (2, "", 1) and says in shown.stderr

@@ -108,7 +108,7 @@ def two_devices_twice() -> list[str]:
     The stranger's run and the second question are left out, so that this takes little time.
     """
     start, certificates, superlink, policies, vaults, nodes, _, collection, _, stop_all = blocks("sh")
-    two, few = ("0 1 2 3", "0 1"), ("epsilon=8.0", "minimum-nodes=2 epsilon=8.0")
+    two, few = ("0 1 2 3", "0 1"), ("epsilon = 8.0", "epsilon = 8.0\nminimum-nodes = 2")
     again = """
     kill $(sed -n 2,3p pids)  # the vaults; the SuperNodes stay
     while [ -e vault-0.socket ] || [ -e vault-1.socket ]; do sleep 0.1; done
@@ -117,7 +117,7 @@ def two_devices_twice() -> list[str]:
     vote = [
         edited(policies, ("ldpsim collector keygen collector\n", ""), ("--method hogs", "--method vote")),
         edited(vaults, two),
-        edited(collection, ("epsilon=8.0", 'minimum-nodes=2 method=\\"vote\\" epsilon=8.0'), ("hogs-one", "vote-one")),
+        edited(collection, few, ('method = "hogs"', 'method = "vote"'), ("hogs-one", "vote-one")),
     ]
     return [start, certificates, superlink, policies, edited(vaults, two), edited(nodes, two), edited(collection, few),
             again, *vote, stop_all, "wait"]  # fmt: skip

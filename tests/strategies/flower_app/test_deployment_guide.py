@@ -24,9 +24,20 @@ def environment() -> Iterator[dict[str, str]]:
 
 @pytest.mark.deployment
 def test_the_rehearsal(environment: dict[str, str]) -> None:
-    *commands, last = blocks("sh")
+    *commands, collection, again, last = blocks("sh")
     assert "kill" in last
     here, port = Path(environment["HERE"]), int(environment["PORT"])
+    # With the real collector's terms: other questions before the collection, and the same one after it.
+    outside = """
+    printf 'method = "hogs"\nepsilon = 8.0\nfacts = "facts.json"\n' > mine.toml
+    ldpsim collector sign mine.toml --collector-key collector --collection one > theirs.toml
+    sed 's/^epsilon = .*/epsilon = 0.01/' theirs.toml > other-epsilon.toml
+    sed 's/^method = .*/method = "fp-ldpgen"/' theirs.toml > other-method.toml
+    sed 's/^collection = .*/collection = "three"/' theirs.toml > other-collection.toml
+    for other in other-*.toml; do flwr run app rehearsal --stream --run-config $other; done
+    ldpsim ledger show vault-2 --device 2 > before.txt
+    """
+    replayed = "flwr run app rehearsal --stream --run-config one.toml"
     strangers = f"""
     # Power: a node whose key nobody registered, one without a key, and one that does not trust the authority.
     ssh-keygen -q -t ecdsa -b 384 -N "" -f stranger
@@ -55,22 +66,26 @@ def test_the_rehearsal(environment: dict[str, str]) -> None:
     """
     (first,) = [place for place, block in enumerate(commands) if "ghost" in block]
     commands.insert(first, impersonator)
-    told = perform([*commands, strangers, last, "wait"], environment, 1500)
-    summary = json.loads((here / "out" / "hogs-one" / "summary.json").read_text())
+    told = perform([*commands, outside, collection, replayed, again, strangers, last, "wait"], environment, 1500)
+    (path,) = (here / "results").glob("flwr/signed-*/hogs-one/summary.json")
+    summary = json.loads(path.read_text())
+    assert summary["devices"]["replayed"] == 4 and "asked 4, reported 4" in told, told
     imposter = str(json.loads((here / "other-x.json").read_text())["node-id"])
     assert summary["refused_claims"] == {"2": [imposter]}, told
     assert f"number 2 is claimed by node {imposter}: no such claim counts" in told
     assert "released a report" not in (here / "vault-x.log").read_text()
-    assert summary["devices"]["asked"] == summary["devices"]["reported"] == 4, told
-    # The hostile run came first and was refused by all; the honest one was answered by all, once.
+    assert "released" not in (here / "before.txt").read_text()
+    # The hostile runs came first and were refused by all; the honest one was answered by all, once.
     told_refusals = re.findall(r"none of 4 devices reported \(\{'(\w+)': (\d)\}\)", told)
     assert list(dict.fromkeys(told_refusals)) == [("COLLECTOR_REFUSED", "4"), ("REPORT_COLLECTED", "4")], told
-    assert not (here / "out" / "hogs-ghost").exists() and not (here / "out" / "hogs-two").exists()
+    assert len(list((here / "results").glob("flwr/**/summary.json"))) == 1
+    (key,) = (line for line in (here / "collector").read_text().splitlines() if "-" not in line)
+    assert not any(key in path.read_text(errors="replace") for path in (here / "results").rglob("*") if path.is_file())
     assert "adjacency" in told and "device 2 released" in told
     for i in range(4):
         log = (here / f"vault-{i}.log").read_text()
         assert log.count("released a report") == 1 and "reported 1" in log, log
-        assert "COLLECTOR_REFUSED 1, REPORT_COLLECTED 1" in log, log
+        assert "COLLECTOR_REFUSED 4, REPORT_COLLECTED 1" in log, log
         assert not (here / f"vault-{i}.socket").exists() and not (here / f"own-{i}.json").exists()
         assert {p.stat().st_mode & 0o077 for p in (here / f"vault-{i}").rglob("*")} == {0}
     served = (here / "superlink.log").read_text()

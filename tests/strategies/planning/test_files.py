@@ -118,9 +118,10 @@ def test_the_rehearsal_is_a_command_that_a_run_takes(made: Plan) -> None:
 def test_the_text_of_a_deployment(made: Plan) -> None:
     assert made.choice is not None
     lines = deployment(made, made.choice, Path()).splitlines()
-    assert lines[:4] == [
+    assert lines[:5] == [
         "# vote, planned for 60,000 people: 4 holds at the level of a person.",
-        "# flwr run APP SUPERLINK --run-config deployment.toml   (docs/deployment.md has the other steps)",
+        "# ldpsim collector sign deployment.toml --collector-key KEY > run.toml   (docs/deployment.md has all steps)",
+        "# flwr run APP SUPERLINK --run-config run.toml",
         '# facts.json: {"facts": {"n": 60000, "d": 600, "classes": 6}}, with the public labels'.replace(
             '"d": 600, "classes": 6', f'"d": {made.facts.features}, "classes": {made.facts.classes}'
         ),
