@@ -25,7 +25,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("datasets", "mechanisms"),
         ("datasets.__init__", "mechanisms.__init__"),
         ("keyed_data", "query"),
-        ("ledger", "raw_record", "training_task"),
+        ("ledger", "raw_record", "terms", "training_task"),
         ("policy",),
         ("device",),
         ("enrolment", "wire"),
