@@ -127,7 +127,7 @@ def test_the_text_of_a_deployment(made: Plan) -> None:
         ),
         "# rehearsal: ldpsim run --method vote --dataset generated --clients 60000 --epsilon 4 --set homophily=0.6",
     ]
-    assert not any(line.startswith("#") for line in lines[4:]) and 'facts = "facts.json"' in lines
+    assert not any(line.startswith("#") for line in lines[5:]) and 'facts = "facts.json"' in lines
     few = plan_on_paper(["vote"], RunOptions(label_rate=0.25), GraphFacts(300), Wishes())
     assert few.choice is not None
     text = deployment(few, few.choice, Path())
