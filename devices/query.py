@@ -33,6 +33,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
+from devices.array_types import BoolArray
 from devices.mechanisms import Loss, find
 from devices.mechanisms.base import LATER, Mechanism
 
@@ -187,6 +188,11 @@ class Query:
     @cached_property
     def _losses(self) -> dict[tuple[str, int | None], Loss]:
         return {}
+
+    @cached_property
+    def people_by_terms(self) -> dict[tuple[bytes, int], BoolArray]:
+        """Who may be asked, by terms and number of people (:func:`devices.terms.people_asked`)."""
+        return {}  # kept here, as a hash of a query with a grouping takes a step for each person
 
     @cached_property
     def one_end(self) -> bool:

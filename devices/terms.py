@@ -18,7 +18,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -65,9 +64,15 @@ def collection_of(terms: bytes) -> str:
     return str(json.loads(terms)["collection"])
 
 
-@lru_cache(maxsize=4)
 def people_asked(terms: bytes, query: Query, people: int) -> BoolArray:
     """bool (people,): who may be asked this query; nobody where it is outside the terms, or they cannot be read."""
+    found = query.people_by_terms.get((terms, people))
+    if found is None:
+        found = query.people_by_terms[terms, people] = _people_asked(terms, query, people)
+    return found
+
+
+def _people_asked(terms: bytes, query: Query, people: int) -> BoolArray:
     nobody = np.zeros(people, np.bool_)
     found = nobody.copy()
     try:
