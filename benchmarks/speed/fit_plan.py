@@ -219,7 +219,7 @@ def constants_of(name: str, slower: float, process: float) -> dict[str, Any] | N
     numbers = "noisy_row" in find(method).mechanisms  # the one mechanism whose reports are a matrix of all pairs
     for case in CASES if numbers else (*CASES, LARGER):
         options = options_of(name, case)
-        if chosen_sampler(options.sampler, find(method)(), case.clients) != (options.sampler or 1):
+        if chosen_sampler(options.sampler, find(method)()) != (options.sampler or 1):
             continue
         found = measured(options)
         if isinstance(found, str):

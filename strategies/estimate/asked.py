@@ -94,7 +94,7 @@ def questions_on_paper(
         return ()
     few = few_people(facts)
     double = min(2 * few, facts.n)
-    version = chosen_sampler(options.sampler, method, facts.n)
+    version = chosen_sampler(options.sampler, method)
 
     def made(n: int) -> list[tuple[Query, float]]:
         return _made(method, facts, n, budget, random_split(n, options.label_rate, options.volunteers), version)

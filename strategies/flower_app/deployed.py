@@ -296,7 +296,7 @@ def _questions(
         raise ValueError(
             f"--method {method.name}: a deployment asks each device for one report, and this method asks for none"
         )
-    return drawn_by(questions, chosen_sampler(int(config.get("sampler") or 0) or None, method, facts.n))
+    return drawn_by(questions, chosen_sampler(int(config.get("sampler") or 0) or None, method))
 
 
 def run_deployed(

@@ -13,7 +13,6 @@ from curator.methods.base import Budget
 from devices.data.population import Population
 from strategies.setup.option_spec import OptionSpec, declared
 from strategies.setup.options import RunOptions
-from strategies.setup.sampler import chosen_sampler
 from strategies.setup.settings import Settings
 
 SCHEMA = 2  # of result.json
@@ -75,7 +74,7 @@ def hashed_parameters(
         "budget": hashed_budget(budget),
         "parameters": settings.parameters(),
         "seeds": options.seeds_of(0).to_dict(),
-        "sampler": chosen_sampler(options.sampler, settings.method, len(population)),
+        "sampler": 1,  # both versions have one law: hashes of stored results stay
         "ldpsim": ldpsim_version(),
         "schema": _HASHED_FORM,
     }

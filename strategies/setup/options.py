@@ -245,7 +245,7 @@ class RunOptions:
     )  # fmt: skip
     sampler: int | None = option(
         None, "Version of the sampler of randomised response; both have the same law.", DEVICES, "1|2",
-        shown="2 from 100,000 devices on", allows=lambda version: version in (1, 2), must="must be 1 or 2",
+        shown="2", allows=lambda version: version in (1, 2), must="must be 1 or 2",
         hashed="in force", unread=unread.sampler, flower=True,
     )  # fmt: skip
     on_requery: str = option(

@@ -88,7 +88,7 @@ class RunSetup:
     @property
     def sampler(self) -> int:
         """The newest sampler version in the questions."""
-        return chosen_sampler(self.options.sampler, self.method, len(self.population))
+        return chosen_sampler(self.options.sampler, self.method)
 
     def questions(self, split: Split, collection: str) -> tuple[Question, ...]:
         """Return the method's questions, with the sampler version of the run, and with the defences in the question."""

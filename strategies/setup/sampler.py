@@ -11,18 +11,15 @@ from collections.abc import Sequence
 from curator.methods.base import Method, Question
 from devices import mechanisms
 
-MANY = 100_000  # devices from which version 2 is the default
 
-
-def chosen_sampler(wanted: int | None, method: Method, devices: int) -> int:
+def chosen_sampler(wanted: int | None, method: Method) -> int:
     """Return the newest sampler version in a run's questions.
 
     Args:
         wanted: The version that the user wants; None for the default.
         method: The method. One in batches makes its questions while it asks, and they keep version 1.
-        devices: Number of devices.
     """
-    version = wanted if wanted is not None else 2 if devices >= MANY else 1
+    version = 2 if wanted is None else wanted
     kinds = () if method.in_batches else [mechanisms.find(name) for name in method.mechanisms]
     return version if any(kind is not None and version in kind.samplers for kind in kinds) else 1
 

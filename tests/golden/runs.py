@@ -10,7 +10,7 @@ from typing import Any
 from curator.methods import table
 
 Block = dict[str, Any]
-DEFAULTS: Block = {"dataset": "generated-v1", "clients": 120, "reference": False, "nulls": False, "device": "cpu"}
+DEFAULTS: Block = {"dataset": "generated", "clients": 120, "reference": False, "nulls": False, "device": "cpu"}
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,6 @@ RUNS: dict[str, Golden] = {
     "hogs-gat": _local("hogs", gnn="gat", seed=1),
     "hogs-public-features": _local("hogs", public_features=True),
     "hogs-one-end": _local("hogs", reporting="one-end"),
-    "hogs-sampler-2": _local("hogs", sampler=2, epsilon=4.0),
-    "hogs-sampler-2-one-end": _local("hogs", sampler=2, reporting="one-end"),
-    "blink-sampler-2": _local("blink", sampler=2),
     "hogs-private-labels": _local("hogs", **_LABELS),
     "hogs-dropout": _local("hogs", dropout=0.3),
     "hogs-label-rate": _local("hogs", label_rate=0.4),

@@ -50,7 +50,7 @@ def made() -> Population:
 
 def asked_of(made: Population, collection: str = "first", **budget: float) -> tuple[Question, ...]:
     questions = HoGS().questions(made.facts, make_split("random", made, 0), Budget(**budget), collection)
-    return drawn_by(questions, chosen_sampler(None, HoGS(), len(made)))
+    return drawn_by(questions, chosen_sampler(None, HoGS()))
 
 
 @pytest.fixture(scope="module")

@@ -54,7 +54,7 @@ def test_an_option_that_can_change_a_result_is_hashed_as_given(given: dict[str, 
 @pytest.mark.parametrize(
     "given",
     [{"clients": 61}, {"epsilon": 4.0}, {"settings": {"tau": "0.6"}}, {"gnn": "sage"}, {"seed": 1},
-     {"seeds": {"split": 1}}, {"sampler": 2}, {"private_labels": True, "eps_labels": 1.0}],
+     {"seeds": {"split": 1}}, {"private_labels": True, "eps_labels": 1.0}],
 )  # fmt: skip
 def test_an_option_in_force_is_hashed_by_what_follows_from_it(given: dict[str, Any]) -> None:
     options = RunOptions(clients=60)

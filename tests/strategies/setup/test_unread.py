@@ -28,7 +28,7 @@ VALUES: dict[str, Any] = {
     "epsilon": 3.0, "eps_adjacency": 2.0, "eps_features": 1.5, "eps_labels": 3.0,
     "feature_share": 0.4, "public_features": True, "private_labels": True, "reporting": "one-end", "gnn": "gat",
     "defence": "all", "false_alarm": 0.01, "engine": "ray", "workers": 2, "ray_address": "a:1", "dropout": 0.25,
-    "label_mechanism": "subset_selection", "state": Path("people"), "sampler": 2, "on_requery": "replay",
+    "label_mechanism": "subset_selection", "state": Path("people"), "sampler": 1, "on_requery": "replay",
     "caps": {"bit": 4.0}, "collector_key": Path("key"),
     "save_reports": True, "from_reports": Path("reports"),
 }  # fmt: skip
