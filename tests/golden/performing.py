@@ -92,12 +92,11 @@ def _serve_public_facts(golden: Golden, folder: Path) -> Block:
     facts = json.loads((state / "enrolment.json").read_text())["policy"]["facts"]
     labels = np.load(state / "population" / "labels.npy")
     public = {"facts": facts, "labels": {str(node): int(labels[node]) for node in range(0, len(labels), 2)}}
-    (folder / "facts.json").write_text(json.dumps(public))
-    config = {"facts": str(folder / "facts.json"), "out": str(folder / "served"), "collection": "golden"}
-    with _noting_edges("hogs") as edges:
+    config = {"facts": json.dumps(public), "collection": "golden"}
+    with _noting_edges("hogs") as edges, patch.dict(os.environ, {"LDPSIM_HOME": str(folder)}):
         run_on_grid(LocalGrid(state, len(labels)), Context(1, 0, {}, RecordDict(), config))  # type: ignore[arg-type]
-    summary = json.loads((folder / "served" / "hogs-golden" / "summary.json").read_text())
-    predictions = np.load(folder / "served" / "hogs-golden" / "predictions.npy", allow_pickle=False)
+    summary = json.loads((folder / "flwr" / "hogs-golden" / "summary.json").read_text())
+    predictions = np.load(folder / "flwr" / "hogs-golden" / "predictions.npy", allow_pickle=False)
     return {
         "accuracy": {"test": float(np.mean(predictions == labels)), "val": summary["validation_accuracy"]},
         "nodes": len(labels), "split": {"test": len(labels), "val": len(labels) // 2 // 3},
