@@ -12,6 +12,7 @@ import pytest
 from cli.errors import say
 from cli.output import WIDTH, console, echo, print_json, text_table, working, write_plainly_where_needed
 from cli.progress import Progress
+from strategies.foreign_text import printable
 from strategies.progress import warn
 
 
@@ -64,8 +65,13 @@ def test_a_table_fits_the_width_and_cuts_one_column(capsys: pytest.CaptureFixtur
     assert max(map(len, lines)) <= WIDTH and lines[1].rstrip().endswith("7") and "…" in lines[1]
 
 
-HOSTILE = "\x1b]0;owned\x1b[2J\u202eevil\x9b31m\udc80 [red]mark[/nothing]"
-SPELLED = r"\x1b]0;owned\x1b[2J\u202eevil\x9b31m\udc80 [red]mark[/nothing]"
+HOSTILE = "\x1b]0;owned\x1b[2J\u202eevil\x9b31m [red]mark[/nothing]"
+SPELLED = r"\x1b]0;owned\x1b[2J\u202eevil\x9b31m [red]mark[/nothing]"
+
+
+def test_half_of_a_pair_of_signs_is_spelled() -> None:
+    """It is not printed in the next test: pytest keeps what is logged, and its workers could not send it."""
+    assert printable("\udc80") == r"\udc80"
 
 
 def test_no_sign_of_a_foreign_text_reaches_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,7 +90,7 @@ def test_no_sign_of_a_foreign_text_reaches_the_terminal(capsys: pytest.CaptureFi
         console().print(what)
     out, err = capsys.readouterr()
     assert out.count(SPELLED) == 4 and err.count(SPELLED) == 4
-    assert not set("\x1b\u202e\x9b\udc80") & set(out + err)
+    assert not set("\x1b\u202e\x9b") & set(out + err)
 
 
 def test_colours_of_our_own_stay(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
