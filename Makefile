@@ -18,7 +18,6 @@
 #   make cluster  two Ray nodes on loopback, one of them killed in the middle of a collection (minutes)
 #   make faults SEEDS=N  N schedules of faults (docs/testing.md): crashes, copies, old disks, lost messages; a failing
 #                 one is told in twenty lines
-#   make mutants  200 small changes of the code, each of which its test file must notice (docs/testing.md; minutes)
 #   make tables   the papers' accuracy tables in docs/results (hours; goes on where it was stopped)
 #   make value    the papers' own models beside null models: docs/results/value.md (hours, likewise)
 #   make figures  their figures (hours, likewise); make tables-quick: one column of each table, in runs/
@@ -30,12 +29,11 @@ PYTHON ?= python3
 VENV ?= .venv
 PIP_ARGS ?=
 TEST_ARGS ?=
-MUTANT_ARGS ?=
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := run
-.PHONY: run test slow cluster gpu wheel wheel-test deployment test-newest lint-docker lint docs bench bench-compare torture mutants tables tables-quick
+.PHONY: run test slow cluster gpu wheel wheel-test deployment test-newest lint-docker lint docs bench bench-compare torture tables tables-quick
 .PHONY: value figures clean faults
 
 $(READY): pyproject.toml constraints.txt
@@ -148,9 +146,6 @@ faults: $(READY)
 	$(BIN)/python -m tests.faults.run --seeds $(SEEDS) --kind trainings
 	$(BIN)/python -m tests.faults.run --seeds $(SEEDS) --kind races
 	$(BIN)/python -m tests.faults.run --seeds $(SEEDS) --kind removals
-
-mutants: $(READY)
-	$(BIN)/python -m benchmarks.mutants.run $(MUTANT_ARGS)
 
 tables: $(READY)
 	$(BIN)/python -m benchmarks.papers.tables

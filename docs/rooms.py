@@ -62,7 +62,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "benchmarks": (
         ("__init__", "markdown"),
         ("study",),
-        ("audits", "mutants", "papers.__init__", "poison", "speed"),
+        ("audits", "papers.__init__", "poison", "speed"),
         ("papers",),
     ),
 }

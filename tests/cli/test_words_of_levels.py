@@ -104,7 +104,7 @@ def test_the_panel_shows_every_loss(holds: dict[str, dict[str, Any]]) -> None:
 
 
 def test_a_page_without_the_private_rest_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mutant that drops ``private_value`` dies."""
+    """Without ``private_value`` the words are others."""
     method, budget = find("vote")(), Budget(epsilon=4.0, public_features=True)
     facts, split = PublicFacts(30, 4, 3), Split(*np.array_split(np.arange(30), 3))
     holds = dict(method.guarantee(facts, method.questions(facts, split, budget, "c"), budget).to_dict()["holds"])
