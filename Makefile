@@ -19,7 +19,6 @@
 #   make faults SEEDS=N  N schedules of faults (docs/testing.md): crashes, copies, old disks, lost messages; a failing
 #                 one is told in twenty lines
 #   make tables   the papers' accuracy tables in docs/results (hours; goes on where it was stopped)
-#   make value    the papers' own models beside null models: docs/results/value.md (hours, likewise)
 #   make figures  their figures (hours, likewise); make tables-quick: one column of each table, in runs/
 # PYTHON names another interpreter (3.11 or newer), PIP_ARGS adds to `pip install`, for example
 #   make run PIP_ARGS="--extra-index-url https://download.pytorch.org/whl/cpu"
@@ -34,7 +33,7 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := run
 .PHONY: run test slow cluster gpu wheel wheel-test deployment test-newest lint-docker lint docs bench bench-compare torture tables tables-quick
-.PHONY: value figures clean faults
+.PHONY: figures clean faults
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -153,9 +152,6 @@ tables: $(READY)
 
 tables-quick: $(READY)
 	$(BIN)/python -m benchmarks.papers.tables --quick
-
-value: $(READY)
-	$(BIN)/python -m benchmarks.papers.value
 
 figures: $(READY)
 	$(BIN)/python -m benchmarks.papers.figures

@@ -36,7 +36,7 @@ def written(case: Case, rows: list[AuditRow]) -> dict[str, str]:
     return {
         "library": case.library, "version": version(case.library), "mechanism": case.name,
         "claimed": loss_in_table(case.claimed), "exact": "" if row.exact is None else loss_in_table(row.exact),
-        "lower_bound": shown_bound(row.lower_bound), "passed": str(row.passed),
+        "lower_bound": "" if row.lower_bound is None else shown_bound(row.lower_bound), "passed": str(row.passed),
         "law": "" if law is None else "fits" if law.passed else law.detail,
         "confidence": f"{row.confidence:.7g}", "trials": str(row.trials), "detail": row.detail,
     }  # fmt: skip
