@@ -11,12 +11,12 @@ import typer
 
 from cli import completion
 from cli import options as o
-from cli.audit_page import FAIL, NO_BOUND, PASS, AuditTable, attack_table, loss_table, rebuild_table, write_page
+from cli.audit_page import FAIL, NO_BOUND, PASS, AuditTable, attack_table, loss_table, write_page
 from cli.errors import FAILED, Failure
 from cli.output import console, echo, print_json, text_table, working
 from strategies.setup.option_spec import OUTPUT
 
-SHADOWS, RUNS, PAIRS = 32, 5, 400
+SHADOWS = 32
 
 Names = Annotated[
     list[str] | None,
@@ -52,7 +52,7 @@ Event = Annotated[
 TimeLimit = Annotated[
     float, o.in_panel(_THEIRS, "--time-limit", "Most seconds for the trials; later ones are left out.", "S")
 ]
-_RELEASED = "Published models (METHOD --released-model, METHOD --rebuild)"
+_RELEASED = "Published models (METHOD --released-model)"
 Released = Annotated[
     bool, o.in_panel(_RELEASED, "--released-model", "Attack the model that a run of the method publishes.")
 ]
@@ -60,22 +60,13 @@ Shadows = Annotated[
     int | None,
     o.in_panel(_RELEASED, "--shadows", "Runs of a method; one half attacks the other.", "N", show_default=str(SHADOWS)),
 ]
-Rebuild = Annotated[
-    bool, o.in_panel(_RELEASED, "--rebuild", "Rebuild the graph from what a run of the method publishes.")
-]
-Runs = Annotated[
-    int | None, o.in_panel(_RELEASED, "--runs", "Runs of a method to rebuild from.", "N", show_default=str(RUNS))
-]
-Pairs = Annotated[
-    int | None, o.in_panel(_RELEASED, "--pairs", "Most pairs of each kind in a run.", "N", show_default=str(PAIRS))
-]
 People = Annotated[
     str,
     o.in_panel(_RELEASED, "--dataset", "Data set; --released-model runs others than generated once.", "NAME|FILE"),
 ]
 Clients = Annotated[
     int | None,
-    o.in_panel(_RELEASED, "--clients", "Number of devices.", "N", show_default="generated: 120; --rebuild: 300"),
+    o.in_panel(_RELEASED, "--clients", "Number of devices.", "N", show_default="generated: 120"),
 ]
 Epsilon = Annotated[
     float | None, o.plain_option("--epsilon", "Budget of methods, as of a run.", "X", show_default="a small one")
@@ -100,9 +91,6 @@ def audit(
     time_limit: TimeLimit = 300.0,
     released_model: Released = False,
     shadows: Shadows = None,
-    rebuild: Rebuild = False,
-    runs: Runs = None,
-    pairs: Pairs = None,
     dataset: People = "generated",
     clients: Clients = None,
     epsilon: Epsilon = None,
@@ -129,9 +117,9 @@ def audit(
         raise ValueError(f"{named[0]}: only for methods; the claim of a function is --claims")
     if out is not None and (out.is_dir() or not out.parent.is_dir()):
         raise ValueError(f"--out {out}: must name a file in a folder that is there")
-    of_attacks = {"--shadows": shadows, "--runs": runs, "--pairs": pairs, "--clients": clients,
-                  "--dataset": None if dataset == "generated" else dataset}  # fmt: skip
-    _check_attack([*["--released-model"] * released_model, *["--rebuild"] * rebuild], of_attacks)
+    of_attack = {"--shadows": shadows, "--clients": clients, "--dataset": None if dataset == "generated" else dataset}
+    if not released_model and (named := [option for option, value in of_attack.items() if value is not None]):
+        raise ValueError(f"{named[0]}: only with --released-model")
     with working(silent=quiet or as_json) as progress:
         rows: Sequence[Any]
         if released_model:
@@ -141,16 +129,6 @@ def audit(
                 ReleasedOptions(methods=tuple(dict.fromkeys(names or ())), dataset=dataset,
                                 shadows=SHADOWS if shadows is None else shadows, clients=clients, epsilon=epsilon,
                                 settings=o.pairs("--set", settings), confidence=confidence, seed=seed),
-                progress=progress,
-            )  # fmt: skip
-        elif rebuild:
-            from strategies.attacks.audit.rebuild import RebuildOptions, audit_rebuild
-
-            rows = audit_rebuild(
-                RebuildOptions(methods=tuple(dict.fromkeys(names or ())), runs=RUNS if runs is None else runs,
-                               pairs=PAIRS if pairs is None else pairs, dataset=dataset, clients=clients,
-                               epsilon=epsilon, settings=o.pairs("--set", settings), confidence=confidence,
-                               seed=seed),
                 progress=progress,
             )  # fmt: skip
         elif theirs:
@@ -175,12 +153,10 @@ def audit(
     wrong = [row for row in rows if row.passed is False]
     if released_model:
         table = attack_table(rows, confidence=confidence)
-    elif rebuild:
-        table = rebuild_table(rows, confidence=confidence)
     else:
         table = loss_table(rows, trials=trials, confidence=confidence, theirs=theirs)
     if out is not None:
-        given = {"--released-model": released_model, "--rebuild": rebuild, **of_attacks, **of_methods, **of_functions}
+        given = {"--released-model": released_model, **of_attack, **of_methods, **of_functions}
         write_page(out, table, _command(names, {**given, "--seed": seed or None}))
     if as_json:
         more = {} if out is None else {"html": str(out.absolute())}
@@ -195,21 +171,6 @@ def audit(
         first = wrong[0]
         said = f"first {first.name}, {first.level}: {first.detail}"
         raise Failure(f"{len(wrong)} of {len(rows)} rows FAIL, {said}", FAILED)
-
-
-_READ_BY = {  # attacks that read an option
-    "--shadows": ("--released-model",), "--runs": ("--rebuild",), "--pairs": ("--rebuild",),
-    "--clients": ("--released-model", "--rebuild"), "--dataset": ("--released-model", "--rebuild"),
-}  # fmt: skip
-
-
-def _check_attack(attacks: Sequence[str], given: Mapping[str, Any]) -> None:
-    """Refuse two attacks at once, and an option of another attack (ValueError)."""
-    if len(attacks) > 1:
-        raise ValueError(f"{' and '.join(attacks)}: give one of them")
-    for option, value in given.items():
-        if value is not None and not set(attacks) & set(_READ_BY[option]):
-            raise ValueError(f"{option}: only with {' or '.join(_READ_BY[option])}")
 
 
 def _command(names: Sequence[str] | None, given: Mapping[str, Any]) -> str:
@@ -229,7 +190,7 @@ def view(table: AuditTable) -> Any:
     from rich.console import Group
     from rich.markup import escape
 
-    shown = text_table("name", table.changes, *(f">{heading}" for heading in table.headings), "", gap=1)
+    shown = text_table("name", "what changes", *(f">{heading}" for heading in table.headings), "", gap=1)
     words, last = [], ""
     for line in table.lines:
         style = _STYLES.get(line.verdict, "dim")

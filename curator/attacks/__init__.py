@@ -5,7 +5,7 @@ Attackers, on plain arrays:
 - :mod:`averaging`: majority vote and likelihood averaging over repeated reports of bits and labels;
 - :mod:`recovery`: how often these are right, exactly (binomial and multinomial laws);
 - :mod:`edges`: edge membership from both ends' reports and a prior;
-- :mod:`released_model`, :mod:`rebuild`: a person's data, and the edges, from what a run publishes.
+- :mod:`released_model`: a person's data from what a run publishes.
 
 Audit:
 

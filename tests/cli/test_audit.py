@@ -6,24 +6,18 @@ Covers strategies/attacks/audit/audit. It covers ``cli/audit_page.py`` too.
 from __future__ import annotations
 
 import inspect
-import io
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
 import strategies.attacks.audit.audit as auditing
 from cli.audit import audit as command
-from cli.audit import view
-from cli.audit_page import rebuild_table
 from cli.main import app
 from curator import methods
 from curator.attacks.audit_row import AuditRow
-from curator.attacks.rebuild import RebuildRow
 from curator.attacks.released_model import InferenceRow
 from devices import mechanisms
 from strategies.attacks.audit.audit import AuditOptions, audit, everything
@@ -219,52 +213,11 @@ def test_the_table_of_attacks_has_80_columns(monkeypatch: pytest.MonkeyPatch) ->
     assert "FAIL" in found.stdout and "no bound" in found.stdout and "…" not in found.stdout
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [(("--dataset", "cora"), "--dataset: only with --released-model or --rebuild"),
-     (("--clients", "40"), "--clients: only with --released-model or --rebuild"),
-     (("--shadows", "8", "--rebuild"), "--shadows: only with --released-model"),
-     (("--runs", "2", "--released-model"), "--runs: only with --rebuild"), (("--pairs", "9"), "--pairs: only with"),
-     (("--rebuild", "--released-model"), "give one of them"), (("--rebuild", "--runs", "0"), "--runs 0: must be"),
-     (("--rebuild", "--pairs", "3"), "--pairs 3: must be"), (("--rebuild", "--clients", "10"), "at least 20 nodes"),
-     (("--rebuild", "--epsilon", "1"), "raw does not read it")],
-)  # fmt: skip
-def test_options_of_an_attack_are_of_that_attack(given: tuple[str, ...], said: str) -> None:
+@pytest.mark.parametrize("given", [("--dataset", "cora"), ("--clients", "40"), ("--shadows", "8")])
+def test_options_of_the_attack_are_of_the_attack(given: tuple[str, ...]) -> None:
     found = runner.invoke(app, ["audit", "raw", *given])
-    assert found.exit_code == 2 and said in found.stderr and len(found.stderr.strip().splitlines()) == 1, found.stderr
-
-
-REBUILD = ("audit", "rr", "raw", "--rebuild", "--runs", "2", "--clients", "120", "--set", "epochs=5")
-
-
-def test_a_graph_is_rebuilt(tmp_path: Path) -> None:
-    page = tmp_path / "rebuilt.html"
-    found = runner.invoke(app, [*REBUILD, "--out", str(page)])
-    assert found.exit_code == 0, found.output
-    lines = found.stdout.splitlines()
-    assert max(map(len, lines[:-1])) <= 80 and "1 of 2 pass. 1 without a bound." in lines
-    assert sum("public data alone" in line for line in lines) == sum(" edges of coins  " in line for line in lines) == 2
-    text = page.read_text()
-    assert "rr, raw: edges rebuilt from what is published" in text
-    assert "<code>ldpsim audit rr raw --rebuild --runs 2 --clients 120 --set epochs=5</code>" in text
-    assert text.count("<tr>") == 1 + 10 and "guesses right" in text
-    document = json.loads(runner.invoke(app, [*REBUILD, "--json"]).stdout)
-    first, second = document["rows"]
-    assert document["passed"] and set(first["aucs"]) == {"public", "similarity", "influence", "together"}
-    assert len(first["coin_aucs"]) == 2 and 0.5 < first["largest_auc"] <= 1 and second["largest_auc"] is None
-
-
-def test_the_table_of_a_rebuilt_graph_fits_40_columns() -> None:
-    row = RebuildRow("silo-fedavg-gcn", "relationship", 0.1, None, 0.5, 0.999999, 80, None, "words", guesses=80,
-                     aucs={"public": [0.5], "similarity": [1.0, 0.9]}, coin_aucs=[0.6], largest_auc=0.53)  # fmt: skip
-    table = rebuild_table([row, replace(row, passed=False)], confidence=0.999999)
-    for width in (40, 80):
-        screen = Console(width=width, file=io.StringIO())
-        screen.print(view(table))
-        shown = screen.file.getvalue()  # type: ignore[attr-defined]
-        assert max(map(len, shown.splitlines())) <= width and "…" not in shown
-        assert all(word in shown for word in ("95.0", "53.0", "not judged", "FAIL"))
-    assert table.total == "0 of 2 pass. 1 FAIL. 1 with a delta: not judged."
+    assert found.exit_code == 2 and f"{given[0]}: only with --released-model" in found.stderr
+    assert len(found.stderr.strip().splitlines()) == 1
 
 
 def test_the_command_and_the_library_have_the_same_defaults() -> None:

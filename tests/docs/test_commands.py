@@ -28,7 +28,6 @@ RUN_HERE = (
     "ldpsim doctor",
     "ldpsim doctor --json",
     "ldpsim poison hogs --attack help",
-    "ldpsim audit hogs --rebuild --epsilon 1 --runs 2 --clients 120",
     "ldpsim import edges.csv people.csv --out mine.npz",
     "ldpsim run --dataset mine.npz --noise-seed os",
     "ldpsim run --method vote --clients 3000 --epsilon 4 --volunteers .1 --private-labels",
