@@ -16,8 +16,6 @@ from cli.errors import FAILED, Failure
 from cli.output import console, echo, print_json, text_table, working
 from strategies.setup.option_spec import OUTPUT
 
-SHADOWS = 32
-
 Names = Annotated[
     list[str] | None,
     typer.Argument(
@@ -52,22 +50,10 @@ Event = Annotated[
 TimeLimit = Annotated[
     float, o.in_panel(_THEIRS, "--time-limit", "Most seconds for the trials; later ones are left out.", "S")
 ]
-_RELEASED = "Published models (METHOD --released-model)"
-Released = Annotated[
-    bool, o.in_panel(_RELEASED, "--released-model", "Attack the model that a run of the method publishes.")
-]
-Shadows = Annotated[
-    int | None,
-    o.in_panel(_RELEASED, "--shadows", "Runs of a method; one half attacks the other.", "N", show_default=str(SHADOWS)),
-]
-People = Annotated[
-    str,
-    o.in_panel(_RELEASED, "--dataset", "Data set; --released-model runs others than generated once.", "NAME|FILE"),
-]
-Clients = Annotated[
-    int | None,
-    o.in_panel(_RELEASED, "--clients", "Number of devices.", "N", show_default="generated: 120"),
-]
+_RELEASED = "A published model (METHOD --released-model)"
+Released = Annotated[bool, o.in_panel(_RELEASED, "--released-model", "Attack the model that a run publishes.")]
+_SHADOWS = "Runs of the method; one half attacks the other."
+Shadows = Annotated[int | None, o.in_panel(_RELEASED, "--shadows", _SHADOWS, "N", show_default="32")]
 Epsilon = Annotated[
     float | None, o.plain_option("--epsilon", "Budget of methods, as of a run.", "X", show_default="a small one")
 ]
@@ -91,8 +77,6 @@ def audit(
     time_limit: TimeLimit = 300.0,
     released_model: Released = False,
     shadows: Shadows = None,
-    dataset: People = "generated",
-    clients: Clients = None,
     epsilon: Epsilon = None,
     settings: Settings = None,
     out: Out = None,
@@ -117,20 +101,19 @@ def audit(
         raise ValueError(f"{named[0]}: only for methods; the claim of a function is --claims")
     if out is not None and (out.is_dir() or not out.parent.is_dir()):
         raise ValueError(f"--out {out}: must name a file in a folder that is there")
-    of_attack = {"--shadows": shadows, "--clients": clients, "--dataset": None if dataset == "generated" else dataset}
-    if not released_model and (named := [option for option, value in of_attack.items() if value is not None]):
-        raise ValueError(f"{named[0]}: only with --released-model")
+    if shadows is not None and not released_model:
+        raise ValueError("--shadows: only with --released-model")
     with working(silent=quiet or as_json) as progress:
         rows: Sequence[Any]
         if released_model:
-            from strategies.attacks.audit.released_model import ReleasedOptions, audit_released
+            from strategies.attacks.audit.released_model import SHADOWS, audit_released
 
-            rows = audit_released(
-                ReleasedOptions(methods=tuple(dict.fromkeys(names or ())), dataset=dataset,
-                                shadows=SHADOWS if shadows is None else shadows, clients=clients, epsilon=epsilon,
-                                settings=o.pairs("--set", settings), confidence=confidence, seed=seed),
-                progress=progress,
-            )  # fmt: skip
+            if names is None or len(names) > 1:
+                raise ValueError("--released-model attacks one method: give its name")
+            attack = audit_released(names[0], shadows=SHADOWS if shadows is None else shadows, epsilon=epsilon,
+                                    settings=o.pairs("--set", settings), confidence=confidence, seed=seed,
+                                    progress=progress)  # fmt: skip
+            rows = list(attack)
         elif theirs:
             if names is None or len(names) > 1 or domain is None or claims is None:
                 raise ValueError("module:function is audited alone, and needs --domain and --claims")
@@ -156,7 +139,7 @@ def audit(
     else:
         table = loss_table(rows, trials=trials, confidence=confidence, theirs=theirs)
     if out is not None:
-        given = {"--released-model": released_model, **of_attack, **of_methods, **of_functions}
+        given = {"--released-model": released_model, "--shadows": shadows, **of_methods, **of_functions}
         write_page(out, table, _command(names, {**given, "--seed": seed or None}))
     if as_json:
         more = {} if out is None else {"html": str(out.absolute())}

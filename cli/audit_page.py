@@ -80,25 +80,21 @@ def loss_table(rows: Sequence[Any], *, trials: int, confidence: float, theirs: b
 
 
 def attack_table(rows: Sequence[Any], *, confidence: float) -> AuditTable:
-    """Return the words of attacks on released models."""
+    """Return the words of an attack on a released model."""
     from curator.privacy.levels import LEVELS
 
     lines = [
-        AuditLine(
-            row.name, row.level, LEVELS[row.level].term,
-            (_figure(row.claimed), _bound(row.lower_bound), points(row.auc), points(row.true_positives),
-             points(row.largest_true_positives)),
-            _VERDICTS[row.passed], row.detail,
-        ) for row in rows
+        AuditLine(row.name, row.level, LEVELS[row.level].term,
+                  (_figure(row.claimed), _bound(row.lower_bound),
+                   *map(points, (row.auc, row.right, row.largest_right))), _VERDICTS[row.passed], row.detail)
+        for row in rows
     ]  # fmt: skip
     legend = (
         "attack shows: a lower bound on epsilon from the share of right guesses; all bounds hold together with "
-        f"confidence {confidence:.7g}, and only they decide. TPR: share of the values that are in which the attack "
-        f"finds, where it takes {points(rows[0].false_positives, 0)} % of the others for them; at most: what the "
-        "guarantee allows. AUC and TPR have the error of few trials. A weak attack proves nothing: only the claim "
-        "bounds a better one."
+        f"confidence {confidence:.7g}, and only they decide. at most: the share that the guarantee allows. AUC and the "
+        "share have the error of few trials. A weak attack proves nothing: only the claim bounds a better one."
     )
-    return AuditTable(lines, ("claimed", "attack shows", "AUC %", "TPR %", "at most"), _total(lines), legend)
+    return AuditTable(lines, ("claimed", "attack shows", "AUC %", "right %", "at most"), _total(lines), legend)
 
 
 def write_page(path: Path, table: AuditTable, command: str) -> None:

@@ -25,7 +25,6 @@ from curator.attacks.bounds import clopper_pearson
 from curator.pairs.ranking import auc_between
 from devices.array_types import BoolArray, DoubleArray
 
-FALSE_POSITIVES = 0.05  # rate at which the true positives are stated
 _SHARES = (1.0, 0.5, 0.25, 0.1)  # of the targets, the most certain ones: how many are guessed
 _TINY = 1e-12
 
@@ -36,31 +35,15 @@ class InferenceRow(AuditRow):
 
     Args:
         auc: Chance that a target that is in gets a larger ratio than one that is out.
-        true_positives: Share of the targets that are in above the threshold of ``false_positives``.
-        false_positives: Share of the targets that are out above the threshold.
-        largest_true_positives: What the guarantee allows at these false positives; None without one.
         right: Share of the guesses that are right.
         largest_right: What the guarantee allows, (1 + tanh(epsilon / 2)) / 2; None without one.
         guesses: Number of guesses that the lower bound counts.
     """
 
     auc: float = 0.5
-    true_positives: float = 0.0
-    false_positives: float = FALSE_POSITIVES
-    largest_true_positives: float | None = None
     right: float | None = None
     largest_right: float | None = None
     guesses: int = 0
-
-
-def largest_true_positives(false: float, epsilon: float, delta: float = 0.0) -> float:
-    """Return the largest true positive rate at a false positive rate, under (epsilon, delta).
-
-    >>> round(largest_true_positives(0.05, 1.0), 4), largest_true_positives(0.05, 0.0)
-    (0.1359, 0.05)
-    """
-    grown = math.exp(min(epsilon, 700.0))
-    return min(grown * false + delta, 1 - (1 - delta - false) / grown, 1.0)
 
 
 def ratios(signals: DoubleArray, inside: BoolArray, attacked: DoubleArray) -> DoubleArray:
@@ -104,19 +87,9 @@ def inference_row(
     return InferenceRow(
         name, level, claimed, None, bound, effort.confidence, found.size,
         bound <= claimed if judged and claimed is not None else None,
-        detail, auc_between(found[truth], found[~truth]), true_positives(found[truth], found[~truth]), FALSE_POSITIVES,
-        None if claimed is None else largest_true_positives(FALSE_POSITIVES, claimed, delta),
-        right / guesses if guesses else None,
+        detail, auc_between(found[truth], found[~truth]), right / guesses if guesses else None,
         None if claimed is None else (1 + math.tanh(claimed / 2)) / 2, guesses,
     )  # fmt: skip
-
-
-def true_positives(inside: DoubleArray, outside: DoubleArray) -> float:
-    """Return the share of ``inside`` above the threshold that ``FALSE_POSITIVES`` of ``outside`` are above."""
-    if not len(inside) or not len(outside):
-        return 0.0
-    falling = np.sort(outside)[::-1]
-    return float(np.mean(inside > falling[int(FALSE_POSITIVES * len(falling))]))
 
 
 def _mean(signals: DoubleArray, where: BoolArray) -> NDArray[np.float64]:

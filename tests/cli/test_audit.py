@@ -191,19 +191,23 @@ def test_a_function_of_the_current_folder(tmp_path: Path, monkeypatch: pytest.Mo
     assert "broken(0) raised KeyError" in asked("broken", *claim, "--quiet").stderr
 
 
-FEW = ("--released-model", "--shadows", "8", "--clients", "40", "--set", "epochs=5")
+FEW = ("--released-model", "--shadows", "8", "--set", "epochs=5")
 
 
-def test_attacks_on_a_published_model() -> None:
-    found = runner.invoke(app, ["audit", "raw", *FEW, "--json"])
+def test_an_attack_on_a_published_model(tmp_path: Path) -> None:
+    page = tmp_path / "attack.html"
+    found = runner.invoke(app, ["audit", "raw", *FEW, "--json", "--out", str(page)])
     assert found.exit_code == 0, found.output
     document = json.loads(found.stdout)
-    assert document["passed"] is True and len(document["rows"]) == 4
+    assert document["passed"] is True and len(document["rows"]) == 3
     for row in document["rows"]:
         assert row["passed"] is None and row["claimed"] is None and 0 <= row["auc"] <= 1
+    text = page.read_text()
+    assert "<code>ldpsim audit raw --released-model --shadows 8 --set epochs=5</code>" in text
+    assert text.count("<tr>") == 1 + 3 and "nothing bounds the attack" in text
 
 
-def test_the_table_of_attacks_has_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_of_an_attack_has_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     made = [InferenceRow("silo-fedavg-gcn", "vector", claimed, None, 0.5, 0.999999, 80, passed, "words")
             for claimed, passed in ((0.25, False), (None, None))]  # fmt: skip
     monkeypatch.setattr("strategies.attacks.audit.released_model.audit_released", lambda *given, **more: made)
@@ -213,11 +217,17 @@ def test_the_table_of_attacks_has_80_columns(monkeypatch: pytest.MonkeyPatch) ->
     assert "FAIL" in found.stdout and "no bound" in found.stdout and "…" not in found.stdout
 
 
-@pytest.mark.parametrize("given", [("--dataset", "cora"), ("--clients", "40"), ("--shadows", "8")])
-def test_options_of_the_attack_are_of_the_attack(given: tuple[str, ...]) -> None:
-    found = runner.invoke(app, ["audit", "raw", *given])
-    assert found.exit_code == 2 and f"{given[0]}: only with --released-model" in found.stderr
-    assert len(found.stderr.strip().splitlines()) == 1
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [(("raw", "--shadows", "8"), "--shadows: only with --released-model"), (("raw", "mlp", *FEW), "one method"),
+     (("--all", *FEW), "one method"), (("rawe", *FEW), "did you mean raw"),
+     (("raw", "--released-model", "--shadows", "9"), "--shadows 9: must be an even number"),
+     (("raw", *FEW, "--epsilon", "1"), "raw does not read it"),
+     (("b1", "--released-model", "--shadows", "8"), "no class or probabilities for everybody")],
+)  # fmt: skip
+def test_a_mistake_about_the_attack_is_one_line(given: tuple[str, ...], said: str) -> None:
+    found = runner.invoke(app, ["audit", *given])
+    assert found.exit_code == 2 and said in found.stderr and len(found.stderr.strip().splitlines()) == 1, found.stderr
 
 
 def test_the_command_and_the_library_have_the_same_defaults() -> None:

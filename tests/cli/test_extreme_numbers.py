@@ -58,7 +58,7 @@ VOTES, FUNCTION = (
     ["vote"],
     ["tests.cli.limited:answer", "--domain", "0:1", "--claims", "1", "--trials", "50", "--quiet"],
 )
-RELEASED = ["mlp", "--released-model", "--shadows", "2", "--clients", "30", "--quiet"]
+RELEASED = ["mlp", "--released-model", "--quiet"]
 # Other words for an option that the base of its command does not read.
 READING: dict[str, dict[str, list[str]]] = {
     "run": {
@@ -70,7 +70,7 @@ READING: dict[str, dict[str, list[str]]] = {
              "--volunteers": ["vote", "--private-labels", "--no-worth", *PLAIN],
              "--miniature": ["hogs", *PLAIN], "--repeats": ["hogs", *PLAIN], "--mean-degree": ["hogs", *PLAIN]},
     "audit": {**dict.fromkeys(("--domain", "--claims", "--delta", "--time-limit"), FUNCTION),
-              **dict.fromkeys(("--shadows", "--clients"), RELEASED),
+              "--shadows": RELEASED,
               "--epsilon": ["hogs", "--trials", "100", "--quiet"]},
     "epsilon": {"--classes": ["pate-g", "--nodes", "1000"],
                 **dict.fromkeys(("--epsilon", "--eps-labels", "--lists"), VOTES)},

@@ -28,6 +28,7 @@ RUN_HERE = (
     "ldpsim doctor",
     "ldpsim doctor --json",
     "ldpsim poison hogs --attack help",
+    "ldpsim audit hogs --released-model --epsilon 1 --shadows 8",
     "ldpsim import edges.csv people.csv --out mine.npz",
     "ldpsim run --dataset mine.npz --noise-seed os",
     "ldpsim run --method vote --clients 3000 --epsilon 4 --volunteers .1 --private-labels",

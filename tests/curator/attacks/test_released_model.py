@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from curator.attacks.audit_row import Effort
-from curator.attacks.released_model import InferenceRow, inference_row, largest_true_positives, ratios, true_positives
+from curator.attacks.released_model import InferenceRow, inference_row, ratios
 
 EFFORT = Effort(rows=1)
 
@@ -46,8 +46,7 @@ def test_signals_without_information_show_nothing() -> None:
 
 def test_nothing_is_judged_without_a_bound_or_with_a_delta() -> None:
     assert attacked(*flipped(2.0), claimed=None).passed is None
-    row = attacked(*flipped(2.0), delta=1e-5)
-    assert row.passed is None and row.largest_true_positives == pytest.approx(0.05 * math.e + 1e-5)
+    assert attacked(*flipped(2.0), delta=1e-5).passed is None
 
 
 def test_the_ratio_is_that_of_two_normal_laws() -> None:
@@ -64,16 +63,3 @@ def test_the_rates_of_a_row_are_those_of_its_second_half() -> None:
     guess = signals[half:] > 0.5  # the attack ranks by the one signal there is
     inn, out = guess[coins[half:]].mean(), guess[~coins[half:]].mean()
     assert row.auc == pytest.approx(0.5 + (inn - out) / 2, abs=0.05)
-    assert row.true_positives == pytest.approx(true_positives(*rates_of(signals, coins)), abs=1e-12)
-
-
-def rates_of(signals: np.ndarray, coins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ratios of the second half by the first: of those that are in, and of the others."""
-    found, truth = ratios(signals[:30], coins[:30], signals[30:]), coins[30:]
-    return found[truth], found[~truth]
-
-
-def test_rates() -> None:
-    assert true_positives(np.array([3.0, 1.0]), np.array([2.0, 0.0])) == 0.5
-    assert largest_true_positives(0.05, 100.0) == pytest.approx(1.0)
-    assert largest_true_positives(0.5, 1.0) == pytest.approx(1 - 0.5 / math.e)
