@@ -20,11 +20,11 @@ Names = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="NAME...",
-        help="Mechanisms, methods, device, noise; or module:function, any Python randomiser.",
+        help="Mechanisms, methods, noise; or module:function, any Python randomiser.",
         autocompletion=completion.audited,
     ),
 ]
-All = Annotated[bool, o.plain_option("--all", "Every mechanism and method, the noise, and whole devices.")]
+All = Annotated[bool, o.plain_option("--all", "Every mechanism and method, and the noise.")]
 Trials = Annotated[int, o.plain_option("--trials", "Trials per side of every lower bound.", "N")]
 Confidence = Annotated[float, o.plain_option("--confidence", "Confidence of all lower bounds together.", "C")]
 _THEIRS = "Any Python randomiser (module:function)"
@@ -84,9 +84,9 @@ def audit(
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    """Audit mechanisms, methods and devices: claimed loss, exact loss, and a lower bound from trials.
+    """Audit mechanisms and methods: claimed loss, exact loss, and a lower bound from trials.
 
-    ldpsim audit multi_bit hogs device
+    ldpsim audit multi_bit hogs noise
     ldpsim audit vote --epsilon 4 --set batches=1 --out vote.html
     ldpsim audit mine:function --domain 0:7 --claims 1
     """

@@ -14,6 +14,4 @@ Audit:
 - :mod:`examples`, :mod:`mechanism_audit`, :mod:`method_audit`, :mod:`owner_audit`, :mod:`stream_audit`:
   the claimed loss beside both, as rows (:mod:`audit_row`);
 - :mod:`randomiser_audit`, :mod:`report_views`: anybody's callable, by its reports alone or with a stated law.
-
-Whole devices (secret, ledger, keys of the noise, refusals) are audited in ``strategies``.
 """

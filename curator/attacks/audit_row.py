@@ -19,7 +19,7 @@ class AuditRow:
     """One line of an audit.
 
     Args:
-        name: Mechanism, method or device.
+        name: Mechanism or method.
         level: What changes: a level of guarantee, an attribute's ``bit`` or ``vector``, or a check.
         claimed: Claimed loss, None without a claim.
         exact: Exact loss, None where it is not known.

@@ -43,7 +43,7 @@ def test_json_has_what_the_contract_names() -> None:
 
 def test_everything_is_audited() -> None:
     names = everything()
-    assert set(mechanisms.BUILT_IN) | set(methods.BUILT_IN) | {"device", "noise"} <= set(names)
+    assert set(mechanisms.BUILT_IN) | set(methods.BUILT_IN) | {"noise"} <= set(names)
 
 
 def test_what_comes_through_entry_points_is_audited(monkeypatch: pytest.MonkeyPatch) -> None:

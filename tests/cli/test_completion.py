@@ -41,7 +41,7 @@ def completed(*words: str) -> list[str]:
         (("tune", "lpg"), ["lpgnn"]),
         (("epsilon", "p"), ["privgnn", "pate-g", "pate-m"]),
         (("audit", "grr"), ["grr", "grr_fs"]),
-        (("audit", "devi"), ["device"]),
+        (("audit", "nois"), ["noise", "noisy", "noisy_row"]),
         (("run", "--dataset", "citeseer-"), ["citeseer-3312", "citeseer-lcc", "citeseer-full"]),
         (("stress", "--dataset", "cor"), ["cora"]),
         (("run", "--cap", ""), ["bit=", "vector=", "user="]),

@@ -1,7 +1,6 @@
-"""Audits of mechanisms, methods and devices, spread over processes (``ldpsim audit``).
+"""Audits of mechanisms and methods, spread over processes (``ldpsim audit``).
 
-Mechanisms and methods are found by name, also those of other packages. ``device`` is the
-whole device, ``noise`` the stream of random numbers.
+They are found by name, also those of other packages. ``noise`` is the stream of random numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from curator.methods.base import Budget
 from curator.names import nearest
 from devices.mechanisms import every as mechanisms
 from devices.noise import NoiseStream
-from strategies.attacks.audit.device import audit_device
 from strategies.attacks.cells import run_cells
 from strategies.experiments.compare import cells_of
 from strategies.experiments.failures import Failed
@@ -29,7 +27,7 @@ from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import budget_of
 from strategies.setup.settings import resolve
 
-DEVICE, NOISE = "device", "noise"
+NOISE = "noise"
 _BOUNDS = 8  # largest number of lower bounds of one task
 
 
@@ -38,7 +36,7 @@ class AuditOptions:
     """Options of an audit.
 
     Args:
-        names: Mechanisms, methods, ``device``, ``noise``; empty for all of them.
+        names: Mechanisms, methods, ``noise``; empty for all of them.
         trials: Number of trials on each side of every lower bound.
         confidence: Confidence with which all lower bounds hold together. 1 - confidence is
             the probability that the audit fails something that is right.
@@ -75,7 +73,7 @@ class AuditOptions:
 
 def everything() -> list[str]:
     """Return the names of all that can be audited."""
-    return list(dict.fromkeys([NOISE, *mechanisms(), *sorted(methods()), DEVICE]))
+    return list(dict.fromkeys([NOISE, *mechanisms(), *sorted(methods())]))
 
 
 @noted_if_interrupted(lambda: NOTHING_KEPT)
@@ -125,8 +123,6 @@ def audit_one(name: str, effort: Effort, asked: Mapping[str, tuple[Method, Budge
     rows: list[AuditRow] = []
     if name == NOISE:
         rows += [replace(row, name=NOISE) for row in audit_stream(NoiseStream)]
-    if name == DEVICE:
-        rows += audit_device()
     if name in mechanisms() and name not in asked:
         rows += audit_mechanism(mechanisms()[name], effort, stream=NoiseStream)
     if name in methods():

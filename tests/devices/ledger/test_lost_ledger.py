@@ -40,11 +40,11 @@ def test_a_ledger_that_is_gone_is_not_made_anew(
         Ledger(tmp_path / "new")
 
 
-def lost(device: Device, folder: Path, record: Record | None = None) -> Device:
-    """The same device with an empty ledger, and perhaps other data."""
+def lost(device: Device, folder: Path, record: Record | None = None, secret: bytes = b"") -> Device:
+    """The same device with an empty ledger, and perhaps other data or another secret."""
     folder.mkdir(exist_ok=True)
     path = folder / f"lost-{next(NUMBERS)}"
-    return Device(device.index, record or device._record, device._secret, device._policy, Ledger.create(path))
+    return Device(device.index, record or device._record, secret or device._secret, device._policy, Ledger.create(path))
 
 
 def bits(report: object, query: Query) -> np.ndarray:
@@ -67,7 +67,7 @@ def test_after_a_lost_ledger(
     """Same question, same data: same bytes. Otherwise independent noise (false alarm 1e-6 each).
 
     Noise = report XOR what was true. Two independent noises of 5,999 bits agree as often as
-    chance says; the broken variants (a key without the fingerprint, without the data) agree
+    chance says; the broken variants (a key without the fingerprint, the data, the attribute or the secret) agree
     everywhere, 40 standard deviations off.
     """
     population = people(n=3000, d=3000, seed=2)
@@ -78,12 +78,18 @@ def test_after_a_lost_ledger(
     again = lost(device, tmp_path / "lost").answer(replace(query, collection="another"))
     assert isinstance(again, Report) and again.data == first.data and not again.replayed
 
-    def noise_of(asked: Query, record: Record) -> np.ndarray:
+    for place, letter in enumerate("af"):  # asked alone, too: other bytes would be a second report
+        alone = ask_for(n=3000, d=3000, attributes=letter)
+        report = lost(device, tmp_path / "lost").answer(alone)
+        assert isinstance(report, Report)
+        assert [*unpack_report(report.data, alone).values()] == [[*unpack_report(first.data, query).values()][place]]
+
+    def noise_of(asked: Query, record: Record, secret: bytes = b"") -> np.ndarray:
         row = np.zeros(2999)
         row[asked.asks[0].mechanisms[0].positions(3, record.neighbours)] = 1  # type: ignore[attr-defined]
         columns = np.zeros(3000)
         columns[record.feature_indices] = 1
-        report = lost(device, tmp_path / "lost", record).answer(asked)
+        report = lost(device, tmp_path / "lost", record, secret).answer(asked)
         return np.abs(bits(report, asked) - np.concatenate([row, columns]))
 
     own, other = device._record, flipped(device._record, 3, n=3000, d=3000)
@@ -95,6 +101,7 @@ def test_after_a_lost_ledger(
         noise_of(ask_for(n=3000, d=3000, attributes="af", eps=2.0), own),
         noise_of(query, other),  # everything changed
         noise_of(query, few),  # one edge and one feature changed
+        noise_of(query, own, b"t" * 32),  # another secret, the same public number
     ]
     for i, left in enumerate(noises):
         for right in noises[:i]:
@@ -107,6 +114,17 @@ def test_after_a_lost_ledger(
     # What the check would say of common noise: the same uniforms under two budgets.
     uniform = np.random.default_rng(0).random(2999)
     assert np.corrcoef(uniform < 0.269, uniform < 0.266)[0, 1] > 0.9
+
+
+def test_a_label_has_other_noise_for_another_budget(
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
+) -> None:
+    """Independent answers differ with a chance of 0.57; those of one noise under both budgets with 0.03."""
+    device = enrol(tmp_path / "s", population, policy_of(population), seed=1).device(3)
+    asked = [ask_for(attributes="l", eps=eps) for eps in (1.0, 1.1)]
+    answers = [[lost(device, tmp_path / "lost", secret=bytes([number]) * 32).answer(each) for each in asked]
+               for number in range(1, 121)]  # fmt: skip
+    assert sum(one != other for one, other in answers) > 30
 
 
 def test_an_older_ledger_is_a_lost_one(
