@@ -53,7 +53,6 @@ class Network(nn.Module):
         self.heads, self.loops, self.twice = heads, loops, twice
         self.width, self.hidden_width, self.classes = graph.features.shape[1], hidden, classes
         self.activation: Callable[[Tensor], Tensor] = torch.relu
-        self._device = device
         self._bind(graph, device)
         self._layers()
         self.to(device)
@@ -88,12 +87,6 @@ class Network(nn.Module):
             nodes: int64, each once.
         """
         return lambda hidden: self.output(hidden).index_select(0, nodes)
-
-    def rebind(self, graph: Graph) -> None:
-        """Bind the network to another graph of as many nodes and features; the weights stay."""
-        weights = {name: part.clone() for name, part in self.state_dict().items()}
-        self._bind(graph, self._device)
-        self.load_state_dict(weights)
 
     def forget_graph(self) -> None:
         """Free the matrices of the graph; the weights stay, and nothing can be scored any more."""
