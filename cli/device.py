@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,10 +38,9 @@ CollectorFile = Annotated[
 SheetFile = Annotated[
     Path | None,
     o.plain_option(
-        "--sheet", "Write what the devices are asked, in words and odds; default: print it on stderr.", "FILE.txt|.html"
+        "--sheet", "Write what the devices are asked, in words and odds; default: print it on stderr.", "FILE.md|.html"
     ),
 ]
-Language = Annotated[str, o.plain_option("--language", "Language of the sheet.", "en|de")]
 ANYBODY = "any collector can spend the devices' one answer: none is pinned (--collector-key FILE.pub)"
 
 
@@ -54,7 +52,6 @@ def enrol(
     counters: Counters = None,
     collector_key: CollectorFile = None,
     sheet: SheetFile = None,
-    language: Language = "en",
     debug: o.PlainDebug = False,
 ) -> None:
     """Enrol devices in a private folder, once: data, a new secret, a policy and an empty ledger.
@@ -65,7 +62,7 @@ def enrol(
     from devices.vault.folder import harden, served_alone
 
     harden()
-    tell = _teller(sheet, language)
+    tell = _teller(sheet)
     given = read_enrolment(data, policy, counters, collector_key, state)
     if is_enrolled(state):
         raise ValueError(f"--state {state} holds enrolled devices already")
@@ -129,7 +126,7 @@ def serve(
         if given is None:
             opened = _open(state, data)
         else:
-            _teller(None, "en")(given.policy, people=given.people)
+            _teller(None)(given.policy, people=given.people)
             opened = given.write()
             _say_terms(opened)
         vault = Vault(opened, connections=connections, per_user=per_user, per_process=per_process)
@@ -146,23 +143,23 @@ def _say_terms(state: State) -> None:
         echo(f"volunteers, who give label and features in clear: {giving:,} of {here:,}", err=True)
 
 
-def _teller(path: Path | None, language: str) -> Callable[..., None]:
-    """Check where a consent sheet goes, and its language; the function that is returned writes or prints it."""
-    from cli.consent.render import as_text, check_file, write_sheet
-    from cli.consent.sheet import sheet_of
-    from cli.consent.texts import checked_language
-    from cli.output import width_of
+def _teller(path: Path | None) -> Callable[..., None]:
+    """Check where a consent sheet goes; the function that is returned writes or prints it."""
+    from cli.documents import write_document
+    from cli.sheet import sheet_of
 
-    checked_language(language)
-    if path is not None:
-        check_file(path)
+    if path is not None and path.suffix not in (".md", ".html"):
+        raise ValueError(f"--sheet {path}: the name of a sheet ends with .md or .html")
 
     def tell(agreed: Policy, questions: Sequence[Question] | None = None, people: Iterable[int] | None = None) -> None:
-        made = sheet_of(agreed, questions, language=language, people=people)
+        made = sheet_of(agreed, questions, people)
         if path is None:
-            echo(as_text(made, width_of(sys.stderr)), err=True)
-        else:
-            write_sheet(path, made)
+            echo(made, err=True)
+            return
+        try:
+            write_document(path, made)
+        except OSError as error:
+            raise ValueError(f"--sheet {path}: {error.strerror}") from error
 
     return tell
 
@@ -234,7 +231,6 @@ def policy(
         bool, typer.Option("--only-this", help="Accept this question and no other inside the caps.")
     ] = False,
     sheet: SheetFile = None,
-    language: Language = "en",
     debug: o.PlainDebug = False,
 ) -> None:
     """Print the policy of a device that answers one question of a method once, with its caps on the loss.
@@ -244,7 +240,7 @@ def policy(
     from devices.policy.file import write_policy
     from strategies.flower_app.deployed import PublicFile, agreed_policy, questions_of
 
-    tell = _teller(sheet, language)
+    tell = _teller(sheet)
     if eps_labels == float("inf"):
         raise ValueError("--eps-labels inf: a policy needs a finite number above 0")
     caps = o.read_table(declared(RunOptions)["caps"], cap)

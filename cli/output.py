@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -61,15 +61,6 @@ def console() -> Console:
 
     screen = Screen(highlight=False)
     return Screen(highlight=False, width=min(WIDTH, screen.width) if screen.is_terminal else WIDTH)
-
-
-def width_of(stream: TextIO) -> int:
-    """Return the columns of a stream: 80, or as many as its terminal has if these are fewer."""
-    if not stream.isatty():
-        return WIDTH
-    with suppress(OSError):
-        return min(WIDTH, os.get_terminal_size(stream.fileno()).columns or WIDTH)
-    return WIDTH
 
 
 def text_table(*headings: str, gap: int = 2) -> Table:

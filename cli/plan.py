@@ -129,14 +129,11 @@ def plan(
 def written(made: Plan, out: Path) -> tuple[Path, ...]:
     """Write the files of a plan and its page; return their paths, the page first."""
     from cli.report.plan_page import write_plan_page
-    from strategies.outputs.registry import FILES
     from strategies.planning.files import PAGE, undeployable, write_files
 
     files = write_files(made, out)
     if made.choice is not None and (reason := undeployable(made.choice)):
         echo(f"No deployment.toml: {reason}.", err=True)
-    if made.choice is not None and not any(path.name in FILES for path in files):
-        echo("No registry record: the choice bounds no unit of privacy.", err=True)
     write_plan_page(files[0].parent / PAGE, made)
     return (files[0].parent / PAGE, *files)
 

@@ -57,7 +57,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("runs",),
         ("__init__", "ask_once", "experiments", "flower_app"),
         ("attacks", "planning", "server_app"),
-        ("attacks.audit", "attacks.poison", "attacks.stress", "dossier"),
+        ("attacks.audit", "attacks.poison", "attacks.stress"),
     ),
     "benchmarks": (
         ("__init__", "markdown"),

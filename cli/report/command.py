@@ -54,19 +54,21 @@ def report(
         asked = {"--latex": latex, "--svg": svg, "--pdf": pdf}
         paper = {option: file for option, file in asked.items() if file is not None}
         _check_files({"--out": page, **paper})
-        drafts = _registry_drafts(found, page.parent) if registry else {}
+        drafts = _registry_drafts(found) if registry else {}
         progress("drawing", None)
         write_page(page, found)
         if paper:
             _write_for_paper(paper, found, [str(folder) for folder in folders])
         if drafts:
-            _write_drafts(drafts)
+            from cli.registry import write_registry
+
+            write_registry(drafts, page.parent)
 
     if as_json:
         written = {"html": page, **{option.lstrip("-"): file for option, file in paper.items()}}
         files: dict[str, Any] = {name: str(file.absolute()) for name, file in written.items()}
         if drafts:
-            files["registry"] = [str(file.absolute()) for file in drafts]
+            files["registry"] = [str((page.parent / name).absolute()) for name in drafts]
         print_json({"results": [entry.record for entry in found.results], **files})
         return
     if quiet:
@@ -79,7 +81,7 @@ def report(
     for entry in found.left_out:
         echo(f"not shown: {entry.what}: {entry.why}")
     echo(f"Written to {page}")
-    for file in (*paper.values(), *drafts):
+    for file in (*paper.values(), *(page.parent / name for name in drafts)):
         echo(f"       and {file}")
 
 
@@ -117,31 +119,18 @@ def _write_for_paper(files: Mapping[str, Path], found: Gathered, folders: Sequen
             write_atomically(file, figure_bytes(groups, "svg" if option == "--svg" else "pdf"))
 
 
-def _registry_drafts(found: Gathered, folder: Path) -> dict[Path, str]:
-    """Return the registry records of the one result, by their files.
+def _registry_drafts(found: Gathered) -> dict[str, str]:
+    """Return the registry records of the one result, by file name.
 
     Raises:
         ValueError: one line, for several results, or for a run that protects nothing.
     """
-    from strategies.outputs.registry import registry_texts
-    from strategies.planning.registry import finished
+    from cli.registry import registry_texts
 
     if len(found.results) != 1:
         raise ValueError(f"--registry: {len(found.results)} results are there; name the folder of one run")
-    texts = registry_texts(finished(found.results[0].record))
+    texts = registry_texts(found.results[0].record)
     if not texts:
         raise ValueError(f"--registry: {found.results[0].row['method']} has no record, because no unit of privacy is "
                          "bounded")  # fmt: skip
-    return {folder / name: text for name, text in texts.items()}
-
-
-def _write_drafts(drafts: Mapping[Path, str]) -> None:
-    """Write registry records, and remove those of other units, which an earlier result of this folder left."""
-    from devices.atomic_files import write_atomically
-    from strategies.outputs.registry import FILES
-
-    folder = next(iter(drafts)).parent
-    for name in FILES:
-        (folder / name).unlink(missing_ok=True)
-    for path, text in drafts.items():
-        write_atomically(path, text)
+    return texts

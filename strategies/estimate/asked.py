@@ -6,12 +6,14 @@ one. Nothing with an entry a person is made, so a plan for 100 million people ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
+from curator.methods import find
 from curator.methods.base import Budget, Method
 from curator.methods.owner.owner import OwnerMethod
 from devices.data.splits import LEAST_VOLUNTEERS
@@ -146,6 +148,23 @@ def mechanisms_asked(method: Method, asked: Sequence[PaperQuestion]) -> tuple[st
         if not mechanism.in_clear
     )  # fmt: skip
     return tuple(dict.fromkeys(named))
+
+
+def mechanisms_of_run(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the mechanisms of a finished run: its questions are made again on paper.
+
+    Args:
+        record: Content of its result.json, which may be somebody else's: a part that is not there is a KeyError or
+            another error of access.
+    """
+    kind, config, data = find(record["method"]), record["config"], record["dataset"]
+    known = {entry.name for entry in fields(kind)}  # type: ignore[arg-type]
+    method = kind.from_settings({key: value for key, value in config["parameters"].items() if key in known})
+    given: dict[str, Any] = {name: math.inf if value == "inf" else value for name, value in config["budget"].items()}
+    facts = PublicFacts(n=data["nodes"], d=data["features"], classes=data["classes"])
+    people = RunOptions(label_rate=config.get("label_rate"), volunteers=config.get("volunteers"),
+                        private_labels=bool(given.get("private_labels")))  # fmt: skip
+    return mechanisms_asked(method, questions_on_paper(method, facts, Budget(**given), people))
 
 
 def ones_reported(asked: Sequence[PaperQuestion], n: int, degree: float) -> float:

@@ -1,4 +1,4 @@
-"""Files of a plan: the plan as JSON, and for its choice a configuration of ``flwr run`` and registry records."""
+"""Files of a plan: the plan as JSON, and for its choice a configuration of ``flwr run``."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from typing import Any
 
 from devices.atomic_files import write_atomically
 from strategies.flower_app.given import as_config
-from strategies.outputs.registry import FILES, registry_texts
 from strategies.outputs.shell import command_of
 from strategies.planning.miniature import save
 from strategies.planning.plan import Plan
-from strategies.planning.registry import planned
 from strategies.planning.rehearsal import made_up_people, trial_of
 from strategies.planning.rows import PlanRow, given_settings
 from strategies.results import folder as run_folder
@@ -37,11 +35,9 @@ def write_files(made: Plan, out: Path) -> tuple[Path, ...]:
     folder = out / f"plan-{made.facts.n}-{made.wishes.level}-{made.digest}"
     run_folder.prepare(folder)
     texts = {"plan.json": json.dumps(made.to_dict(), indent=1) + "\n"}
-    if made.choice is not None:
-        if not undeployable(made.choice):
-            texts["deployment.toml"] = deployment(made, made.choice, folder)
-        texts |= registry_texts(planned(made, made.choice))
-    for old in ("deployment.toml", *FILES, PAGE):  # of this plan, made before, perhaps with another choice
+    if made.choice is not None and not undeployable(made.choice):
+        texts["deployment.toml"] = deployment(made, made.choice, folder)
+    for old in ("deployment.toml", PAGE):  # of this plan, made before, perhaps with another choice
         (folder / old).unlink(missing_ok=True)
     for name, text in texts.items():
         write_atomically(folder / name, text)

@@ -85,6 +85,21 @@ def guess(epsilon: float, delta: float = 0.0) -> float:
     return min((1.0 + delta * math.exp(-epsilon)) / (1.0 + math.exp(-epsilon)), 1.0)
 
 
+def of_100(entry: Mapping[str, Any]) -> int:
+    """Return how often of 100 times a guess is right at most, rounded up: 100 in clear, 50 without an answer.
+
+    Args:
+        entry: A level of ``privacy.holds``; of several collections one alone counts.
+
+    >>> [of_100({"status": "bounded", "value": loss, "delta": 0.0}) for loss in (0.0, 1.0, 9.0)]
+    [50, 74, 100]
+    """
+    if entry["status"] == "bounded":
+        one = entry.get("of_one") or entry
+        return math.ceil(100 * guess(one["value"], one["delta"] or 0.0))
+    return 50 if entry["status"] == NOT_ASKED else 100
+
+
 def claimed(record: Mapping[str, Any]) -> str:
     """Return the statement of the method's paper, with its figure.
 

@@ -372,13 +372,13 @@ def test_a_policy_comes_with_its_sheet(tmp_path: Path, volunteering: Path) -> No
     command = ["device", "policy", "--facts", str(volunteering), "--method", "vote", "--epsilon", "4"]
     shown = CliRunner().invoke(app, command)
     assert shown.exit_code == 0 and json.loads(shown.stdout)["volunteers"] == [0, 2, 3]
-    written = CliRunner().invoke(app, [*command, "--sheet", str(tmp_path / "sheet.txt")])
+    written = CliRunner().invoke(app, [*command, "--sheet", str(tmp_path / "sheet.md")])
     assert written.stdout == shown.stdout and written.stderr == ""
-    text = (tmp_path / "sheet.txt").read_text()
-    assert shown.stderr.strip() == text.strip() and text.startswith("WHAT YOUR DEVICE IS ASKED")
-    assert "Volunteers (3 of 5 people)" in text and "Everybody else (2 of 5 people)" in text
-    german = CliRunner().invoke(app, [*command, "--language", "de", "--sheet", str(tmp_path / "sheet.html")])
-    assert german.exit_code == 0 and '<html lang="de">' in (tmp_path / "sheet.html").read_text()
+    text = (tmp_path / "sheet.md").read_text()
+    assert shown.stderr.strip() == text.strip() and text.startswith("# What your device is asked")
+    assert "## Volunteers (3 of 5 people)" in text and "## Everybody else (2 of 5 people)" in text
+    page = CliRunner().invoke(app, [*command, "--sheet", str(tmp_path / "sheet.html")])
+    assert page.exit_code == 0 and "<h2>Volunteers (3 of 5 people)</h2>" in (tmp_path / "sheet.html").read_text()
     volunteering.write_text(json.dumps({"facts": FACTS, "volunteers": [0, 1]}))
     assert "3 to 3 of 4 people can volunteer, not 2" in error_of(*command[1:])
 
@@ -386,21 +386,20 @@ def test_a_policy_comes_with_its_sheet(tmp_path: Path, volunteering: Path) -> No
 def test_a_vault_tells_its_person_before_the_first_answer(tmp_path: Path, own: Path, volunteering: Path) -> None:
     """It tells it at enrolment, of the policy alone, and of the person's own role alone."""
     enrol = ["enrol", "--data", str(own), "--state", str(tmp_path / "s")]
-    for wrong, says in ((("--sheet", "sheet.pdf"), "ends with .txt or .html"), (("--language", "fr"), "one of en, de"),
-                        (("--sheet", tmp_path / "none" / "s.txt"), "No such file")):  # fmt: skip
-        assert says in error_of(*enrol, *wrong) and not (tmp_path / "s").exists()
+    for wrong, says in (("sheet.pdf", "ends with .md or .html"), (tmp_path / "none" / "s.md", "No such file")):
+        assert says in error_of(*enrol, "--sheet", wrong) and not (tmp_path / "s").exists()
     made = CliRunner().invoke(app, ["device", *enrol])
     assert made.exit_code == 0 and made.stdout == ""
     sheet, _, rest = made.stderr.partition("enrolled 1 devices")
     assert "every question" in sheet and "Everybody (4 people)" in sheet and rest
     policy = tmp_path / "policy.json"
     policy.write_text(policy_text("--facts", volunteering, "--method", "vote", "--epsilon", 4))
-    for person, mine, other in ((2, "Freiwillige", "Alle anderen"), (1, "Alle anderen", "Freiwillige")):
-        record, path = _record(tmp_path / f"own-{person}.json", person, label=1), tmp_path / f"sheet-{person}.txt"
-        given = ["--policy", policy, "--state", tmp_path / f"s-{person}", "--language", "de", "--sheet", path]
+    for person, mine, other in ((2, "Volunteers", "Everybody else"), (1, "Everybody else", "Volunteers")):
+        record, path = _record(tmp_path / f"own-{person}.json", person, label=1), tmp_path / f"sheet-{person}.md"
+        given = ["--policy", policy, "--state", tmp_path / f"s-{person}", "--sheet", path]
         made = CliRunner().invoke(app, ["device", "enrol", "--data", str(record), *map(str, given)])
-        assert made.exit_code == 0 and "Freiwillige" not in made.stderr
-        assert f"\n{mine} (" in path.read_text() and f"\n{other} (" not in path.read_text()
+        assert made.exit_code == 0 and "Volunteers" not in made.stderr
+        assert f"\n## {mine} (" in path.read_text() and f"\n## {other} (" not in path.read_text()
         assert path.stat().st_mode & 0o777 == 0o644  # the vault's own files stay private
 
 

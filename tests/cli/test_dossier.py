@@ -1,47 +1,290 @@
-"""``ldpsim dossier`` on the command line.
-
-It covers ``cli.report.dossier_page`` too.
-"""
+"""``ldpsim dossier``: every figure against the key that it names, in both formats, and text of a hostile file."""
 
 from __future__ import annotations
 
+import copy
 import json
 import re
+from functools import cache
+from html.parser import HTMLParser
+from itertools import product
 from pathlib import Path
+from typing import Any
 
+import pytest
 from typer.testing import CliRunner
 
+from cli.documents import page
+from cli.dossier import made_of
 from cli.main import app
+from curator.privacy.level import Level, OfOne
+from curator.privacy.levels import LEVELS
+from docs.rooms import ROOT
 from strategies import RunOptions, simulate
+from strategies.estimate.graph_facts import GraphFacts
+from strategies.experiments.compare import compare
+from strategies.planning.wishes import Wishes
+from strategies.results.folder import text_of
+from strategies.results.in_words import PROTECTIONS, of_100
+from tests.strategies.planning.on_paper import plan_on_paper
 
-FEW = ("--clients", "120", "--set", "epochs=5", "--quiet")
-
-
-def ldpsim(*words: str) -> tuple[int, str, str]:
-    found = CliRunner().invoke(app, words)
-    return found.exit_code, found.stdout, found.stderr
-
-
-def test_a_run_gives_a_page_and_a_text(tmp_path: Path) -> None:
-    folder = simulate(RunOptions(clients=120, settings={"epochs": "5"}, out=tmp_path)).folder
-    code, out, _ = ldpsim("dossier", str(folder), "--out", str(tmp_path / "dossier"))
-    page, text = ((tmp_path / "dossier" / name).read_text() for name in ("dossier.html", "dossier.md"))
-    assert code == 0 and out.startswith("Dossier of hogs for 120 people.") and "not protected, or hardly: " in out
-    assert len(page.encode()) < 300_000 and "<script" not in page and "http://" not in page
-    titles = re.findall(r"<h2[^>]*>(.*)</h2>", page)
-    assert titles == re.findall("^## (.*)$", text, re.M) and len(titles) == 8
-    assert page.count("to be filled by") == text.count("to be filled by")
-    for value in re.findall(r"<data [^>]*>(\d[^<]*)</data>", page):
-        assert value in text.replace("\\", "")
-    code, out, _ = ldpsim("dossier", str(folder), "--json")
-    assert set(json.loads(out)) == {"dossier.html", "dossier.md"} and (folder / "dossier.md").is_file()  # type: ignore[operator]
-    assert ldpsim("dossier", str(folder), "--quiet")[1].strip() == f"{folder}/dossier.html"
+RUNS: dict[str, dict[str, Any]] = {
+    "hogs": {"settings": {"epochs": "5"}, "repeats": 2},
+    "hogs-public": {"method": "hogs", "public_features": True, "settings": {"epochs": "5"}, "nulls": False},
+    "vote": {"settings": {"epochs": "5"}, "volunteers": 0.2, "private_labels": True},
+    "privgnn": {"settings": {"K": "8", "queries": "5", "epochs": "3"}, "clients": 200, "nulls": False},
+    "ldp-fedavg": {"settings": {"rounds": "2"}, "nulls": False},
+    "raw": {"settings": {"epochs": "5"}, "nulls": False},
+}
+WORDS = [each.word for each in PROTECTIONS]
 
 
-def test_mistakes_are_one_line_and_exit_code_2(tmp_path: Path) -> None:
-    for words in ([str(tmp_path)], [str(tmp_path / "nowhere")], []):
-        code, out, error = ldpsim("dossier", *words)
+@cache
+def record_of(name: str) -> str:
+    return text_of(simulate(RunOptions(**{"method": name, "clients": 120, "out": None, **RUNS[name]})).record)
+
+
+def written(folder: Path, content: Any, name: str = "result.json") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
+    return folder
+
+
+def rows(made: str) -> list[list[str]]:
+    """Return the cells of all tables of a Markdown document, by code of this test."""
+    found = []
+    for line in made.splitlines():
+        if line.startswith("|"):
+            cells = [re.sub(r"(?<!\\)\*", "", cell.strip()) for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+            found.append([re.sub(r"\\([\W_])", r"\1", cell) for cell in cells])
+    return [cells for cells in found if set("".join(cells)) != {"-"}]
+
+
+class Cells(HTMLParser):
+    """Cells of all tables of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.inside = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        assert tag not in ("script", "img", "a", "iframe") and not any(name.startswith("on") for name, _ in attrs)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+            self.inside = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = self.inside and tag not in ("td", "th")
+
+    def handle_data(self, data: str) -> None:
+        if self.inside:
+            self.rows[-1][-1] += data
+
+
+def value_at(document: Any, path: str) -> Any:
+    for name in path.rstrip(".").split("."):
+        document = document[int(name) if isinstance(document, list) else name]
+    return document
+
+
+def check_figures(folder: Path, made: str) -> int:
+    """Compare what a row shows with what stands at the key that it names; return the number of these rows."""
+    count = 0
+    for cells in rows(made):
+        source = re.fullmatch(r"(theorem|run|plan): (\S+), (.*)", cells[-1])
+        if not source or cells[1] == "none":
+            continue
+        value = value_at(json.loads((folder / source[2]).read_text()), source[3])
+        count += 1
+        if source[1] == "theorem" and len(cells) == 7:
+            check_level(cells, value)
+        elif isinstance(value, bool) or len(cells) > 3:
+            continue
+        elif isinstance(value, (int, float)):
+            check_shown(cells[1], value)
+        elif isinstance(value, str):
+            assert cells[1] == " ".join(value.split())[:600] or cells[1].endswith("…")
+        elif source[1] != "theorem" and "low" in value:
+            shown = [float(each) / 100 for each in re.findall(r"[+-][\d.]+", cells[1])]
+            assert shown == pytest.approx([value["value"], value["low"], value["high"]], abs=6e-4)
+    return count
+
+
+def check_shown(shown: str, value: float) -> None:
+    number, unit = re.fullmatch(r"([\d,.]+)( %| B| kB| MB)?", shown).groups()  # type: ignore[union-attr]
+    factor = {" %": 0.01, " kB": 1e3, " MB": 1e6}.get(unit, 1.0)
+    assert float(number.replace(",", "")) * factor == pytest.approx(
+        value, rel=0.06 if factor > 1 else 0, abs=0.5 * min(factor, 1)
+    )
+
+
+def check_level(cells: list[str], entry: dict[str, Any]) -> None:
+    """Check the row of a level: its losses, its odds, and that nothing without a bound has a word of protection."""
+    _, status, loss, guess, word, _, _ = cells
+    one = entry.get("of_one") or entry
+    assert status == entry["status"]
+    figures = [float(each.replace(",", "")) for each in re.findall(r"epsilon ([\d,.]*\d)", loss)]
+    if status == "bounded":
+        expected = [one["value"], entry["value"]] if entry.get("of_one") else [entry["value"]]
+        assert all(0 <= got - true + 1e-9 <= 1.1e-4 for got, true in zip(figures, expected, strict=True))
+        assert guess == f"at most {of_100(entry)} of 100 times"
+    else:
+        assert word == ("not protected" if status == "unprotected" else status) and word not in WORDS
+        assert guess == ("at most 100 of 100 times" if status == "unprotected" else "–")
+        assert not figures or loss.startswith("the rest:")
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_figure_of_a_run_is_that_of_its_key_in_both_formats(name: str, tmp_path: Path) -> None:
+    made = made_of(written(tmp_path, record_of(name)))
+    assert check_figures(tmp_path, made) > 25
+    assert Cells(page(made)).rows == rows(made)
+    holds = json.loads(record_of(name))["privacy"]["holds"]
+    first = made.partition("## 0.")[0].replace("\\", "")
+    for level, spec in LEVELS.items():
+        assert (f"- {spec.term}: not protected" in first) == (holds[level]["status"] == "unprotected")
+
+
+def test_losses_of_several_collections_stand_beside_those_of_one(tmp_path: Path) -> None:
+    entry = json.loads(record_of("hogs"))["privacy"]["holds"]["bit_feature"]
+    made = made_of(written(tmp_path, record_of("hogs")))
+    (row,) = (cells for cells in rows(made) if cells[-1].endswith("holds.bit_feature"))
+    assert entry["of_one"] == {"value": 0.8, "delta": 0.0, "of": 2}
+    assert row[2] == "epsilon 0.8; in all 2 collections of the same people losses add: epsilon 1.6"
+    assert row[3] == "at most 69 of 100 times"  # e^.8 / (1 + e^.8) = .68997
+
+
+def test_every_figure_of_a_plan_is_that_of_its_key(tmp_path: Path) -> None:
+    plan = plan_on_paper(["hogs", "vote", "dp-fedavg"], RunOptions(), GraphFacts(60_000), Wishes(holds=4.0)).to_dict()
+    over = {"value": 0.2, "low": 0.1, "high": 0.3}
+    plan["rows"][0]["worth"] = {"test": 0.7, "asking_nobody": {"name": "chance", "test": 0.5, "over": over}}
+    plan["rows"].insert(0, {**plan["rows"][0], "name": "hogs at 1", "worth": None})  # a row's name goes first
+    plan |= {"rehearsal": {"words": "made-up people"}, "lacks": ["data like yours: --like FILE"]}
+    folder = written(tmp_path, plan, "plan.json")
+    for method in (None, "hogs", "vote", "dp-fedavg"):
+        made = made_of(folder, method)
+        assert check_figures(folder, made) > 15 and Cells(page(made)).rows == rows(made)
+        assert "a plan: nobody was asked" in made
+    made = made_of(folder, "hogs")
+    assert "+20.0 (+10.0 to +30.0) points" in made and "| made-up people |" in made and "\\-\\-like" not in made
+
+
+def test_a_comparison_shows_the_other_methods(tmp_path: Path) -> None:
+    options = RunOptions(clients=120, settings={"epochs": "5"}, nulls=False, reference=False, out=tmp_path)
+    folder = compare(["hogs", "raw"], options, engine="local", workers=1).folder
+    made = made_of(folder)
+    check_figures(folder, made)
+    (place,) = (path.parent.name for path in folder.glob("raw-*/result.json"))
+    (row,) = (cells for cells in rows(made) if cells[0] == "raw")
+    test = json.loads((folder / place / "result.json").read_text())["accuracy"]["test"]
+    assert row[1:4] == [f"accuracy {100 * test:.1f} %", "person –", "relationship –"]
+    assert row[-1] == f"run: {place}/result.json" and made_of(folder, "raw").startswith("# Dossier: raw for 120")
+
+
+def test_what_is_unprotected_is_never_called_protected(tmp_path: Path) -> None:
+    """Combinations of statuses; a loss beside a status that is not bounded changes nothing."""
+    record = json.loads(record_of("hogs"))
+    record |= {"reconstruction": {}, "groups": None}
+    levels = ("relationship", "label", "user")
+    for statuses in product(("bounded", "unprotected", "not asked"), repeat=len(levels)):
+        given = copy.deepcopy(record)
+        for loss, (level, status) in enumerate(zip(levels, statuses, strict=True), 1):
+            given["privacy"]["holds"][level] = {
+                **Level(status, reason="why", of_one=OfOne(0.1, 0.0, 2)).to_dict(),
+                "value": loss / 10, "private_value": loss / 10,
+            }  # fmt: skip
+        made = made_of(written(tmp_path, given))
+        assert check_figures(tmp_path, made) > 25
+        for level, status in zip(levels, statuses, strict=True):
+            first = made.partition("## 0.")[0]
+            assert (f"- {LEVELS[level].term}: not protected" in first) == (status == "unprotected")
+
+
+def test_fields_of_people_name_who_fills_them(tmp_path: Path) -> None:
+    made = made_of(written(tmp_path, record_of("hogs")))
+    who = re.findall(r"\*to be filled by (.*?)\*", made)
+    assert len(who) > 15 and set(who) == {"the controller", "the data protection officer"}
+    for word in ("compliant", "complies", " lawful", "GDPR-ready"):
+        assert word not in made
+    for place in set(re.findall(r"docs/[\w.-]+\.md", made)):
+        assert (ROOT / place).is_file()
+
+
+def test_text_of_a_file_stays_text_in_both_formats(tmp_path: Path) -> None:
+    record = json.loads(record_of("hogs"))
+    hostile = "a|b <script>x</script> [c](http://d) ![e](f) `g` **h** &lt; ~~i~~ \\| {{ 1 }}\n\n# j\n<img src=k>"
+    record["dataset"]["name"] = hostile
+    record["verdict"]["text"] = "<b onclick=x>l</b>"
+    record["groups"]["rows"][1] |= {"by": "other", "group": hostile}
+    made = made_of(written(tmp_path, record))
+    assert "\n# j" not in made and made.count("\n# ") == 0
+    cells = Cells(page(made)).rows  # it refuses elements of the file
+    assert "<script" not in page("# a\n\n<script>b</script>")  # nor does the converter let one pass
+    (row,) = (each for each in cells if each[0] == "data set")
+    assert row[1] == " ".join(hostile.split()) and cells == rows(made)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({}, "a part that a dossier needs"),
+        ("no JSON", "cannot be read"),
+        ([1], "no JSON object"),
+        ({"schema": 2, "method": "hogs", "privacy": {"holds": {}}}, "has no"),
+    ],
+    ids=str,
+)
+def test_bad_files_are_errors_of_one_line(content: Any, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=said) as error:
+        made_of(written(tmp_path, content))
+    assert "\n" not in str(error.value)
+
+
+def test_other_mistakes_are_errors_of_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no result\.json, plan\.json or compare\.json"):
+        made_of(tmp_path)
+    record = json.loads(record_of("hogs"))
+    with pytest.raises(ValueError, match="--method vote: the run in"):
+        made_of(written(tmp_path / "run", record), "vote")
+    for changed in ({"accuracy": {"test": "much"}}, {"devices": 3, "dataset": {**record["dataset"], "nodes": []}},
+                    {"method": "nobody"}):  # fmt: skip
+        with pytest.raises(ValueError, match=r"\A[^\n]*\Z"):
+            made_of(written(tmp_path / "other", record | changed))
+    record["privacy"]["holds"]["user"]["value"] = float("nan")
+    with pytest.raises(ValueError, match=r"privacy\.holds\.user: a bounded level needs"):
+        made_of(written(tmp_path / "other", record))
+    plan = {**plan_on_paper(["hogs"], RunOptions(), GraphFacts(600), Wishes()).to_dict(), "choice": None}
+    folder = written(tmp_path / "plan", plan, "plan.json")
+    with pytest.raises(ValueError, match="no choice"):
+        made_of(folder)
+    with pytest.raises(ValueError, match="no row of it"):
+        made_of(folder, "vote")
+    with pytest.raises(ValueError, match="no result"):
+        made_of(written(tmp_path / "empty", {"folders": []}, "compare.json"))
+
+
+def test_the_command_writes_both_files(tmp_path: Path) -> None:
+    folder = written(tmp_path / "run", record_of("raw"))
+
+    def ldpsim(*words: object) -> tuple[int, str, str]:
+        found = CliRunner().invoke(app, ["dossier", *map(str, words)])
+        return found.exit_code, found.stdout, found.stderr
+
+    code, out, _ = ldpsim(folder, "--out", tmp_path / "d")
+    text, html = ((tmp_path / "d" / name).read_text() for name in ("dossier.md", "dossier.html"))
+    assert code == 0 and out.split() == [
+        "Written",
+        "to",
+        *f"{tmp_path}/d/dossier.html and {tmp_path}/d/dossier.md".split(),
+    ]
+    assert text == made_of(folder) and html == page(text) and "<title>Dossier: raw for 120 people</title>" in html
+    assert len(html.encode()) < 300_000 and "http://" not in html
+    assert set(json.loads(ldpsim(folder, "--json")[1])) == {"dossier.html", "dossier.md"}
+    assert ldpsim(folder, "--quiet")[1].strip() == f"{folder}/dossier.html"
+    for words in ([tmp_path], [tmp_path / "nowhere"], []):
+        code, out, error = ldpsim(*words)
         assert code == 2 and out == "" and len(error.strip().splitlines()) == 1
-    (tmp_path / "result.json").write_text("[]")
-    code, _, error = ldpsim("dossier", str(tmp_path))
-    assert code == 2 and error.startswith("error: ")

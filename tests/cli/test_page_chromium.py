@@ -19,26 +19,24 @@ import pytest
 
 from cli.audit_page import loss_table
 from cli.audit_page import write_page as write_audit_page
-from cli.consent.render import write_sheet
-from cli.consent.sheet import sheet_of
+from cli.documents import write_document
+from cli.dossier import made_of
 from cli.poison_page import write_page as write_poison_page
-from cli.report.dossier_page import render_dossier
 from cli.report.gather import gather
 from cli.report.page import render, write_page
 from cli.report.plan_page import write_plan_page
+from cli.sheet import sheet_of
 from curator.attacks.audit_row import AuditRow
 from curator.privacy.level import Level
 from strategies import simulate
 from strategies.attacks.campaign import CampaignResult
-from strategies.dossier.making import make_dossier
-from strategies.dossier.subject import read_subject
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.planning.rehearsal import Rehearsal
 from strategies.planning.wishes import Wishes
 from strategies.planning.worth import Worth
 from strategies.setup.options import RunOptions
+from tests.cli.agreed import agreed
 from tests.cli.conftest import WITH_NULLS
-from tests.cli.consent.agreed import agreed
 from tests.cli.test_poison import row as lie
 from tests.strategies.planning.on_paper import plan_on_paper
 from tests.waiting import wait_until
@@ -510,7 +508,7 @@ def test_axe_finds_no_barrier_on_a_dossier(width: int, scheme: str, axe: str, br
     folder = simulate(options).folder
     assert folder is not None
     path = tmp_path / "dossier.html"
-    path.write_text(render_dossier(make_dossier(read_subject(folder))))
+    write_document(path, made_of(folder))
     assert_page(browser, axe, path, width, scheme)
 
 
@@ -539,13 +537,12 @@ def test_axe_finds_no_barrier_on_the_page_of_lying_devices(
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
-@pytest.mark.parametrize("language", ["en", "de"])
 def test_axe_finds_no_barrier_on_a_consent_sheet(
-    language: str, width: int, scheme: str, axe: str, browser: Any, tmp_path: Path
+    width: int, scheme: str, axe: str, browser: Any, tmp_path: Path
 ) -> None:
     policy, questions = agreed()
     path = tmp_path / "sheet.html"
-    write_sheet(path, sheet_of(replace(policy, collector="0a" * 32), questions, language=language))
+    write_document(path, sheet_of(replace(policy, collector="0a" * 32), questions))
     assert_page(browser, axe, path, width, scheme)
 
 
@@ -567,4 +564,4 @@ def assert_no_barrier(browser: Any, axe: str) -> None:
     assert [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in found["violations"]] == []
     # Contrast inside a drawing is not decided by axe: tests/cli/report/test_page.py has the ratios of all colours.
     assert {each["id"] for each in found["incomplete"]} <= {"color-contrast"}
-    assert len(found["passes"]) > 20
+    assert len(found["passes"]) > 15

@@ -95,14 +95,6 @@ def test_wishes_that_nobody_meets_leave_no_choice(tmp_path: Path) -> None:
     assert attack["choice"]["settings"]["epsilon"] == pytest.approx(2.197, abs=0.01)
 
 
-def test_a_choice_without_protection_leaves_no_registry_record_and_says_so(tmp_path: Path) -> None:
-    said = "No registry record: the choice bounds no unit of privacy."
-    shown = ldpsim("fedavg-mlp", "--clients", 300, "--no-worth", "--out", tmp_path)
-    assert shown.exit_code == 0 and said in shown.stderr and not list(tmp_path.rglob("registry*"))
-    shown = ldpsim("vote", "--clients", 300, "--no-worth", "--out", tmp_path)
-    assert shown.exit_code == 0 and said not in shown.stderr and len(list(tmp_path.rglob("registry-*.yaml"))) == 3
-
-
 @pytest.mark.parametrize("arguments", [
     ("--level", "planet"), ("--holds", "0"), ("--max-attack", "0.4"), ("--like", "coraa"),
     ("--like", "cora", "--homophily", "0.5"), ("--like", "generated-v1", "--feature-rate", "0.5"),

@@ -16,10 +16,8 @@ from curator.reports.question import keys_of
 from devices import datasets
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.flower_app.alone import default_config
-from strategies.outputs.registry import registry_texts
 from strategies.planning.files import deployment, rehearsal, undeployable, write_files
 from strategies.planning.plan import Plan
-from strategies.planning.registry import planned
 from strategies.planning.rehearsal import Like, Rehearsal, made_up_people
 from strategies.planning.rows import PlanRow
 from strategies.planning.wishes import Wishes
@@ -98,15 +96,6 @@ def test_another_plan_does_not_touch_the_files_of_this_one(made: Plan, tmp_path:
     assert {path: path.read_bytes() for path in first} == before
 
 
-def test_the_registry_records_of_a_choice(made: Plan, tmp_path: Path) -> None:
-    assert made.choice is not None
-    paths = [path for path in write_files(made, tmp_path) if path.name.startswith("registry")]
-    units = [f"registry-{unit}.yaml" for unit in ("relationship", "user", "node")]
-    assert [path.name for path in paths] == units
-    texts = registry_texts(planned(made, made.choice))
-    assert [path.read_text() for path in paths] == list(texts.values())
-
-
 def test_the_rehearsal_is_a_command_that_a_run_takes(made: Plan) -> None:
     assert made.choice is not None
     words = shlex.split(rehearsal(made, made.choice, Path()) or "")
@@ -179,8 +168,7 @@ def test_people_who_were_made_up_with_given_facts_are_kept_for_the_command(made:
 def test_files_of_an_earlier_choice_are_removed(made: Plan, tmp_path: Path) -> None:
     first = write_files(made, tmp_path)
     folder = first[0].parent
-    records = [f"registry-{unit}.yaml" for unit in ("relationship", "user", "node")]
-    assert [path.name for path in first] == ["plan.json", "deployment.toml", *records]
+    assert [path.name for path in first] == ["plan.json", "deployment.toml"]
     assert folder == tmp_path / f"plan-60000-user-{made.digest}"
     (folder / "plan.html").write_text("old")
     (folder / "mine.txt").write_text("kept")

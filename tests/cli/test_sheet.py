@@ -1,22 +1,30 @@
-"""Roles and odds of the consent sheet: they follow from the policy and the question, and are never understated."""
+"""The consent sheet: roles and odds follow from policy and question, are never understated, and stand in its text."""
 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
 
-from cli.consent.roles import EVERYBODY, OTHER, VOLUNTEER, Role, roles_of, times_of_100
+from cli.documents import page
+from cli.sheet import EVERYBODY, OTHER, VOLUNTEER, Role, roles_of, sheet_of
 from curator.privacy.guarantee import Claim, local_guarantee
 from curator.privacy.level import Level
 from devices.mechanisms import GRR
 from devices.policy.policy import Cap, Policy
-from tests.cli.consent.agreed import FACTS, Agreed, agreed, all_agreed
+from strategies.flower_app.deployed import PublicFile, agreed_policy, questions_of
+from strategies.results.in_words import of_100
+from tests.cli.agreed import FACTS, Agreed, agreed, all_agreed
 
 CASES = all_agreed()
+
+
+def times_of_100(level: Level) -> int:
+    return of_100(level.to_dict())
 
 
 def of(role: str, made: Agreed) -> Role:
@@ -70,7 +78,7 @@ def test_levels_are_those_of_the_guarantee_and_what_is_unprotected_stays_so(name
         assert (times_of_100(role.holds[level]) == 100) or held.status != "unprotected"
     if volunteers:
         giving = of(VOLUNTEER, (policy, questions))
-        assert giving.asked == giving.clear == ("features", "label") and giving.not_asked == ("adjacency",)
+        assert giving.asked == giving.clear == ("features", "label")
         for level in ("bit_feature", "vector", "label", "user", "node"):
             assert giving.holds[level].status == "unprotected" and giving.holds[level].value is None
         assert giving.holds["relationship"] == holds["relationship"]
@@ -150,3 +158,111 @@ def test_a_plan_has_steps_and_a_training_has_no_sheet() -> None:
     policy, _ = agreed("hogs", labels="public")
     with pytest.raises(ValueError, match="a federated training asks many times"):
         roles_of(replace(policy, mode="federated"))
+
+
+TERMS = {
+    "bit_adjacency": "One entry of your list",
+    "bit_feature": "One of your features",
+    "relationship": "One connection",
+    "vector": "All your features together",
+    "label": "Your label alone",
+    "user": "All that your device answers",
+    "node": "All that your device and others answer about you",
+}
+
+
+def told(made: Agreed, people: tuple[int, ...] | None = None) -> dict[str, str]:
+    """Everything that each role is told, on one line."""
+    parts = sheet_of(*made, people).split("\n## ")[1:]
+    return {part.partition(" (")[0]: part.replace("\n", " ") for part in parts}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_text_has_the_odds_of_each_level_and_says_what_is_unprotected(name: str) -> None:
+    policy, asked = CASES[name]
+    for questions in (asked, None):
+        made = sheet_of(policy, questions)
+        for part, role in zip(made.split("\n## ")[1:], roles_of(policy, questions), strict=True):
+            lines = [line for line in part.splitlines() if line.startswith("- **")]
+            asked_levels = [level for level, held in role.holds.items() if held.status != "not asked"]
+            for level, line in zip(asked_levels, lines, strict=True):
+                held, times = role.holds[level], times_of_100(role.holds[level])
+                assert line.startswith(f"- **{times} of 100**: ") and f"{TERMS[level]}" in line
+                assert ("NOT PROTECTED" in line) == (held.status == "unprotected")
+                assert ("No meaningful protection" in line) == (held.status == "bounded" and times > 99)
+                assert ("epsilon at most: infinite." in line) == (held.value is None)
+        shown = re.sub(r"<[^>]*>", "", page(made)).replace("&quot;", '"')
+        assert re.findall(r"\d+ of 100", shown) == re.findall(r"\d+ of 100", made)
+
+
+def test_a_volunteer_gives_label_and_features_in_clear() -> None:
+    text = told(agreed())["Volunteers"]
+    assert text.startswith("Volunteers (3 of 20 people)  Their public numbers: 0, 1, 2 ")
+    assert "is asked once. The question is about: all your features, your label." in text
+    assert "Not asked: your list of neighbours." in text and "Others may have you in their lists." in text
+    assert "without any change: all your features, your label. Nothing protects it." in text
+    assert "Chance changes" not in text
+    assert "numbers: 0, 1, 2, 3, 4, 5, 6, 7, ..." in told(agreed(people=12))["Volunteers"]
+
+
+@pytest.mark.parametrize(("epsilon", "own", "both_ends"), [(1.0, 74, 89), (2.0, 89, 99), (4.0, 99, 100)])
+def test_everybody_else_answers_with_these_odds(epsilon: float, own: int, both_ends: int) -> None:
+    """e / (1 + e) = 0.7311, e^2 / (1 + e^2) = 0.8808, e^4 / (1 + e^4) = 0.98201, e^8 / (1 + e^8) = 0.99966."""
+    text = told(agreed(epsilon=epsilon))["Everybody else"]
+    for term in ("One entry of your list", "All your features together", "All that your device answers"):
+        assert f"**{own} of 100**: {term}." in text
+    assert re.search(rf"\*\*{both_ends} of 100\*\*: (\*\*No meaningful protection\.\*\* )?One connection, ", text)
+    assert "None of your values leaves your device as it is." in text and "Not asked: your label." in text
+    assert "Chance changes the answer before it leaves your device: your list of neighbours, all your features." in text
+
+
+def test_people_who_are_asked_different_questions_are_told_so() -> None:
+    """Beside volunteers, people who know their label answer it in place of a vote."""
+    public = PublicFile(FACTS, np.full(FACTS.n, -1), np.arange(3), np.arange(5, 9))
+    config = {"method": "vote", "epsilon": 2.0}
+    text = told((agreed_policy(config, public), questions_of(config, public)))["Everybody else"]
+    assert "is about: your list of neighbours, all your features; or: your label." in text and "Not asked" not in text
+    text = told(agreed("vote", labels="private"))["Everybody"]  # a person who gets two questions is told both
+    assert "is about: your list of neighbours, your label; or: your list of neighbours." in text
+    assert "in 2 steps" in text and "in 2 steps" in told(agreed("fp-ldpgen", labels="public"))["Everybody"]
+
+
+def test_public_labels_are_named() -> None:
+    text = told(agreed("hogs", labels="public"))["Everybody"]
+    assert "The labels of some people are public" in text
+    assert "**100 of 100**: **NOT PROTECTED where it is public.** Your label alone." in text
+    assert "where it is public" not in told(agreed("sbp", labels="private"))["Everybody"]
+
+
+def test_who_gets_the_answer_and_what_a_second_question_gets() -> None:
+    policy, questions = agreed()
+    for text in told((policy, questions)).values():
+        assert "Any curator who asks first: no key is pinned" in text
+        assert "If the same collection repeats its question" in text
+    pinned = replace(policy, collector="0a" * 32, on_requery="replay")
+    for text in told((pinned, questions)).values():
+        assert f"Only the curator with this public key: {'0a' * 32}" in text and "Any curator" not in text
+        assert "Whoever repeats the question gets the same answer" in text and "the same collection" not in text
+
+
+def test_a_question_beyond_a_cap_is_said_and_what_the_rules_allow_beside_it() -> None:
+    assert "it goes beyond a cap" in told(agreed(caps={"vector": 1.0}))["Everybody else"]
+    policy, questions = agreed(epsilon=1.0)
+    free = told((replace(policy, user_cap=math.inf), questions))["Everybody else"]
+    assert "more often: All that your device answers, 89 of 100." in free and "beyond a cap" not in free
+    assert "more often" not in told((replace(policy, user_cap=1.0), questions))["Everybody else"]
+
+
+def test_a_reader_is_told_the_own_role_alone() -> None:
+    roles = {people: list(told(agreed(), people)) for people in ((2,), (7,), (1, 9))}
+    assert roles == {(2,): ["Volunteers"], (7,): ["Everybody else"], (1, 9): ["Volunteers", "Everybody else"]}
+
+
+def test_a_policy_without_a_question_is_about_all_that_it_lets_through() -> None:
+    policy, _ = agreed("hogs", labels="public")
+    made = sheet_of(policy)
+    assert "every question\nthat they let through" in made and "answers at most once about each of these" in made
+    made = sheet_of(replace(policy, mode="owner"))
+    lines = [line for line in made.splitlines() if line.startswith("- **")]
+    assert len(lines) == 7 and all("NOT PROTECTED.**" in line for line in lines)
+    assert "Chance changes" not in made and "The odds above" not in made

@@ -1,4 +1,4 @@
-"""Facts of a consent sheet: each role with what it is asked, and the guarantee at each level.
+"""Consent sheet: what a device is asked, and how well its answer can be guessed, in words and odds.
 
 With a question the levels are those of its guarantee. Without one they follow from the caps of the policy: no
 question that the policy lets through loses more. Everybody else is taken to have the same policy.
@@ -7,7 +7,7 @@ question that the policy lets through loses more. Everybody else is taken to hav
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,6 @@ from curator.privacy.levels import LEVELS, LevelSpec
 from devices.mechanisms.exact_loss import round_up
 from devices.policy.policy import VOLUNTEERED, Policy
 from devices.query import ATTRIBUTES
-from strategies.results.in_words import guess
 
 if TYPE_CHECKING:
     from curator.reports.question import Question
@@ -58,25 +57,31 @@ class Role:
         return _ordered(set().union(*self.questions))
 
     @property
-    def not_asked(self) -> tuple[str, ...]:
-        """Attributes about which the device says nothing."""
-        return tuple(name for name in ATTRIBUTES if name not in self.asked)
-
-    @property
     def clear(self) -> tuple[str, ...]:
         """Attributes that leave the device as they are."""
         return tuple(name for name in self.asked if self.holds[_WHOLE[name]].status == "unprotected")
 
 
-def times_of_100(level: Level) -> int:
-    """Return how often of 100 times a guess is right at most, rounded up: 100 in clear, 50 without an answer.
+def sheet_of(policy: Policy, questions: Sequence[Question] | None = None, people: Iterable[int] | None = None) -> str:
+    """Return the sheet of a policy and a question, as Markdown.
 
-    >>> [times_of_100(level) for level in (Level("not asked"), Level("bounded", 1.0), Level("unprotected"))]
-    [50, 74, 100]
+    Args:
+        policy: The policy of the devices.
+        questions: The questions of the collection; None for any question that the policy lets through.
+        people: Public numbers of those who read it, None for everybody: the roles of nobody else are told.
+
+    Raises:
+        ValueError: for a policy of a federated training.
     """
-    if level.status == "not asked":
-        return 50
-    return 100 if level.value is None else math.ceil(100 * guess(level.value, level.delta))
+    from cli.documents import markdown
+    from strategies.results.in_words import PROTECTIONS
+
+    roles = roles_of(policy, questions)
+    if people is not None and policy.volunteers is not None:
+        giving = {person in policy.volunteers for person in people}
+        roles = tuple(role for role in roles if (role.name == VOLUNTEER) in giving)
+    return markdown("sheet.md", policy=policy, roles=roles, question=questions is not None, levels=list(LEVELS),
+                    attributes=ATTRIBUTES, weak=100 * PROTECTIONS[-2].most)  # fmt: skip
 
 
 def roles_of(policy: Policy, questions: Sequence[Question] | None = None) -> tuple[Role, ...]:

@@ -1,0 +1,189 @@
+"""Registry records of finished runs against the registry's own schema, and against the fields of the run."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from itertools import product
+from typing import Any
+
+import pytest
+import yaml
+
+from cli.registry import PARTS, UNITS, file_of, registry_texts
+from curator.privacy.level import DONATED, LABEL, Level, OfOne
+from curator.privacy.levels import LEVELS
+from docs.rooms import ROOT
+from strategies import RunOptions, simulate
+from strategies.results.folder import text_of
+from tests.cli.registry_schemas import mistakes, named_schema
+
+# Units and mechanisms of a run.
+METHODS = {
+    "hogs": (["relationship", "user", "node"], ["randomized_response on adjacency", "one_bit on features"]),
+    "lpgnn": (["vector", "label"], ["multi_bit on features", "grr on label"]),
+    "vote": (["relationship", "user", "node"], ["neighbourhood_vote on adjacency"]),
+    "ldp-fedavg": (["user"], ["gaussian_update"]),
+    "dp-fedavg": (["central_node"], ["gaussian"]),
+    "privgnn": (["central_node"], ["laplace"]),
+}
+QUICK = {
+    "hogs": {"epochs": "3"}, "lpgnn": {"epochs": "3", "k_x": "2", "k_y": "2"}, "ldp-fedavg": {"rounds": "2"},
+    "dp-fedavg": {"rounds": "2"}, "fedavg-mlp": {"rounds": "2"}, "privgnn": {"K": "8", "queries": "3", "epochs": "3"},
+}  # fmt: skip
+
+
+@cache
+def _run(name: str) -> str:
+    options = RunOptions(method=name, settings=QUICK.get(name, {}), reference=False, nulls=False, out=None, clients=300,
+                         feature_share=0.3 if name == "hogs" else None)  # fmt: skip
+    return text_of(simulate(options).record)
+
+
+def run_with(holds: dict[str, Level], method: str = "hogs", **privacy: Any) -> dict[str, Any]:
+    """Return the record of a run, whose levels are these and no others."""
+    record: dict[str, Any] = json.loads(_run(method))
+    record["privacy"] |= {"holds": {name: holds.get(name, Level("not asked")).to_dict() for name in LEVELS}, **privacy}
+    record["reconstruction"] = {}
+    return record
+
+
+def drafts(record: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the deployment of each unit, by file; each draft is valid."""
+    texts = registry_texts(record)
+    found = {name: yaml.safe_load(text) for name, text in texts.items()}
+    for each in found.values():
+        assert mistakes(each, named_schema()) == []
+    return {name: each["deployment"] for name, each in found.items()}
+
+
+def test_a_named_schema_that_is_missing_fails_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LDPSIM_REGISTRY_SCHEMA", "/nowhere/schema.yaml")
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match=r"LDPSIM_REGISTRY_SCHEMA=/nowhere/schema\.yaml is no file"):
+        named_schema()
+    monkeypatch.delenv("CI")
+    with pytest.raises(pytest.skip.Exception):
+        named_schema()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_run_has_valid_records_with_its_own_figures_and_mechanisms(name: str) -> None:
+    record = json.loads(_run(name))
+    units, mechanisms = METHODS[name]
+    found = drafts(record)
+    assert list(found) == [file_of(unit) for unit in units]
+    for unit, parts in zip(units, found.values(), strict=True):
+        entry = record["privacy"]["holds"][unit]
+        delta = {"delta": entry["delta"]} if entry["delta"] else {}
+        assert parts["privacy_loss"]["privacy_parameters"] == {"epsilon": entry["value"], **delta}
+        assert parts["dp_variant"]["variant_name"] == ("Approximate DP" if delta else "Pure DP")
+        lines = parts["implementation"]["mechanisms"].splitlines()
+        assert [line.removeprefix("- Mechanism: ") for line in lines if line.startswith("- Mechanism: ")] == mechanisms
+        trusted = unit == "central_node"
+        assert ("is trusted" in parts["deployment_model"]["actors"]) == trusted
+
+
+@pytest.mark.parametrize("name", ["raw", "mlp", "fedavg-mlp", "isolate"])
+def test_a_run_that_protects_nothing_has_no_record(name: str) -> None:
+    assert registry_texts(json.loads(_run(name))) == {}
+
+
+def test_a_mistake_is_found() -> None:
+    """Power: the schema refuses a field of another name, and a unit that is no text."""
+    (text, *_) = registry_texts(json.loads(_run("hogs"))).values()
+    record = yaml.safe_load(text)
+    record["deployment"]["dp_flavor"] = record["deployment"].pop("dp_variant")
+    record["deployment"]["privacy_loss"]["privacy_unit"] = 3
+    assert len(mistakes(record, named_schema())) >= 2
+
+
+def test_no_unit_that_is_in_clear_or_not_asked_has_a_record() -> None:
+    """Every combination of statuses; a loss beside a status that is not bounded changes nothing."""
+    losses = dict(zip((*UNITS, *PARTS), (8.0, 4.0, 16.0, 2.0, 1.0, 0.5), strict=True))
+    record = run_with({})
+    for statuses in list(product(("bounded", "unprotected", "not asked"), repeat=len(losses)))[::5]:
+        given = dict(zip(losses, statuses, strict=True))
+        for name, status in given.items():
+            level = Level(status, reason=f"reason of {name}").to_dict()
+            record["privacy"]["holds"][name] = {**level, "value": losses[name], "private_value": losses[name]}
+        found = {name: yaml.safe_load(text)["deployment"] for name, text in registry_texts(record).items()}
+        bounded = {file_of(name) for name, status in given.items() if status == "bounded"}
+        assert bounded & set(map(file_of, UNITS)) <= set(found) <= bounded
+        for unit in losses:
+            if file_of(unit) in found:
+                parts = found[file_of(unit)]
+                assert parts["privacy_loss"]["privacy_parameters"] == {"epsilon": losses[unit]}
+                for name, status in given.items():
+                    clear = f"reason of {name}" in parts["dp_variant"]["unprotected_quantities"]
+                    assert clear == (status == "unprotected")
+
+
+def test_units_with_one_loss_have_one_record_and_parts_stand_for_a_whole() -> None:
+    same = {"user": Level("bounded", 4.0, 1e-5), "node": Level("bounded", 4.0, 1e-5)}
+    assert list(drafts(run_with(same))) == ["registry-user.yaml"]
+    other = {**same, "node": Level("bounded", 4.0, 1e-4)}
+    assert list(drafts(run_with(other))) == ["registry-user.yaml", "registry-node.yaml"]
+    parts = {"vector": Level("bounded", 1.0), "label": Level("bounded", 2.0)}
+    assert list(drafts(run_with({**parts, "user": Level("bounded", 3.0)}))) == ["registry-user.yaml"]
+    rest = Level("unprotected", public=("adjacency",), private_value=3.0, counted=("features", "label"))
+    found = drafts(run_with({**parts, "user": rest}))
+    assert list(found) == ["registry-vector.yaml", "registry-label.yaml"]
+    clear = "- a person: list in clear; feature vector and label alone: 3\n"
+    assert clear in found["registry-vector.yaml"]["dp_variant"]["unprotected_quantities"]
+    assert registry_texts(run_with({"user": rest})) == {}
+
+
+def test_the_details_of_a_figure() -> None:
+    node = Level("bounded", 396.0, counted=("adjacency", "told"), own=4.0, per_list=8.0)
+    user = Level("bounded", 6.0, 1e-5, kind="exact", not_counted=(LABEL, DONATED), of_one=OfOne(2.0, 0.0, 3))
+    label = Level("unprotected", public=("label",))
+    parts = drafts(run_with({"user": user, "node": node, "label": label}, repeats="again"))["registry-user.yaml"]
+    said = parts["privacy_loss"]["privacy_parameters_details"].splitlines()
+    assert "- the figure counts 3 collections; one of them alone: epsilon 2" in said
+    assert any(line.startswith("- a person as others report it: epsilon 396 (list and the bits") for line in said)
+    assert "4 + 8 D where nobody is in more than D lists" in "".join(said)
+    assert parts["privacy_loss"]["privacy_parameters"] == {"epsilon": 6.0, "delta": 1e-5}
+    assert parts["deployment_model"]["release_type"] == "Many releases"
+    assert "attained by some input" in parts["accounting"]["composition"]
+    assert parts["dp_variant"]["unprotected_quantities"].splitlines()[:2] == [
+        "- a person's label: labels of training and validation nodes are public in this setting",
+        "- features of labelled people are public in this setting and not counted",
+    ]
+    assert "Its noise came from a seed" in parts["administrative"]["notes"]
+
+
+def test_what_only_people_know_is_marked_and_the_page_names_every_file() -> None:
+    (text,) = registry_texts(run_with({"user": Level("bounded", 1.0)})).values()
+    basic, page = yaml.safe_load(text)["deployment"]["basic"], (ROOT / "docs" / "commands" / "report.md").read_text()
+    for name in ("name", "data_curators", "intended_use", "data_product_region"):
+        assert "To be filled by the data curator" in str(basic[name])
+    assert basic["publication_date"] == "9999-12-31" and "url_slug: to-be-filled-user" in text
+    assert all(f"`{file_of(unit)}`" in page for unit in (*UNITS, *PARTS))
+
+
+def test_text_of_a_file_stays_text() -> None:
+    record = run_with({"user": Level("bounded", 1.0)})
+    record["privacy"]["holds"]["user"]["detail"] = "x\n  epsilon: 0\u2028!!python/object:os.system <b> & \x07"
+    record["dataset"]["name"] = "a: b\n- c\nstatus: Published"
+    (text,) = registry_texts(record).values()
+    found = yaml.safe_load(text)
+    assert found["status"] == "Draft" and "a: b - c status: Published" in found["deployment"]["administrative"]["notes"]
+    said = found["deployment"]["privacy_loss"]["privacy_parameters_details"].splitlines()[0]
+    assert said == "- x epsilon: 0 !!python/object:os.system <b> &"
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), -1.0, None, True, "4"])
+def test_a_loss_that_is_no_loss_is_refused(value: Any) -> None:
+    record = run_with({"user": Level("bounded", 1.0)})
+    record["privacy"]["holds"]["user"]["value"] = value
+    with pytest.raises(ValueError, match=r"privacy\.holds\.user: a bounded level needs"):
+        registry_texts(record)
+
+
+@pytest.mark.parametrize("part", ["method", "config", "dataset", "privacy", "config_hash", "simulation_seeded"])
+def test_a_record_without_a_part_is_an_error_of_one_line(part: str) -> None:
+    record = run_with({"user": Level("bounded", 1.0)})
+    del record[part]
+    with pytest.raises(ValueError, match=r"\A[^\n]*part[^\n]*\Z"):
+        registry_texts(record)
