@@ -307,11 +307,9 @@ def _mechanism(value: Any) -> Mechanism:
     if not isinstance(value, dict):
         raise InvalidQuery("a mechanism is malformed")
     kind = find(str(value.get("name")))
-    if kind is None or value.get("version") != kind.version or value.get("sampler") not in kind.samplers:
+    if kind is None or value.get("version") != kind.version or value.get("sampler") != kind.sampler:
         raise InvalidQuery("unknown mechanism or version")
-    given = {key: entry for key, entry in value.items() if key not in ("name", "version")}
-    if len(kind.samplers) == 1:
-        del given["sampler"]
+    given = {key: entry for key, entry in value.items() if key not in ("name", "version", "sampler")}
     # A type is text, or the class itself where the mechanism's module does not defer annotations.
     expected = {entry.name: getattr(entry.type, "__name__", entry.type) for entry in fields(kind)}  # type: ignore[arg-type]
     later = {entry.name for entry in fields(kind) if entry.metadata == LATER}  # type: ignore[arg-type]

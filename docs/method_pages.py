@@ -36,7 +36,6 @@ from devices.data.population import Population
 from docs.docstrings import structured
 from strategies import RunOptions
 from strategies.runs.set_up import run_of, set_up
-from strategies.setup import unread
 from strategies.setup.option_spec import declared
 
 FOLDER = Path(__file__).parent / "methods"
@@ -112,7 +111,7 @@ def settings_table(kind: type[Method]) -> Iterator[str]:
 def options_table(kind: type[Method]) -> Iterator[str]:
     """Yield the rows of the options that only some methods read, and that this one reads or refuses."""
     specs, usual = declared(RunOptions), kind()
-    refused = OF_METHODS - usual.options_read() | ({"sampler"} if unread.sampler(RunOptions(), usual) else set())
+    refused = OF_METHODS - usual.options_read()
     read = OF_METHODS - refused
     yield from ("| options | |", "|---|---|")
     for told, found in (("read", read), ("refused", refused)):

@@ -1,10 +1,10 @@
 """Seconds and memory of one collection in one process, and the ratio to Flower's own runtime.
 
     python -m benchmarks.speed.bench_collection [--devices 3000] [--alone] [--counted] [--ray] [--flower]
-    python -m benchmarks.speed.bench_collection --devices 100000 --sampler 2 --repeats 1
+    python -m benchmarks.speed.bench_collection --devices 100000 --repeats 1
     python -m benchmarks.speed.bench_collection --devices 100000 --question labels --repeats 1
     python -m benchmarks.speed.bench_collection --devices 1000000 --question labels --cold --repeats 1
-    python -m benchmarks.speed.bench_collection --devices 1000000 --asked 20480 --eps-adjacency 8 --sampler 2 --cold
+    python -m benchmarks.speed.bench_collection --devices 1000000 --asked 20480 --eps-adjacency 8 --cold
 
 Every device reports an adjacency row by randomised response and 256 features by the 1-bit
 mechanism (``--question labels``: the features, and its label by GRR). The reports are decoded
@@ -31,7 +31,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +54,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     people, folder, engine = given.devices, given.state, given.measure
     devices = given.asked or people
     from curator.methods.base import Question
-    from devices.datasets.generated_v1 import generate
+    from devices.datasets.generated import generate
     from devices.enrolment.state import State, enrol
     from devices.mechanisms import GRR, OneBit, RandomizedResponse
     from devices.policy.policy import policy_for
@@ -67,7 +66,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
 
     population = generate(people, seed=given.seed)
     facts = population.facts
-    row = replace(RandomizedResponse.from_epsilon(given.eps_adjacency, n=facts.n), sampler=given.sampler)
+    row = RandomizedResponse.from_epsilon(given.eps_adjacency, n=facts.n)
     features = Ask("features", (OneBit.from_epsilon(EPS_FEATURES, d=facts.d),))
     label = Ask("label", (GRR.from_epsilon(EPS_LABEL, categories=facts.classes),))
     query = Query(
@@ -119,7 +118,7 @@ def in_a_process(given: argparse.Namespace, engine: str) -> dict[str, Any]:
     engine = "local" if engine == "beside" else engine
     with tempfile.TemporaryDirectory(prefix="ldpsim-bench-") as folder:
         arguments = ["--devices", str(given.devices), "--seed", str(given.seed), "--question", given.question,
-                     "--sampler", str(given.sampler), "--measure", engine, "--state", f"{folder}/state",
+                     "--measure", engine, "--state", f"{folder}/state",
                      "--eps-adjacency", str(given.eps_adjacency), "--workers", str(given.workers),
                      *(["--cold"] if given.cold else []),
                      *(["--asked", str(given.asked)] if given.asked else [])]  # fmt: skip
@@ -156,7 +155,6 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--repeats", type=int, default=3, help="processes measured; the fastest cold round counts")
     parser.add_argument("--question", choices=("rows", "labels"), default="rows")
-    parser.add_argument("--sampler", type=int, choices=(1, 2), default=1, help="sampler of the rows")
     parser.add_argument("--alone", action="store_true", help="also a message to each device")
     parser.add_argument("--counted", action="store_true", help="also devices with a counter in a folder")
     parser.add_argument("--flower", action="store_true", help="also through Flower's own simulation runtime")
@@ -173,7 +171,7 @@ def main() -> None:
         return
     n = given.devices
     asked = (
-        f"{n:,}-bit rows at epsilon {given.eps_adjacency:g} by sampler {given.sampler}, 256 features"
+        f"{n:,}-bit rows at epsilon {given.eps_adjacency:g}, 256 features"
         if given.question == "rows"
         else "256 features, label"
     )

@@ -4,7 +4,7 @@
     python -m benchmarks.speed.bench_federated --rounds 100 --no-flower
     python -m benchmarks.speed.bench_federated --wire
 
-Every device trains in every round, on its own features (``generated-v1``), and enters its
+Every device trains in every round, on its own features (``generated``), and enters its
 answer in a ledger (``synchronous=FULL``). Ours: a fleet in one process under Flower's
 FedAvg. Flower's: ``flwr run`` on the simulation runtime, one worker a core; its first
 round, in which workers start, is left out. ``--wire`` measures bytes on the wire in a
@@ -28,7 +28,7 @@ from benchmarks.speed.process import beside
 from benchmarks.speed.wire_bytes import measure_wire
 from devices.client_app import STATE
 from devices.data.population import Population
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from devices.enrolment.state import State, enrol
 from devices.policy.policy import policy_for_training
 from devices.training_task import Task

@@ -25,7 +25,7 @@ from flwr.app import Message
 
 from benchmarks.speed.process import MIB, beside, resident
 from devices.data.population import Population
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from devices.device import Device
 from devices.enrolment.state import enrol
 from devices.fleet import Fleet

@@ -2,7 +2,7 @@
 
     python -m benchmarks.speed.bench_plan [--largest N]
 
-Each run is a process of its own, on one thread, on ``generated-v1`` without null models and reference. It ends with
+Each run is a process of its own, on one thread, on ``generated`` without null models and reference. It ends with
 exit code 1 if memory is off by more than a factor of 1.3, time by more than 1.5, or bytes by more than 2 %.
 """
 
@@ -60,7 +60,7 @@ def main() -> None:
     print("method  people   CPU s: run, plan, ratio   MiB: run, plan, ratio   bytes up: run, plan, ratio")
     for method, more in CASES:
         for n in (size for size in SIZES if size <= largest):
-            options = RunOptions(method=method, dataset="generated-v1", clients=n, nulls=False, reference=False, **more)
+            options = RunOptions(method=method, dataset="generated", clients=n, nulls=False, reference=False, **more)
             facts = known_before(options)
             assert facts is not None
             load, traffic = load_of(options, facts, speed=speed), expected_traffic(asked_of(options, facts), facts)

@@ -67,7 +67,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--methods", nargs="+", default=METHODS)
     parser.add_argument("--people", nargs="+", type=int, default=PEOPLE)
-    parser.add_argument("--graph", default="generated-v1")
+    parser.add_argument("--graph", default="generated")
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--drawn", action="store_true", help="draw the reports instead of asking devices")
     parser.add_argument("--nulls", action="store_true", help="with null models and references")

@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--replays", type=int, default=3_000)
     given = parser.parse_args()
     people, replays = given.people, given.replays
-    population = datasets.load("generated-v1", clients=people, seed=0)
+    population = datasets.load("generated", clients=people, seed=0)
     split = make_split("random", population, 0)
     (asked,) = HoGS().questions(population.facts, split, Budget(), "bench")
     question = asked.query.to_bytes()

@@ -43,7 +43,6 @@ from strategies.estimate.machine import calibration, machine_in_words
 from strategies.planning.listed import LISTED
 from strategies.setup.options import RunOptions
 from strategies.setup.run_setup import budget_of
-from strategies.setup.sampler import chosen_sampler
 from strategies.setup.settings import resolve
 
 KEPT_PHASE = {"population": "start", "enrol": "start", "start": "start", "collect": "collect", "train": "train"}
@@ -78,11 +77,9 @@ CASES = (
     Case("generated", 1000, whole=True),
     Case("generated", 3000),
     Case("generated", 2000, more={"epsilon": 2.0, "settings": {"epochs": str(EPOCHS)}}),  # many false neighbours
-    Case("generated-v1", 3000),
-    Case("generated", 3000, more={"sampler": 2}),  # left out where no report has it
 )
 SECONDS = 150  # of CPU time that a run may take; a method whose time grows faster is fitted on smaller ones
-LARGER = Case("generated-v1", 30_000)  # left out where a report is a row of numbers
+LARGER = Case("generated", 30_000)  # left out where a report is a row of numbers
 
 
 def names() -> dict[str, tuple[str, Mapping[str, Any]]]:
@@ -219,8 +216,6 @@ def constants_of(name: str, slower: float, process: float) -> dict[str, Any] | N
     numbers = "noisy_row" in find(method).mechanisms  # the one mechanism whose reports are a matrix of all pairs
     for case in CASES if numbers else (*CASES, LARGER):
         options = options_of(name, case)
-        if chosen_sampler(options.sampler, find(method)()) != (options.sampler or 1):
-            continue
         found = measured(options)
         if isinstance(found, str):
             print(f"{name}, {case}: {found}", file=sys.stderr)

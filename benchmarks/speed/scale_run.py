@@ -30,7 +30,7 @@ from devices.datasets.generated_kinds import arxiv_like
 from devices.datasets.npz_file import write_npz_file
 from strategies import RunOptions
 
-GRAPHS = ("generated-v1", "arxiv-like")
+GRAPHS = ("generated", "arxiv-like")
 BUDGETS: dict[str, dict[str, Any]] = {
     "hogs": {"eps_adjacency": 8.0}, "sbp": {"eps_adjacency": 8.0}, "vote": {"epsilon": 4.0, "volunteers": 0.05}
 }  # fmt: skip

@@ -29,12 +29,6 @@ class Question:
     devices: IntArray | None = None
     part: int = 0
 
-    def with_sampler(self, version: int) -> Question:
-        """Return the question with this sampler version of each mechanism that has it."""
-        return self.with_mechanisms(
-            lambda m: replace(m, sampler=version) if version != m.sampler and version in m.samplers else m  # type: ignore[type-var]
-        )
-
     def with_mechanisms(self, change: Callable[[Mechanism], Mechanism]) -> Question:
         """Return the question with every mechanism changed in this way."""
         plan = tuple(tuple(replace(ask, mechanisms=tuple(map(change, ask.mechanisms))) for ask in stage)

@@ -17,7 +17,6 @@ from devices.datasets import (
     citeseer_npz,
     fair_graphs,
     generated,
-    generated_v1,
     large,
     lastfm,
     musae,
@@ -28,7 +27,7 @@ from devices.datasets.npz_file import read_npz_file
 from devices.datasets.pyg_file import read_pyg_file
 from devices.datasets.sampling import induced_sample
 
-GENERATED = {"generated": generated, "generated-v1": generated_v1}  # the second: results of earlier versions
+GENERATED = {"generated": generated}
 SMALLEST_GENERATED = 20
 FORMS = "edge list (.txt, .edges, .edgelist, .tsv), .csv, .gml, .graphml, .npz, .pt"
 IMPORT = f"`ldpsim import` makes one of an {FORMS}"

@@ -66,8 +66,7 @@ class Mechanism:
 
     name: ClassVar[str]
     version: ClassVar[int]
-    samplers: ClassVar[tuple[int, ...]] = (1,)  # versions of the way in which a report is drawn from the noise
-    sampler: int = 1  # the version that is asked for; a class with several ones has this as a field
+    sampler: ClassVar[int] = 1  # version of the way in which a report is drawn from the noise
     attributes: ClassVar[frozenset[str]]
     reporting: Reporting = "both"  # the ends of a pair that report it; "both" reads the whole neighbour list
     in_clear: ClassVar[bool] = False  # the report is the value

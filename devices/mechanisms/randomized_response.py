@@ -7,14 +7,10 @@ Loss of one bit: eps = ln((1 - p) / p). Loss of the whole list: (number of bits)
 of an undirected edge: 2 eps if both ends report it, eps with ``one-end``
 (:mod:`curator.privacy.guarantee`).
 
-Both sampler versions have this law. They draw it from the noise in different ways:
-
-1. one trial for every bit: time O(n);
-2. where at most one bit in 16 is flipped, the exact number of flips
-   (:mod:`devices.sampling.binomial`), then a uniform subset of so many bits. The report is coded from the
-   sorted ones, without a row of n bits: time O(flips + neighbours). Otherwise one trial a bit, from a quarter of the
-   noise. Only public parameters decide between the two. A ``one-end`` row takes the flips of a whole row that fall
-   into it.
+Where at most one bit in 16 is flipped, the exact number of flips is drawn (:mod:`devices.sampling.binomial`), then a
+uniform subset of so many bits. The report is coded from the sorted ones, without a row of n bits: time
+O(flips + neighbours). Otherwise there is one trial a bit. Only public parameters decide between the two. A ``one-end``
+row takes the flips of a whole row that fall into it.
 
 Warner 1965, https://doi.org/10.1080/01621459.1965.10480775
 """
@@ -33,13 +29,13 @@ from devices.array_types import BoolArray, IntArray
 from devices.data.population import Record
 from devices.mechanisms.adjacency import AdjacencyBits, existing
 from devices.mechanisms.base import Grouping, Reporting
-from devices.mechanisms.bits import expected_size, pack_many, pack_positions, rows_with
+from devices.mechanisms.bits import expected_size, pack_positions
 from devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
 from devices.mechanisms.sparse_rows import MOST_BITS, sparse_reports
-from devices.noise import NoiseStream, first_words
+from devices.noise import NoiseStream
 from devices.sampling.binomial import Binomial, binomial
 
-# Limits of the sparse way of sampler 2; they are part of the version's meaning.
+# Limits of the sparse way; they are part of the version's meaning.
 _FEW = ONE // 16  # largest threshold
 _MOST_FLIPS = 1 << 17  # bound of the expected number of flips: the table has about as many entries
 
@@ -55,10 +51,9 @@ class RandomizedResponse(AdjacencyBits):
         flip: 64-bit flip threshold, 1 .. 2**63 - 1.
         n: Number of people.
         reporting: ``both`` or ``one-end``.
-        sampler: Version of the sampler, 1 or 2.
 
     Raises:
-        ValueError: for a threshold, a size or a sampler outside its range.
+        ValueError: for a threshold or a size outside its range.
 
     >>> mechanism = RandomizedResponse.from_epsilon(1.0, n=4)
     >>> mechanism.loss()
@@ -70,18 +65,17 @@ class RandomizedResponse(AdjacencyBits):
     flip: int
     n: int
     reporting: Reporting = "both"
-    sampler: int = 1
 
     attained: ClassVar[bool] = True
     name: ClassVar[str] = "randomized_response"
     version: ClassVar[int] = 1
-    samplers: ClassVar[tuple[int, ...]] = (1, 2)
+    sampler: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         if not 0 < self.flip < ONE // 2:
             raise ValueError(f"the flip threshold must lie in 1..2**63-1, not {self.flip}")
-        if self.sampler not in self.samplers or (self.sampler == 2 and self.n - 1 > 1 << 32):
-            raise ValueError(f"sampler {self.sampler} of randomised response does not draw rows of {self.n} people")
+        if self.n - 1 > 1 << 32:
+            raise ValueError(f"randomised response does not draw rows of {self.n} people")
         super().__post_init__()
 
     @classmethod
@@ -100,8 +94,6 @@ class RandomizedResponse(AdjacencyBits):
         return self.flip / (ONE - self.flip)
 
     def perturb(self, value: BoolArray, noise: NoiseStream) -> BoolArray:
-        if self.sampler == 1:
-            return noise.bernoulli(self.flip, len(value)) ^ value
         if not self.few_flips:
             return noise.bernoulli_by_bytes(self.flip, len(value)) ^ value
         report = value.copy()
@@ -122,7 +114,7 @@ class RandomizedResponse(AdjacencyBits):
     @cached_property
     def few_flips(self) -> bool:
         """Whether the sampler draws the number of the flips and then their places."""
-        return self.sampler == 2 and self.flip <= _FEW and (self.n - 1) * self.flip < _MOST_FLIPS * ONE
+        return self.flip <= _FEW and (self.n - 1) * self.flip < _MOST_FLIPS * ONE
 
     def flips(self, noise: NoiseStream, size: int) -> IntArray:
         """Return the sorted places of the flipped bits in a row of ``size`` bits."""
@@ -133,34 +125,14 @@ class RandomizedResponse(AdjacencyBits):
         self, records: Sequence[Record], streams: Sequence[NoiseStream], *, devices: Sequence[int],
         grouping: Grouping = None,
     ) -> list[bytes]:  # fmt: skip
-        found: list[bytes | None] | None = None
-        if type(self) is RandomizedResponse and records:  # a class of its own may respond in another way
-            if self.sampler == 1:
-                found = self._dense_reports(records, streams, devices)
-            elif self.few_flips and 1 < self.n <= MOST_BITS:
-                found = sparse_reports(self._law, records, streams, devices, one_end=self.reporting == "one-end")
-        if found is None:
+        # A class of its own may respond in another way.
+        if type(self) is not RandomizedResponse or not (records and self.few_flips and 1 < self.n <= MOST_BITS):
             return super().respond_many(records, streams, devices=devices, grouping=grouping)
+        found = sparse_reports(self._law, records, streams, devices, one_end=self.reporting == "one-end")
         return [
             self.respond(records[place], streams[place], device=devices[place]) if report is None else report
             for place, report in enumerate(found)
         ]
-
-    def _dense_reports(
-        self, records: Sequence[Record], streams: Sequence[NoiseStream], devices: Sequence[int]
-    ) -> list[bytes | None]:
-        """Return each device's report of sampler 1; None for a device whose first words tie with the threshold."""
-        sizes = [self.targets(device) for device in devices]
-        top = np.uint32(self.flip >> 32)
-        reports: list[bytes | None] = []
-        for first, end, words in first_words(streams, sizes):
-            people, own, ends = records[first:end], devices[first:end], np.cumsum(sizes[first:end])
-            bits = words < top
-            bits[self.places_in_rows(people, own, ends)] ^= True
-            reports += pack_many(bits, ends)
-            for place in rows_with(words == top, ends):
-                reports[first + place] = None
-        return reports
 
     def log_probability(self, report: BoolArray, value: BoolArray) -> float:
         flipped = int(np.count_nonzero(report != value))
@@ -180,7 +152,7 @@ class RandomizedResponse(AdjacencyBits):
         return ((self.n - 1 - degree) * p + degree * (1 - p)) / ends
 
     def expected_draws(self) -> float:
-        share = 0.0 if self.few_flips else 1.0 if self.sampler == 1 else 0.25  # of the words of sampler 1
+        share = 0.0 if self.few_flips else 0.25  # of a word for each bit
         return share * (self.n - 1) / (1 if self.reporting == "both" else 2)
 
     def expected_bytes(self, degree: float) -> float:

@@ -1,4 +1,4 @@
-"""Reports of sampler 2 of randomised response for many devices at once, byte for byte those of each device alone.
+"""Reports of randomised response for many devices at once, byte for byte those of each device alone.
 
 The flips of a batch are an array with a row for each device, and each row is sorted. A row with a dropped word or a
 repeated place takes its next words. Then the neighbours are put between the flips, and what is in both goes. A row

@@ -22,7 +22,6 @@ from devices.mechanisms import Mechanism
 from devices.query import Query
 from devices.raw_record import hand_over
 from strategies.setup.options import RunOptions
-from strategies.setup.sampler import chosen_sampler, drawn_by
 
 FEW = 600  # people for whom questions are made
 FEW_A_CLASS = 60  # and at least so many a class: the vote's first batch depends on it
@@ -82,7 +81,7 @@ def questions_on_paper(
         method: The method.
         facts: Sizes of the whole population.
         budget: Its budget.
-        options: Options of the run, whose ``label_rate``, ``volunteers`` and ``sampler`` are read.
+        options: Options of the run, whose ``label_rate`` and ``volunteers`` are read.
 
     Raises:
         ValueError: one line, for a budget or a parameter that does not fit.
@@ -96,10 +95,9 @@ def questions_on_paper(
         return ()
     few = few_people(facts)
     double = min(2 * few, facts.n)
-    version = chosen_sampler(options.sampler, method)
 
     def made(n: int) -> list[tuple[Query, float]]:
-        return _made(method, facts, n, budget, random_split(n, options.label_rate, options.volunteers), version)
+        return _made(method, facts, n, budget, random_split(n, options.label_rate, options.volunteers))
 
     found = made(few)
     if few == facts.n:
@@ -116,11 +114,9 @@ def questions_on_paper(
     )  # fmt: skip
 
 
-def _made(
-    method: Method, facts: PublicFacts, few: int, budget: Budget, split: Split, version: int
-) -> list[tuple[Query, float]]:
+def _made(method: Method, facts: PublicFacts, few: int, budget: Budget, split: Split) -> list[tuple[Query, float]]:
     asked = method.questions(replace(facts, n=few), split, budget, COLLECTION)
-    at_size = (q.with_mechanisms(lambda m: with_people(m, facts.n)) for q in drawn_by(asked, version))
+    at_size = (q.with_mechanisms(lambda m: with_people(m, facts.n)) for q in asked)
     return [(q.query, 1.0 if q.devices is None else len(q.devices) / few) for q in at_size]
 
 
@@ -173,7 +169,7 @@ def ones_reported(asked: Sequence[PaperQuestion], n: int, degree: float) -> floa
 
 
 def trials_drawn(asked: Sequence[PaperQuestion], n: int) -> float:
-    """Return the expected number of trials that all devices together draw one by one: the sampler version decides."""
+    """Return the expected number of trials that all devices together draw one by one."""
     return n * _summed(asked, lambda mechanism: mechanism.expected_draws())
 
 

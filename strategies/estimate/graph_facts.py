@@ -7,7 +7,7 @@ from typing import Any
 
 from devices import datasets
 from devices.data.population import Population
-from devices.datasets import generated, generated_v1
+from devices.datasets import generated
 from devices.facts import PublicFacts
 from strategies.setup.options import RunOptions
 
@@ -73,9 +73,6 @@ def known_before(options: RunOptions) -> GraphFacts | None:
     n = options.clients
     if options.dataset == "generated":
         return GraphFacts(n or generated.CLIENTS)
-    if options.dataset == "generated-v1":
-        v1 = generated_v1
-        return GraphFacts(n or v1.CLIENTS, v1.FEATURES, v1.CLASSES, v1.MEAN_DEGREE, 0.62, 16.0)
     entry = datasets.TABLE.get(options.dataset)
     if entry is None:
         return None

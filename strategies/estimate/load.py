@@ -4,7 +4,7 @@ Each figure of seconds is a sum of drivers with constants of its method:
 
     one      start of the program         people   n                edges   ends of true edges
     columns  n d                          ones     neighbours that all reports name, false ones included
-    pairs    n^2                          draws    trials that all devices draw one by one (the sampler's version)
+    pairs    n^2                          draws    trials that all devices draw one by one
     agreed   ends of pairs that both ends report          beliefs  the same times classes
 
 ``python -m benchmarks.speed.fit_plan`` measures runs, fits the constants and writes ``constants.toml`` with the

@@ -288,15 +288,13 @@ def _labels_of(public: PublicFile) -> dict[str, Any]:
 def _questions(
     method: Method, public: PublicFile, split: Split, budget: Budget, collection: str, config: Mapping[str, Any]
 ) -> tuple[Question, ...]:
-    from strategies.setup.sampler import chosen_sampler, drawn_by
-
     facts = public.facts
     questions = method.questions(facts, split, budget, collection)
     if not questions:
         raise ValueError(
             f"--method {method.name}: a deployment asks each device for one report, and this method asks for none"
         )
-    return drawn_by(questions, chosen_sampler(int(config.get("sampler") or 0) or None, method))
+    return questions
 
 
 def run_deployed(

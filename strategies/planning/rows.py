@@ -26,7 +26,7 @@ from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
 
 # Options that make a row's setting, beside its `--set`.
-SETTING = BUDGET | NETWORK | {"label_rate", "volunteers", "sampler"}
+SETTING = BUDGET | NETWORK | {"label_rate", "volunteers"}
 
 _NOTHING = PublicData()
 

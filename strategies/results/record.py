@@ -97,7 +97,6 @@ def assemble(
             "parameters": settings.parameters(),
             "reference_training": asdict(settings.reference),
             "provenance": dict(settings.provenance),
-            "sampler": setup.sampler,
         },
     }
 

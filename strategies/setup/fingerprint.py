@@ -74,7 +74,7 @@ def hashed_parameters(
         "budget": hashed_budget(budget),
         "parameters": settings.parameters(),
         "seeds": options.seeds_of(0).to_dict(),
-        "sampler": 1,  # both versions have one law: hashes of stored results stay
+        "sampler": 1,  # an option that has left; the hashes of stored results stay
         "ldpsim": ldpsim_version(),
         "schema": _HASHED_FORM,
     }

@@ -243,11 +243,6 @@ class RunOptions:
         None, "Folder of enrolled devices; in an empty one they are enrolled.", DEVICES, "DIR",
         shown="inside the run's folder", hashed="never", personal=True, place=True,
     )  # fmt: skip
-    sampler: int | None = option(
-        None, "Version of the sampler of randomised response; both have the same law.", DEVICES, "1|2",
-        shown="2", allows=lambda version: version in (1, 2), must="must be 1 or 2",
-        hashed="in force", unread=unread.sampler, flower=True,
-    )  # fmt: skip
     on_requery: str = option(
         "refuse", "What new devices do when asked again.", DEVICES, values=("refuse", "replay"), hashed="always",
         column=False,

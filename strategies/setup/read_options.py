@@ -19,7 +19,6 @@ from curator.options import OF_METHODS
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
 from strategies.setup.settings import TRAINING, unfit_training
-from strategies.setup.unread import sampler
 
 SET = "settings."  # before the name of a parameter, as in a sweep file
 _OPTIONS = declared(RunOptions)
@@ -128,9 +127,7 @@ def readers(name: str, beside: RunOptions | None = None) -> dict[str, str]:
         if others is not None:
             reads = not _unread_option(name, others, usual)
         else:
-            reads = name in usual.options_read() and not (
-                (name == "gnn" and not usual.trains_network()) or (name == "sampler" and sampler(None, usual))
-            )
+            reads = name in usual.options_read() and not (name == "gnn" and not usual.trains_network())
         if reads or name in kind.read_with:
             found[method] = "" if reads else kind.read_with[name]
     return found

@@ -25,7 +25,6 @@ from devices.enrolment.state import State, foreign_file, is_enrolled
 from devices.facts import Split
 from strategies.rounds.collect_once import Collected
 from strategies.setup.options import RunOptions, Seeds
-from strategies.setup.sampler import chosen_sampler, drawn_by
 from strategies.setup.settings import Settings
 
 Collect = Callable[..., Collected]
@@ -85,14 +84,9 @@ class RunSetup:
         """
         return self.repeats[0].seeds.noise is None and self.options.from_reports is None
 
-    @property
-    def sampler(self) -> int:
-        """The newest sampler version in the questions."""
-        return chosen_sampler(self.options.sampler, self.method)
-
     def questions(self, split: Split, collection: str) -> tuple[Question, ...]:
-        """Return the method's questions, with the sampler version of the run, and with the defences in the question."""
-        asked = drawn_by(self.method.questions(self.population.facts, split, self.budget, collection), self.sampler)
+        """Return the method's questions, with the defences in the question."""
+        asked = self.method.questions(self.population.facts, split, self.budget, collection)
         return defended_questions(self.options.defences(), asked, collection)
 
     def labelled_split(self, split: Split, *, witnesses: bool = True) -> Split:

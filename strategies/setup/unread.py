@@ -56,15 +56,6 @@ def label_mechanism(run: Any, method: Method) -> str:
     return eps_labels(run, method) or clear
 
 
-def sampler(run: Any, method: Method) -> str:
-    """Only a mechanism whose sampler has versions can be asked for one."""
-    from devices import mechanisms
-
-    kinds = () if method.in_batches else [mechanisms.find(name) for name in method.mechanisms]
-    versions = any(kind is not None and len(kind.samplers) > 1 for kind in kinds)
-    return "" if versions else f"the samplers of {method.name} have one version"
-
-
 def false_alarm(run: Any, method: Method) -> str:
     """Only a defence can raise a false alarm."""
     return "" if run.defence != "none" else "there is no --defence"

@@ -9,7 +9,7 @@ from cli.datasets import whence
 from cli.main import app
 
 NAMES = {
-    "generated", "generated-v1", "cora", "citeseer", "citeseer-3312", "citeseer-lcc", "citeseer-full", "pubmed", "dblp",
+    "generated", "cora", "citeseer", "citeseer-3312", "citeseer-lcc", "citeseer-full", "pubmed", "dblp",
     "computers", "facebook", "github", "german", "student", "lastfm", "ogbn-arxiv", "reddit",
 }  # fmt: skip
 
@@ -31,7 +31,7 @@ def test_as_json(tmp_path: Path) -> None:
     assert {row["name"] for row in rows} == NAMES
     keys = {"name", "source", "on_disk", "nodes", "edges", "features", "classes"}
     assert all(set(row) == keys for row in rows)
-    assert [row["name"] for row in rows if row["on_disk"]] == ["generated", "generated-v1"]
+    assert [row["name"] for row in rows if row["on_disk"]] == ["generated"]
 
 
 def test_the_folder_may_come_from_the_environment(tmp_path: Path) -> None:

@@ -491,7 +491,7 @@ def test_a_secret_and_a_question_fix_the_bytes_for_ever(
     )
     device = Device(3, record, b"s" * 32, state.policy, state.ledger(3))
     answer = device.answer(ask_for())
-    adjacency, features, label = "03000000009300", "02000000c880", "020000000100"
+    adjacency, features, label = "0300000000fc00", "02000000c880", "020000000100"
     expected = "07000000" + adjacency + "06000000" + features + "06000000" + label
     assert isinstance(answer, Report) and answer.data.hex() == expected
 

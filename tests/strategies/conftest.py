@@ -13,7 +13,7 @@ from curator.methods.base import Budget
 from devices.client_app import open_state
 from devices.data.population import Population
 from devices.data.splits import make_split
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from devices.enrolment.state import State, enrol
 from devices.policy.policy import policy_for
 from strategies.engines.flower_internals import assume_identity

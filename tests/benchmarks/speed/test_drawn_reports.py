@@ -12,7 +12,7 @@ from curator.methods.base import Method
 from curator.reports.reports import Reports
 from devices.data.population import Population
 from devices.data.splits import make_split
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from strategies.people.owned_graph import sparse_features
 
 PEOPLE = generate(300, 40, 3, seed=1)

@@ -15,7 +15,7 @@ def test_a_run_has_its_phases_and_leaves_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("curator.linear.threads.limit_threads", lambda most: None)
-    found = scale_run.measured("lpgnn", 120, "generated-v1", 2, drawn=drawn, nulls=False)
+    found = scale_run.measured("lpgnn", 120, "generated", 2, drawn=drawn, nulls=False)
     assert {"population", "reconstruct", "train", "evaluate", *asked} <= set(found["phases"])
     assert found["cpu"] > 0 and found["peak"] > 50
     most = max(phase["peak"] for phase in found["phases"].values())

@@ -25,16 +25,6 @@ def test_everybody_is_asked_in_one_part_unless_told() -> None:
     assert question.devices is None and question.part == 0
 
 
-def test_a_sampler_is_that_of_each_mechanism_that_has_it() -> None:
-    other = QUESTION.with_sampler(2)
-    (first, label), (second,) = other.query.plan
-    assert first.mechanisms == (replace(ROW, sampler=2), DEGREE) and second.mechanisms == (replace(ROW, sampler=2),)
-    assert label.mechanisms == (LABEL,)
-    assert (other.query.collection, other.query.stage, other.part) == ("c", 1, 3) and other.devices is QUESTION.devices
-    assert other.with_sampler(1).query == QUESTION.query
-    assert QUESTION.with_sampler(1) is QUESTION and QUESTION.with_sampler(9) is QUESTION
-
-
 def test_a_key_names_the_question_and_its_people_and_no_collection() -> None:
     def key(**changed: Any) -> object:
         return keys_of([replace(QUESTION, **changed)])
@@ -42,7 +32,7 @@ def test_a_key_names_the_question_and_its_people_and_no_collection() -> None:
     same = replace(QUESTION.query, collection="other")
     assert key(query=same) == key() == key(part=7) == key(devices=np.array([1, 4], np.int32))
     different = [
-        key(query=replace(QUESTION.query, stage=0)), key(query=QUESTION.with_sampler(2).query), key(devices=None),
+        key(query=replace(QUESTION.query, stage=0)), key(devices=None),
         key(devices=np.array([1, 5])), key(devices=np.array([], np.int64)), keys_of([QUESTION, QUESTION]), keys_of([]),
     ]  # fmt: skip
     assert all(each != key() for each in different) and len({*different}) == len(different)

@@ -14,7 +14,7 @@ from devices import datasets
 from devices.datasets import TABLE, files, load
 
 CONTRACT_NAMES = (
-    "generated", "generated-v1", "cora", "citeseer", "citeseer-3312", "citeseer-lcc", "citeseer-full", "pubmed", "dblp",
+    "generated", "cora", "citeseer", "citeseer-3312", "citeseer-lcc", "citeseer-full", "pubmed", "dblp",
     "computers", "facebook", "github", "german", "student", "lastfm", "ogbn-arxiv", "reddit",
 )  # fmt: skip
 
@@ -112,7 +112,7 @@ def test_unknown_name_gets_the_nearest(wrong: str, near: str) -> None:
 
 
 def test_a_name_like_nothing_gets_the_list() -> None:
-    with pytest.raises(ValueError, match=r"known are generated, generated-v1, cora, .*reddit"):
+    with pytest.raises(ValueError, match=r"known are generated, cora, .*reddit"):
         load("qqqqqqqq")
 
 

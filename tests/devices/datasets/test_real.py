@@ -125,9 +125,9 @@ def test_lastfm_says_that_the_features_are_missing(data_dir: Path) -> None:
 
 def test_describe_says_what_is_on_disk(data_dir: Path, tmp_path: Path) -> None:
     on_disk = {line["name"]: line["on_disk"] for line in describe(data_dir)}
-    assert {name for name, there in on_disk.items() if there} >= {"generated", "generated-v1", *FIGURES}
+    assert {name for name, there in on_disk.items() if there} >= {"generated", *FIGURES}
     assert not on_disk["lastfm"]
-    assert [line["name"] for line in describe(tmp_path) if line["on_disk"]] == ["generated", "generated-v1"]
+    assert [line["name"] for line in describe(tmp_path) if line["on_disk"]] == ["generated"]
 
 
 def test_loading_writes_nothing_into_the_data_folder(data_dir: Path) -> None:

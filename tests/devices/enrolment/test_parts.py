@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from devices.data.population import Population
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from devices.enrolment.parts import Parts, devices_of, ldpsim_home
 from devices.enrolment.state import SHARD, State, enrol, ledger_name
 from devices.ledger.counter import NONCE_BYTES, Entry

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from devices.enrolment.placement import Place, PlacedState, enrol_elsewhere, is_placed, state_at
 from devices.enrolment.state import State, enrol
 from devices.ledger.ledger import LedgerDamaged

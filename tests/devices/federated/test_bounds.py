@@ -14,7 +14,7 @@ import pytest
 from flwr.app import ConfigRecord, Message, MessageType
 
 from devices.client_app import release_states
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from devices.device import Refusal
 from devices.enrolment.state import State, enrol
 from devices.federated import participation

@@ -17,7 +17,7 @@ from flwr.app import ConfigRecord, Context, Message, MessageType, RecordDict
 
 from devices.client_app import app, release_states
 from devices.data.population import Population
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from devices.device import Refusal
 from devices.enrolment.state import State, enrol
 from devices.federated.exchange import Sums

@@ -29,6 +29,8 @@ class Scripted:
             self.probability *= Fraction(int(t) if bit else ONE - int(t), ONE)
         return np.array(taken, np.bool_)
 
+    bernoulli_by_bytes = bernoulli  # the same law, from fewer words
+
     def uniform_integer(self, bound: int) -> int:
         assert 0 <= self.integer < bound
         self.probability *= Fraction(1, bound)

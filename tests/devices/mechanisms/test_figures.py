@@ -59,15 +59,14 @@ def test_columns_that_are_none_count_as_the_nearest_one() -> None:
     assert dense_rows(people, 3).dtype == dense_features(people[0], 3).dtype == np.float32
 
 
-@pytest.mark.parametrize(("n", "reporting", "sampler", "degree", "flip", "ones", "draws"), [
-    (11, "both", 1, 2, 4, 8 / 4 + 2 * 3 / 4, 10.0), (11, "one-end", 1, 2, 4, (8 / 4 + 2 * 3 / 4) / 2, 5.0),
-    (11, "both", 2, 2, 4, 3.5, 2.5), (11, "one-end", 2, 2, 4, 1.75, 1.25),
-    (11, "both", 2, 2, 16, 8 / 16 + 2 * 15 / 16, 0.0), (11, "both", 2, 2, 15, 8 / 15 + 2 * 14 / 15, 2.5),
+@pytest.mark.parametrize(("n", "reporting", "degree", "flip", "ones", "draws"), [
+    (11, "both", 2, 4, 3.5, 2.5), (11, "one-end", 2, 4, 1.75, 1.25),
+    (11, "both", 2, 16, 8 / 16 + 2 * 15 / 16, 0.0), (11, "both", 2, 15, 8 / 15 + 2 * 14 / 15, 2.5),
 ])  # fmt: skip
 def test_what_randomised_response_is_expected_to_take(
-    n: int, reporting: Any, sampler: int, degree: int, flip: int, ones: float, draws: float
+    n: int, reporting: Any, degree: int, flip: int, ones: float, draws: float
 ) -> None:
-    mechanism = RandomizedResponse(ONE // flip, n, reporting, sampler)
+    mechanism = RandomizedResponse(ONE // flip, n, reporting)
     assert mechanism.expected_ones(degree) == pytest.approx(ones, rel=1e-12)
     assert mechanism.expected_draws() == draws
     share = ones / 10 * (1 if reporting == "both" else 2)
@@ -86,10 +85,9 @@ def test_what_randomised_response_is_expected_to_take(
 
 def test_few_flips_are_few_of_many_too() -> None:
     """The sampler counts flips up to 1 in 16, and up to 2^17 flips a row."""
-    of = lambda flip, n: RandomizedResponse(flip, n, sampler=2).few_flips  # noqa: E731
+    of = lambda flip, n: RandomizedResponse(flip, n).few_flips  # noqa: E731
     assert of(ONE // 16, 99) and not of(ONE // 16 + 1, 99)
     assert of(ONE >> 10, 1 << 27) and not of(ONE >> 10, (1 << 27) + 1)
-    assert not replace(RandomizedResponse(1, 9, sampler=2), sampler=1).few_flips
 
 
 @pytest.mark.parametrize(

@@ -48,8 +48,7 @@ from tests.devices.mechanisms.examples import FS, GRADED, HALF, MOST, OWN, VOTE,
 # The last value that is taken and the first one that is refused, of each limit.
 BOUNDS: list[tuple[Any, str, Any, Any]] = [
     (RandomizedResponse(HALF - 1, 3), "flip", 1, 0), (RandomizedResponse(1, 3), "flip", HALF - 1, HALF),
-    (RandomizedResponse(1, 3), "n", 1, 0), (RandomizedResponse(1, 3), "sampler", 2, 3),
-    (RandomizedResponse(1, 3, sampler=2), "n", (1 << 32) + 1, (1 << 32) + 2),
+    (RandomizedResponse(1, 3), "n", 1, 0), (RandomizedResponse(1, 3), "n", (1 << 32) + 1, (1 << 32) + 2),
     (OneBit(1, 3), "flip", HALF - 1, HALF), (OneBit(2, 3), "flip", 1, 0), (OneBit(1, 3), "d", 1, 0),
     (OneBit(1, 3), "grid", 1, 0), (OneBit(1, 3), "grid", 1 << 20, (1 << 20) + 1), (OneBit(1, 3), "high", 1e-9, 0.0),
     (MultiBit(1, 3, 2), "m", 1, 0), (MultiBit(1, 3, 2), "m", 3, 4), (MultiBit(1, 3, 2), "set_seed", -1, -2),
@@ -97,7 +96,7 @@ def test_the_limits_of_the_parameters(mechanism: Any, name: str, taken: object, 
 
 REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: RandomizedResponse(0, 3), "the flip threshold must lie in 1..2**63-1, not 0"),
-    (lambda: RandomizedResponse(1, 3, sampler=3), "sampler 3 of randomised response does not draw rows of 3 people"),
+    (lambda: RandomizedResponse(1, 1 << 33), "randomised response does not draw rows of 8589934592 people"),
     (lambda: Degree(1, 1, 0), "degree needs n >= 1 and reporting both or one-end, not 0, both"),
     (lambda: Laplace(2, 4, 1), "a scale is two integers of 1..2**32-1 in lowest terms, not 2/4"),
     (lambda: OneBit(1, 3, grid=0), "one_bit needs a grid of 1..2**20 steps, not 0"),

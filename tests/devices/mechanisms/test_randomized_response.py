@@ -25,7 +25,7 @@ def rows(bits: int) -> list[np.ndarray]:
 
 CASES = [
     (RandomizedResponse.from_epsilon(eps, n=5, reporting=reporting), device)
-    for eps in (0.3, 1.0, 7.0)
+    for eps in (0.3, 1.0, 2.7)  # a trial for each bit
     for reporting in ("both", "one-end")
     for device in (0, 1, 3, 4)
 ]
@@ -174,7 +174,7 @@ class Chosen(NoiseStream):
         return np.array([(2 * number + 1) * (1 << 31) // self.size for number in taken], np.uint32)
 
 
-def law_of_sampler_2(mechanism: RandomizedResponse, value: np.ndarray, most: int) -> tuple[dict, Fraction]:
+def law_of_few_flips(mechanism: RandomizedResponse, value: np.ndarray, most: int) -> tuple[dict, Fraction]:
     """The exact law over all counts and all draws of at most ``most`` numbers; the probability of longer draws."""
     law: dict[bytes, Fraction] = {}
     lost, size = Fraction(0), mechanism.n - 1
@@ -198,7 +198,7 @@ EXOTIC = [1, 2, (1 << 40) - 1, 1 << 50, (1 << 59) + 1, ONE // 16 - 1, ONE // 16]
 
 
 def has_the_law(mechanism: RandomizedResponse, device: int, value: np.ndarray, *, claimed: int | None = None) -> bool:
-    law, lost = law_of_sampler_2(mechanism, value, most=4)
+    law, lost = law_of_few_flips(mechanism, value, most=4)
     p = Fraction(claimed or mechanism.flip, ONE)
     exact = {
         row.tobytes(): p ** (flips := int(np.count_nonzero(row ^ value))) * (1 - p) ** (len(value) - flips)
@@ -212,8 +212,8 @@ def has_the_law(mechanism: RandomizedResponse, device: int, value: np.ndarray, *
 
 @pytest.mark.parametrize("reporting", ["both", "one-end"])
 @pytest.mark.parametrize("flip", EXOTIC)
-def test_sampler_2_has_the_same_law(flip: int, reporting: str) -> None:
-    mechanism = RandomizedResponse(flip, 4, reporting, sampler=2)  # type: ignore[arg-type]
+def test_few_flips_have_the_stated_law(flip: int, reporting: str) -> None:
+    mechanism = RandomizedResponse(flip, 4, reporting)  # type: ignore[arg-type]
     for device in range(4):
         for value in rows(mechanism.targets(device))[:3]:
             assert has_the_law(mechanism, device, value)
@@ -221,7 +221,6 @@ def test_sampler_2_has_the_same_law(flip: int, reporting: str) -> None:
         for uniform in (first, last):  # the law above follows the first alone
             words = [uniform >> 64 * place & ONE - 1 for place in (2, 1, 0)] + [0] * 3
             assert mechanism._law.count(iter(words).__next__) == count
-    assert mechanism.loss() == replace(mechanism, sampler=1).loss()
 
 
 def uniforms_of_counts(mechanism: RandomizedResponse) -> dict[int, tuple[int, int]]:
@@ -230,8 +229,8 @@ def uniforms_of_counts(mechanism: RandomizedResponse) -> dict[int, tuple[int, in
     return {count: (low, high - 1) for count, (low, high) in enumerate(itertools.pairwise(below)) if low < high}
 
 
-def test_planted_bugs_of_sampler_2_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    mechanism = RandomizedResponse(ONE // 20, 4, sampler=2)
+def test_planted_bugs_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = RandomizedResponse(ONE // 20, 4)
     value = np.array([True, False, False])
     assert has_the_law(mechanism, 0, value)
     with monkeypatch.context() as patch:  # repeats are not dropped
@@ -245,8 +244,8 @@ def test_planted_bugs_of_sampler_2_are_found(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.7])
-def test_sampler_2_of_many_flips_draws_a_trial_for_each_bit(epsilon: float) -> None:
-    mechanism = replace(RandomizedResponse.from_epsilon(epsilon, n=300), sampler=2)
+def test_many_flips_draw_a_trial_for_each_bit(epsilon: float) -> None:
+    mechanism = RandomizedResponse.from_epsilon(epsilon, n=300)
     assert not mechanism.few_flips
     value = np.arange(299) % 3 == 0
     trials = NoiseStream(bytes(32)).bernoulli_by_bytes(mechanism.flip, 299)
@@ -254,16 +253,9 @@ def test_sampler_2_of_many_flips_draws_a_trial_for_each_bit(epsilon: float) -> N
 
 
 def test_only_public_parameters_choose_the_way() -> None:
-    assert [replace(RandomizedResponse.from_epsilon(e, n=9), sampler=2).few_flips for e in (2.7, 2.71)] == [False, True]
-    huge = RandomizedResponse(ONE // 16, (1 << 21) + 1, sampler=2)
+    assert [RandomizedResponse.from_epsilon(e, n=9).few_flips for e in (2.7, 2.71)] == [False, True]
+    huge = RandomizedResponse(ONE // 16, (1 << 21) + 1)
     assert not huge.few_flips and replace(huge, n=1 << 21).few_flips  # 131,072 flips are expected, or fewer
-    assert not RandomizedResponse(1, 9).few_flips
-
-
-@pytest.mark.parametrize(("n", "sampler"), [(4, 0), (4, 3), ((1 << 32) + 2, 2)])
-def test_samplers_that_do_not_exist(n: int, sampler: int) -> None:
-    with pytest.raises(ValueError, match="sampler"):
-        RandomizedResponse(1, n, sampler=sampler)
 
 
 @pytest.mark.parametrize("reporting", ["both", "one-end"])
@@ -287,7 +279,6 @@ def test_what_is_expected_is_the_mean_over_all_devices(epsilon: float, reporting
 def test_the_trials_that_are_drawn_one_by_one() -> None:
     for reporting, ends in (("both", 1), ("one-end", 2)):
         one = RandomizedResponse.from_epsilon(1.0, n=301, reporting=reporting)  # type: ignore[arg-type]
-        assert one.expected_draws() == 300 / ends
-        assert replace(one, sampler=2).expected_draws() == 75 / ends
+        assert one.expected_draws() == 75 / ends
         few = RandomizedResponse.from_epsilon(5.0, n=301, reporting=reporting)  # type: ignore[arg-type]
-        assert replace(few, sampler=2).expected_draws() == 0
+        assert few.expected_draws() == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -48,7 +47,7 @@ def test_every_byte_is_that_of_each_device_alone(
     n: int, power: int, reporting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Repeated places are frequent with few people, dropped words with 2^31 + 2."""
-    mechanism = RandomizedResponse((1 << power) - 1, n, reporting, sampler=2)  # type: ignore[arg-type]
+    mechanism = RandomizedResponse((1 << power) - 1, n, reporting)  # type: ignore[arg-type]
     rng = np.random.default_rng(1)
     devices = [0, n - 1, *rng.integers(0, n, 98).tolist()]
     near = [0, n - 1, *(device + 1 for device in devices[2:])]
@@ -77,7 +76,6 @@ def test_every_byte_is_that_of_each_device_alone(
 
 def test_a_tie_is_left_to_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = RandomizedResponse.from_epsilon(7.2, n=3000)
-    mechanism = replace(mechanism, sampler=2)
     records = [record([1, 2, 9])] * 8
     wanted = mechanism.respond_many(records, streams(8), devices=range(8))
     law = binomial(2999, mechanism.flip)
@@ -91,7 +89,7 @@ def test_a_tie_is_left_to_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_counts_and_places_of_a_large_row() -> None:
     """Chi-square at n = 100,000 against the binomial law and uniform places, false alarm 1e-6 (fixed keys)."""
-    n, rows, mechanism = 100_000, 3000, replace(RandomizedResponse.from_epsilon(8, n=100_000), sampler=2)
+    n, rows, mechanism = 100_000, 3000, RandomizedResponse.from_epsilon(8, n=100_000)
     reports = mechanism.respond_many([record([])] * rows, streams(rows), devices=[n - 1] * rows)
     places = [unpack_positions(data, n - 1) for data in reports]
     counts = np.array([len(found) for found in places])
@@ -117,7 +115,7 @@ def test_the_words_that_are_taken_do_not_depend_on_the_list(monkeypatch: pytest.
     )
     found = []
     for epsilon in (1.0, 4.0):
-        mechanism = replace(RandomizedResponse.from_epsilon(epsilon, n=500), sampler=2)
+        mechanism = RandomizedResponse.from_epsilon(epsilon, n=500)
         for neighbours in ([], [3], range(500)):
             for way in (
                 lambda m, r: m.respond(r, NoiseStream(bytes(32)), device=7),
@@ -130,6 +128,6 @@ def test_the_words_that_are_taken_do_not_depend_on_the_list(monkeypatch: pytest.
 
 
 def test_nobody_and_one_person() -> None:
-    mechanism = RandomizedResponse(1 << 50, 1, sampler=2)
+    mechanism = RandomizedResponse(1 << 50, 1)
     assert mechanism.respond_many([], [], devices=[]) == []
     assert mechanism.respond_many([record([0])], streams(1), devices=[0]) == [b"\x00"]

@@ -112,7 +112,7 @@ def test_a_run_of_the_command_line_connects_to_nobody(
     """The run is a golden one: reports, counts, traffic and losses are the same on all engines."""
     if engine == "ray":
         request.getfixturevalue("ray_here")
-    python("-m", "cli.main", "run", "--method", "hogs", "--dataset", "generated-v1", "--clients", "40",
+    python("-m", "cli.main", "run", "--method", "hogs", "--dataset", "generated", "--clients", "40",
            "--dropout", "0.2", "--private-labels", "--eps-labels", "1", "--set", "epochs=40", "--device", "cpu",
            "--engine", engine, "--workers", "1", "--no-reference", *(() if engine == "local" else ("--no-nulls",)),
            "--quiet", "--out", str(tmp_path / "out"))  # fmt: skip

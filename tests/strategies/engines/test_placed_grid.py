@@ -19,7 +19,7 @@ from curator.methods.base import Budget
 from devices.client_app import release_states
 from devices.data.population import Population
 from devices.data.splits import make_split
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from devices.enrolment.parts import devices_of
 from devices.enrolment.placement import PlacedState, enrol_elsewhere
 from devices.enrolment.state import SHARD, State, enrol, ledger_name
@@ -35,7 +35,6 @@ from strategies.results.lifetime import lifetime
 from strategies.results.lifetime_on_machines import lifetime_on_machines
 from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
 from strategies.rounds.stages import Stages
-from strategies.setup.sampler import chosen_sampler, drawn_by
 from tests.strategies.engines.one_process_ray import OneProcessRay, Session
 
 PEOPLE = SHARD + 76  # two shards: each of two machines has one
@@ -50,7 +49,7 @@ def made() -> Population:
 
 def asked_of(made: Population, collection: str = "first", **budget: float) -> tuple[Question, ...]:
     questions = HoGS().questions(made.facts, make_split("random", made, 0), Budget(**budget), collection)
-    return drawn_by(questions, chosen_sampler(None, HoGS()))
+    return questions
 
 
 @pytest.fixture(scope="module")

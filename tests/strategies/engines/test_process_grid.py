@@ -9,7 +9,7 @@ import pytest
 from curator.methods import HoGS, Question
 from curator.methods.base import Budget
 from devices.data.splits import make_split
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from devices.enrolment.state import enrol
 from devices.policy.policy import policy_for
 from strategies.engines import collect as collecting

@@ -18,7 +18,7 @@ from curator.methods import HoGS, Question
 from curator.methods.base import Budget
 from devices.client_app import release_states
 from devices.data.splits import make_split
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from devices.enrolment.state import SHARD, State, enrol
 from devices.ledger.ledger import EpochPassed
 from devices.policy.policy import policy_for

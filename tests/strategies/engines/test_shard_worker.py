@@ -14,7 +14,7 @@ from curator.methods.base import Budget
 from devices.client_app import open_state, release_states
 from devices.data.population import Population
 from devices.data.splits import make_split
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from devices.device import Refusal, Report
 from devices.enrolment.state import SHARD, State
 from devices.ledger.ledger import Ledger

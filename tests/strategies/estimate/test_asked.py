@@ -8,7 +8,6 @@ import pytest
 from curator.methods import find
 from curator.methods.base import Budget
 from devices.facts import PublicFacts
-from devices.mechanisms import RandomizedResponse
 from strategies.estimate.asked import (
     few_people,
     largest_question,
@@ -19,15 +18,14 @@ from strategies.estimate.asked import (
     trials_drawn,
 )
 from strategies.setup.options import RunOptions
-from strategies.setup.sampler import chosen_sampler, drawn_by
 
 LOCAL = ("hogs", "rgnn", "lpgnn", "solitude", "blink", "symrr", "ldpgen", "vote")
 
 
-def on_paper(method: str, n: int, sampler: int | None = None):  # type: ignore[no-untyped-def]
+def on_paper(method: str, n: int):  # type: ignore[no-untyped-def]
     kind = find(method)
     facts = PublicFacts(n=n, d=40, classes=4)
-    return questions_on_paper(kind(), facts, Budget(public_features=kind.public_features), RunOptions(sampler=sampler))
+    return questions_on_paper(kind(), facts, Budget(public_features=kind.public_features), RunOptions())
 
 
 @pytest.mark.parametrize("method", LOCAL)
@@ -35,7 +33,7 @@ def test_questions_on_paper_are_the_ones_that_are_asked(method: str) -> None:
     n, kind = 900, find(method)
     facts = PublicFacts(n=n, d=40, classes=4)
     budget = Budget(public_features=kind.public_features)
-    asked = drawn_by(kind().questions(facts, random_split(n), budget, "x"), chosen_sampler(None, kind()))
+    asked = kind().questions(facts, random_split(n), budget, "x")
     paper = questions_on_paper(kind(), facts, budget)
     assert len(paper) == len(asked)
     for made, question in zip(paper, asked, strict=True):
@@ -64,21 +62,8 @@ def test_false_ones_grow_with_the_square_of_the_people() -> None:
     assert ones_reported(on_paper("symrr", 10**6), 10**6, 5.0) == pytest.approx(many / 2, rel=1e-6)
 
 
-def rows_asked(method: str, n: int, sampler: int | None = None) -> list[tuple[int, int]]:
-    asked = (m for q in on_paper(method, n, sampler) for stage in q.query.plan for ask in stage for m in ask.mechanisms)
-    return [(m.n, m.sampler) for m in asked if isinstance(m, RandomizedResponse)]
-
-
-@pytest.mark.parametrize("method", ["hogs", "blink", "lp-and"])
-def test_rows_on_paper_have_all_people_and_their_sampler(method: str) -> None:
-    for n, given, drawn in ((100_000, None, 2), (10**8, 1, 1), (5000, 2, 2)):
-        assert rows_asked(method, n, given) == [(n, drawn)]
-
-
 def test_trials_are_drawn_one_by_one_unless_few_bits_flip() -> None:
     n = 200_000
-    assert trials_drawn(on_paper("rr", n, 1), n) == pytest.approx(n * n, rel=1e-4)
-    assert trials_drawn(on_paper("symrr", n, 1), n) == pytest.approx(n * n / 2, rel=1e-4)
     assert trials_drawn(on_paper("rr", n), n) == 0
     noisy = questions_on_paper(
         find("rr")(), PublicFacts(n=n, d=40, classes=4), Budget(epsilon=1.0, public_features=True)

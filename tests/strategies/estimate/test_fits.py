@@ -36,17 +36,6 @@ def test_force_and_whatever_fits_pass(monkeypatch: pytest.MonkeyPatch) -> None:
         check_fits(RunOptions(dataset="own.npz"), GraphFacts(30_000))
 
 
-def test_the_time_of_a_collection_follows_the_sampler_version() -> None:
-    first, second, usual = (
-        load_of(RunOptions(clients=n, sampler=sampler), GraphFacts(n))
-        for n, sampler in ((200_000, 1), (200_000, 2), (200_000, None))
-    )
-    assert first and second and usual
-    assert usual.seconds == second.seconds and usual.memory_bytes == first.memory_bytes
-    assert second.seconds["collect"] < 0.6 * first.seconds["collect"]
-    assert second.seconds["reconstruct"] == first.seconds["reconstruct"]
-
-
 def test_fewer_epochs_take_less_time() -> None:
     options = RunOptions(clients=3000)
     facts = known_before(options)

@@ -13,7 +13,7 @@ from strategies.importing import import_graph
 from strategies.setup.options import RunOptions
 
 
-@pytest.mark.parametrize("name", ["generated", "generated-v1"])
+@pytest.mark.parametrize("name", ["generated"])
 def test_the_facts_of_a_generated_graph_are_those_of_the_graph(name: str) -> None:
     known = known_before(RunOptions(dataset=name, clients=800))
     assert known is not None

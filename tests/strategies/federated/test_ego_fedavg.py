@@ -11,7 +11,7 @@ from flwr.app import ConfigRecord, Message, RecordDict
 
 from devices.client_app import release_states
 from devices.data.population import Population
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from devices.enrolment.state import enrol
 from devices.federated.exchange import pack_representation
 from devices.federated.wire import EXCHANGE_TYPE, exchange_reply, weights_record

@@ -16,7 +16,7 @@ from flwr.serverapp.strategy import FedAvg
 from curator.methods.federated.fednova import FedNova
 from devices.client_app import release_states
 from devices.data.population import Population
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from devices.device import Refusal
 from devices.enrolment.state import enrol
 from devices.federated.wire import STEPS, round_content, weights_record

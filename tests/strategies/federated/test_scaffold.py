@@ -18,7 +18,7 @@ from flwr.serverapp.strategy import FedAvg
 from curator.methods import find
 from devices.client_app import release_states
 from devices.data.population import Population
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from devices.device import Refusal
 from devices.enrolment.state import State, enrol
 from devices.federated.control_variate import variate_size

@@ -24,7 +24,7 @@ from flwr.serverapp.strategy import FedAvg, Strategy
 from curator.methods import Budget, table
 from curator.methods.federated.fedavg import Federated
 from devices.client_app import release_states
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from devices.enrolment.state import enrol
 from devices.federated.wire import WEIGHTS, weights_record
 from devices.network import FloatArray

@@ -10,7 +10,7 @@ import pytest
 
 from devices.client_app import STATE, default_state_folder
 from devices.collector import CollectorKey
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from devices.enrolment.state import enrol
 from devices.facts import PublicFacts
 from devices.mechanisms import GRR
@@ -54,9 +54,9 @@ def test_a_configuration_becomes_options_of_their_types() -> None:
 
 
 def test_settings_are_pairs_with_commas_between_them() -> None:
-    config = {"settings": "tau=0.7, l=1", "feature-share": "0.3", "reporting": "one-end", "sampler": 2}
+    config = {"settings": "tau=0.7, l=1", "feature-share": "0.3", "reporting": "one-end"}
     given = options_given(config)
-    assert given == {"settings": {"tau": "0.7", "l": "1"}, "feature_share": 0.3, "reporting": "one-end", "sampler": 2}
+    assert given == {"settings": {"tau": "0.7", "l": "1"}, "feature_share": 0.3, "reporting": "one-end"}
     assert options_given({"method": "vote", "volunteers": 0.1}) == {"method": "vote", "volunteers": 0.1}
     assert options_given({"feature-share": "auto"}) == {"feature_share": "auto"}
     with pytest.raises(ValueError, match="settings tau: must be KEY=VALUE"):

@@ -122,7 +122,6 @@ def test_devices_that_pin_their_collector(tmp_path: Path, enrolled: Enrolled, fa
         signed_config(own, text, key_at(tmp_path / "other")),
         {**signed, "epsilon": 0.01}, {**signed, "epsilon": 7.9}, {**signed, "method": "fp-ldpgen"},
         {**signed, "method": "vote"}, {**signed, "collection": "another"}, {**signed, "reporting": "one-end"},
-        {**signed, "sampler": 1},
     ]  # fmt: skip
     for config in strangers:
         with pytest.raises(Refused, match=r"none of (\d+) devices reported \(\{'COLLECTOR_REFUSED': \1\}\)"):

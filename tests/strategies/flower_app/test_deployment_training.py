@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from devices.client_app import release_states
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from devices.enrolment.state import State, enrol
 from devices.policy.policy import policy_for_training
 from devices.training_task import GaussianUpdate, Task

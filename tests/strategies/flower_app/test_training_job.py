@@ -11,7 +11,7 @@ import pytest
 from flwr.app import Message
 
 from devices.client_app import release_states
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from devices.enrolment.state import enrol
 from devices.federated.wire import weights_record
 from devices.policy.policy import policy_for_training

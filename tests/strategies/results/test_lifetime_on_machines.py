@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from devices.enrolment.parts import Parts
 from devices.enrolment.placement import Place, enrol_elsewhere
 from devices.policy.policy import policy_for

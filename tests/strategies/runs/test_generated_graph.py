@@ -34,7 +34,7 @@ def noisy_bits(trial: Trial, *, standardised: bool) -> Graph:
 def test_hogs_is_worth_more_than_noisy_features_on_five_seeds() -> None:
     rows = []
     for seed in SEEDS:
-        trial = gather(RunOptions(dataset="generated-v1", seed=seed, out=None))
+        trial = gather(RunOptions(dataset="generated", seed=seed, out=None))
         owned = own(trial.population, trial.split, trust="none")
         gcn, mlp = TrainingSettings(gnn="gcn"), TrainingSettings(gnn="mlp")
         spread = graph_alone(known_from_reports(trial.reports, trial.public))

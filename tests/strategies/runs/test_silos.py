@@ -76,7 +76,7 @@ def test_a_silo_sees_no_edge_to_another_silo(population: Population) -> None:
 
 
 def test_after_fedgcns_exchange_silos_have_the_whole_graphs_rows(population: Population, tmp_path: Path) -> None:
-    options = RunOptions(dataset="generated-v1", method="silo-fedgcn", clients=40, out=tmp_path, reference=False,
+    options = RunOptions(dataset="generated", method="silo-fedgcn", clients=40, out=tmp_path, reference=False,
                          nulls=False, split="random", settings={"rounds": "2", "silos": "4"},
                          seeds={"population": 3})  # fmt: skip
     record = simulate(options)
@@ -111,7 +111,7 @@ def _people(options: RunOptions) -> Population:
 
 @pytest.mark.parametrize("method", ["silo-fedavg-gcn", "silo-fedprox"])
 def test_silos_lose_rounds_and_go_on(tmp_path: Path, method: str) -> None:
-    options = RunOptions(dataset="generated-v1", method=method, clients=40, out=tmp_path, reference=False, nulls=False,
+    options = RunOptions(dataset="generated", method=method, clients=40, out=tmp_path, reference=False, nulls=False,
                          settings={"rounds": "6", "silos": "2", "dropping": "0.6"})  # fmt: skip
     record = simulate(options).record
     assert 0 < record["federated"]["rounds_answered"] < 6

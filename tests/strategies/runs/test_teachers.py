@@ -14,7 +14,7 @@ import pytest
 from curator.owner.teachers.answering import Teaching
 from curator.owner.teachers.graph import PlainGraph
 from curator.owner.teachers.sage import SageSettings
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from strategies.people.owner_graphs import owned_people, public_graph
 from strategies.people.private_and_public import divide
 from strategies.runs import teachers as module

@@ -26,11 +26,11 @@ def test_hash_is_over_values_and_not_their_order() -> None:
 @pytest.mark.parametrize(
     ("options", "digest"),
     [
-        (RunOptions(dataset="generated-v1", clients=60), "990110b54027"),
-        (RunOptions(dataset="generated-v1", method="lpgnn", clients=60, device="cpu", **VARIED), "42507e844ac8"),
+        (RunOptions(dataset="generated", clients=60), "511828da54da"),
+        (RunOptions(dataset="generated", method="lpgnn", clients=60, device="cpu", **VARIED), "6ae9382305e7"),
         (
-            RunOptions(dataset="generated-v1", method="dp-fedavg", clients=60, split="split42", epsilon=3.0),
-            "7c03adfda2f9",
+            RunOptions(dataset="generated", method="dp-fedavg", clients=60, split="split42", epsilon=3.0),
+            "3dbbe3a3a8d4",
         ),
     ],
 )

@@ -28,7 +28,7 @@ VALUES: dict[str, Any] = {
     "epsilon": 3.0, "eps_adjacency": 2.0, "eps_features": 1.5, "eps_labels": 3.0,
     "feature_share": 0.4, "public_features": True, "private_labels": True, "reporting": "one-end", "gnn": "gat",
     "defence": "all", "false_alarm": 0.01, "engine": "ray", "workers": 2, "ray_address": "a:1", "dropout": 0.25,
-    "label_mechanism": "subset_selection", "state": Path("people"), "sampler": 1, "on_requery": "replay",
+    "label_mechanism": "subset_selection", "state": Path("people"), "on_requery": "replay",
     "caps": {"bit": 4.0}, "collector_key": Path("key"),
     "save_reports": True, "from_reports": Path("reports"),
 }  # fmt: skip
@@ -39,7 +39,7 @@ BESIDE: dict[str, dict[str, Any]] = {
 }
 FEW = {"privgnn": {"queries": "3", "K": "8"}, "pate-g": {"queries": "3", "teachers": "4"}, "rgnn": {"C": "4"},
        "pate-m": {"queries": "3", "teachers": "4"}}  # fmt: skip
-SEEN = BUDGET | {"split", "label_rate", "volunteers", "gnn", "dropout", "sampler", "on_requery", "caps"}  # of a set-up
+SEEN = BUDGET | {"split", "label_rate", "volunteers", "gnn", "dropout", "on_requery", "caps"}  # of a set-up
 
 
 def usual(name: str, **given: Any) -> RunOptions:
@@ -88,9 +88,7 @@ def test_every_option_is_read_or_refused(name: str) -> None:
         accepted = reads(usual(name, **given), option)
         assert accepted <= (option in read), option
         if option in read and not accepted:
-            assert option in ("eps_labels", "label_mechanism", "sampler", "gnn"), (
-                option
-            )  # labels are public, one sampler, no network
+            assert option in ("eps_labels", "label_mechanism", "gnn"), option  # labels are public, no network
         if option == "eps_labels":
             assert accepted == (name in ("lpgnn", "rgnn"))
             assert reads(usual(name, eps_labels=3.0, private_labels=True), option) == (option in read)
@@ -132,7 +130,6 @@ def test_what_is_read_changes_the_run_and_what_is_refused_changes_nothing(
         ({"eps_features": 1.0, "public_features": True}, "--eps-features 1: features are public beside --public-f"),
         ({"repeats_vary": "noise"}, "--repeats-vary noise: there is one repeat (--repeats)"),
         ({"false_alarm": 0.01}, "--false-alarm 0.01: there is no --defence"),
-        ({"method": "lpgnn", "sampler": 2}, "--sampler 2: the samplers of lpgnn have one version; it is read by hogs"),
         ({"method": "vote", "reference": False, "gnn": "sage"}, "--gnn sage: vote trains no network"),
         ({"settings": {"degree_share": "0.2"}}, "--set degree_share=0.2: it is read beside topology=blink alone"),
         ({"settings": {"public_scaling": "literal"}}, "it is read beside public_features=true alone"),

@@ -12,7 +12,7 @@ import pytest
 
 from devices.collector import CollectorKey
 from devices.data.population import Population
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from devices.enrolment.state import enrol
 from devices.mechanisms import BUILT_IN, GRR, OneBit, RandomizedResponse
 from devices.policy.policy import Cap, policy_for

@@ -10,7 +10,7 @@ import pytest
 from curator.reports.question import Question
 from curator.reports.reports import Reports
 from devices.data.population import Population
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from devices.device import pack_parts, pack_report, unpack_report
 from devices.mechanisms import GRR, OneBit, RandomizedResponse
 from devices.noise import NoiseStream, derive_key

@@ -36,7 +36,7 @@ from flwr.app import Message
 
 from curator.methods.base import Question
 from devices.client_app import release_states
-from devices.datasets.generated_v1 import generate
+from devices.datasets.generated import generate
 from devices.device import Refusal, Report
 from devices.enrolment.state import State, enrol
 from devices.fleet import Fleet
