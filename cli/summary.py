@@ -283,7 +283,7 @@ def _cost(record: Mapping[str, Any]) -> RenderableType:
     named["the rest"] = max(seconds["total"] - sum(named.values()), 0.0)  # the reference, reading, writing
     phases = ", ".join(f"{name} {in_words(value)}" for name, value in named.items())
     grid.add_row("seconds", f"[bold]{in_words(seconds['total'])}[/bold]: {phases}")
-    if "cpu" in seconds:  # a result of an earlier version has none
+    if "cpu" in seconds:
         grid.add_row("", f"{in_words(seconds['cpu'])} of CPU, in all processes")
     grid.add_row("memory", f"{size(record['memory']['peak_rss_bytes'])} at the peak")
     return grid

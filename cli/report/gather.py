@@ -18,7 +18,7 @@ from devices.atomic_files import read_file
 from strategies.outputs.seed_groups import run_key
 from strategies.outputs.sums import AskedInAll, in_all
 from strategies.outputs.untrusted import number, text
-from strategies.results.folder import COMPARISON, upgraded
+from strategies.results.folder import COMPARISON
 from strategies.results.levels import compared_levels
 from strategies.setup.fingerprint import SCHEMA
 
@@ -151,7 +151,6 @@ def _read(path: Path, left_out: list[Problem]) -> ShownResult | None:
         other = next((command for key, command in _OTHERS.items() if key in record), None)
         if other is not None:
             raise UnreadableRecord(f"a result of `ldpsim {other}`; the page shows runs, sweeps and comparisons")
-        record = upgraded(dict(record))
         if record.get("schema") != SCHEMA or isinstance(record.get("schema"), bool):
             raise UnreadableRecord(f"schema {text(record.get('schema'))}, this version reads schema {SCHEMA}")
         return ShownResult(record, row_of(record, where), people_of(record))

@@ -15,13 +15,11 @@ Status = Literal["bounded", "unprotected", "not asked"]
 Kind = Literal["exact", "bound"]
 JOINS, REPLACED = "a person joins or leaves", "a person is replaced by another"  # neighbouring data of an owner
 TOLD, LABEL, VOLUNTEERS = "told", "label", "volunteers"
-DONATED = "donated features"  # of results of earlier versions
 
 _COUNTED = {**PUBLIC_PARTS, "label": "label", TOLD: "the bits that others report about it"}
 _PUBLIC = {"adjacency": "edges", "features": "features", "label": "labels of training and validation nodes"}
 NOT_COUNTED = {  # in words, by the names of a level's ``not_counted``
     LABEL: "the label is public in this setting and not counted",
-    DONATED: "features of labelled people are public in this setting and not counted",
     VOLUNTEERS: "what volunteers give in clear is not counted",
 }
 

@@ -22,12 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from curator.privacy.levels import LEVELS
-from curator.privacy.older import level_of_before
 from devices.atomic_files import exclusive_lock, read_file, write_atomically
-from devices.mechanisms.exact_loss import round_up
 from strategies.progress import warn
 from strategies.setup.disk_space import naming_full_disk
-from strategies.setup.fingerprint import SCHEMA
 
 COMPARISON = "compare.json"  # summary in the folder of a comparison
 log = logging.getLogger("ldpsim")
@@ -155,7 +152,7 @@ def write_result(folder: Path, record: Mapping[str, Any]) -> None:
 
 
 def read_result(path: Path) -> dict[str, Any]:
-    """Return the content of a result.json in the form of today.
+    """Return the content of a result.json.
 
     Raises:
         OSError, ValueError: for a file that cannot be read, is no JSON object, or lacks a level of guarantee.
@@ -168,33 +165,7 @@ def read_result(path: Path) -> dict[str, Any]:
     missing = [name for name in LEVELS if name not in holds] if isinstance(holds, Mapping) else []
     if missing:
         raise ValueError(f"privacy.holds has no {', '.join(missing)}: the run was made without it; run it again")
-    return upgraded(record)
-
-
-def upgraded(record: dict[str, Any]) -> dict[str, Any]:
-    """Return a result of schema 1 in the form of schema 2; any other as it is.
-
-    Schema 1 had figures of levels in a sentence, and the loss of one repeat under the number of all collections.
-    A record that lacks these parts is returned with its new number only: who reads it names what is missing.
-    """
-    if type(record.get("schema")) is not int or record["schema"] != 1:
-        return record
-    made = {**record, "schema": SCHEMA}
-    with suppress(KeyError, TypeError, ValueError, AttributeError):
-        privacy, config = record["privacy"], record["config"]
-        tests = (record.get("links") or record["accuracy"])["per_repeat"]
-        repeats = len(tests) if record["devices"]["asked"] else 1
-        again = (config.get("seeds") or {}).get("noise", 0) is None
-        holds = {name: level_of_before(entry, repeats).to_dict()
-                 for name, entry in privacy["holds"].items()}  # fmt: skip
-        life = {name: {part: value if value is None else round_up(repeats * value) for part, value in entry.items()}
-                if isinstance(entry, Mapping) else entry
-                for name, entry in privacy["lifetime_per_device"].items()}  # fmt: skip
-        stands_for = None if repeats == 1 else "again" if again else "instead"
-        searched = max(int(privacy["collections"]) - max(len(tests), 1), 0)
-        made["privacy"] = {**privacy, "holds": holds, "collections": repeats, "repeats": stands_for,
-                           "searched": searched, "lifetime_per_device": life}  # fmt: skip
-    return made
+    return record
 
 
 def text_of(record: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 A null model has less information than the method: no features, no graph, or somebody else's
 data. A method that is not above its null models got nothing out of that information.
-Results of earlier versions, and runs with ``--no-nulls``, have none.
+Runs with ``--no-nulls`` have none.
 """
 
 from __future__ import annotations
@@ -134,18 +134,12 @@ def shown_verdict(record: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return text, ``margin``, ``over_chance``, ``best_null``, ``standing`` and more; None without null models.
 
     ``over`` has the difference to each null model, by its name, and ``tail`` the tail of each that the margin is
-    corrected for (:class:`strategies.results.averages.Margin`); results of earlier versions have neither. The standing
-    is a key of :data:`STANDINGS`. In results of earlier versions chance was no null model of the margin; where it is
-    the best one, the margin is that over chance.
+    corrected for (:class:`strategies.results.averages.Margin`). The standing is a key of :data:`STANDINGS`.
     """
     found, nulls = record.get("verdict"), shown_nulls_of(record)
     if not found:
         return None
     best = found.get("best_null") or best_null(nulls)
-    if best != CHANCE and best_null(nulls) == CHANCE and found.get("over_chance"):
-        best = CHANCE
-        found = {**found, "best_null": CHANCE, "margin": found["over_chance"], "above_nulls": found["above_chance"]}
-        found["text"] = words_of_verdict(found, links=bool(record.get("links")))
     margin = found.get("margin")
     if found["above_chance"] is False:
         standing = "chance"

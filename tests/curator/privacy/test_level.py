@@ -9,7 +9,7 @@ from dataclasses import asdict, fields, replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curator.privacy.level import DONATED, JOINS, LABEL, REPLACED, TOLD, Level, OfOne
+from curator.privacy.level import JOINS, LABEL, REPLACED, TOLD, Level, OfOne
 
 _FIGURE = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")
 LOSS = st.floats(1e-9, 1e9).map(lambda value: float(f"{value:.10g}"))
@@ -30,7 +30,7 @@ def levels(draw: st.DrawFn) -> Level:
     return Level(
         status, draw(LOSS) if status == "bounded" else None,  # type: ignore[arg-type]
         counted=tuple(sorted(counted)), public=tuple(sorted(public)) if status == "unprotected" else (),
-        not_counted=tuple(draw(st.sets(st.sampled_from((LABEL, DONATED))))), private_value=private,
+        not_counted=tuple(draw(st.sets(st.sampled_from((LABEL,))))), private_value=private,
         private_delta=draw(st.sampled_from((0.0, 1e-6))) if private is not None else 0.0, own=own, per_list=per_list,
         reason=", ".join(f"{name} {{{name}}}" for name in figures), figures=figures,
         relation=draw(st.sampled_from(("", JOINS, REPLACED))), of_one=one,

@@ -11,7 +11,6 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,7 +23,6 @@ from strategies.results.folder import (
     origin_of,
     prepare,
     read_result,
-    upgraded,
     write_config,
     write_result,
 )
@@ -160,30 +158,6 @@ def test_a_folder_below_a_file_cannot_be_prepared(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ValueError, match="cannot be written"):
         prepare(tmp_path / "file" / "run")
-
-
-STORED = json.loads((Path(__file__).parents[2] / "curator/privacy/schema_1.json").read_text())
-
-
-def test_a_stored_result_of_schema_1_is_read_in_the_form_of_today(tmp_path: Path) -> None:
-    path = tmp_path / "result.json"
-    path.write_text(json.dumps(STORED["hogs-three-repeats"]))
-    found = read_result(path)
-    privacy = found["privacy"]
-    assert (found["schema"], privacy["collections"], privacy["repeats"], privacy["searched"]) == (2, 3, "instead", 0)
-    assert privacy["holds"]["bit_adjacency"]["value"] == 10.8
-    assert privacy["holds"]["bit_adjacency"]["of_one"] == {"value": 3.6, "delta": 0.0, "of": 3}
-    assert privacy["lifetime_per_device"]["user"]["max"] == privacy["holds"]["user"]["value"] == 1357.2
-    assert privacy["lifetime_per_device"]["complete"] is True
-    assert upgraded(found) is found  # a result of today is left alone
-    alone = upgraded(STORED["vote-public-features"])["privacy"]
-    assert (alone["collections"], alone["repeats"]) == (1, None) and alone["holds"]["user"]["private_value"] == 4
-
-
-@pytest.mark.parametrize("record", [{"schema": 1}, {"schema": 1, "privacy": []}, {"schema": True}, {"schema": 0}, {}])
-def test_a_result_that_lacks_its_parts_is_no_reason_to_stop(record: dict[str, Any]) -> None:
-    assert upgraded(dict(record)) == ({**record, "schema": 2} if record.get("schema") is not True
-                                      and record.get("schema") == 1 else record)  # fmt: skip
 
 
 def test_a_file_that_is_no_object_is_refused(tmp_path: Path) -> None:

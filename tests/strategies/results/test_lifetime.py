@@ -106,7 +106,7 @@ def test_the_answers_of_a_training_are_those_of_the_device_that_gave_most(
 ) -> None:
     """Two collections: in one, three devices gave 2, 1 and 3 answers of different losses, all others none."""
     tasks = {
-        (name, epsilon): Task(name, "own", 256, 4, 5, 0.1, 1,
+        (name, epsilon): Task(name, "own", population.facts.d, 4, population.facts.classes, 0.1, 1,
                               noise=GaussianUpdate.from_epsilon(epsilon, clip=1.0, delta=1e-6 * epsilon))
         for name, epsilon in (("first", 0.5), ("first", 2.0), ("other", 8.0))
     }  # fmt: skip

@@ -82,24 +82,6 @@ def test_praise_needs_a_null_model_that_learns_alone(section: dict[str, Any], st
     assert STANDINGS[standing][1] == ("good" if standing == "above" else "open")
 
 
-def test_a_result_whose_margin_left_chance_out_gets_that_over_chance() -> None:
-    """Here chance had 27.6 % and the best other null model 22.0 %: the method is 40.8 points above what is best."""
-    over = {"value": 0.408, "low": 0.37, "high": 0.44}
-    old = said(above_nulls=True, margin={"value": 0.464, "low": 0.43, "high": 0.5}, over_chance=over, bought={},
-               best_null="shuffled_all")["verdict"]  # fmt: skip
-    nulls = {"chance": {"test": 0.276}, "shuffled": {"all": {"test": 0.22}}}
-    found = shown_verdict({"verdict": old, "nulls": nulls})
-    assert found is not None and (found["margin"], found["best_null"], found["standing"]) == (
-        over,
-        "chance",
-        "unjudged",
-    )
-    assert found["text"] == "The method is above chance: 40.8 ± 3.5 points. No null model is better than chance."
-    nulls["chance"] = {"test": 0.21}
-    found = shown_verdict({"verdict": old, "nulls": nulls})
-    assert found is not None and (found["margin"], found["text"]) == (old["margin"], "text")
-
-
 def test_columns_are_the_same_for_every_result() -> None:
     verdict = shown_verdict(said(above_nulls=False, margin=MARGIN))
     row = null_columns(shown_nulls_of({"nulls": SECTION}), verdict)
