@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.words import points
-from curator.privacy.shown import shown_bound, shown_loss
+from curator.shown import shown_bound, shown_loss
 
 PASS, FAIL, NO_BOUND = "pass", "FAIL", "no bound"
 _VERDICTS = {True: PASS, False: FAIL, None: NO_BOUND}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from strategies.results.levels import compared_loss
 from strategies.results.numbers import NONE as NONE
 from strategies.results.numbers import bytes_ as bytes_
 from strategies.results.numbers import count as count
@@ -67,7 +66,7 @@ def level(entry: Mapping[str, Any]) -> str:
 def level_in_column(entry: Mapping[str, Any], open_: str = "open") -> str:
     """The loss of one collection that holds at one level, in few letters."""
     if entry["status"] == "bounded":
-        return epsilon(compared_loss(entry))
+        return epsilon((entry.get("of_one") or entry)["value"])
     return open_ if entry["status"] == "unprotected" else str(entry["status"])
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from devices.data.records import records_of
-from devices.device import Asked, Refusal, Report, pack_columns, pack_report, question_to
+from devices.device import PermittedQuery, Refusal, Report, pack_columns, pack_report, question_to
 from devices.enrolment.state import SHARD, State
 from devices.keyed.hashes import KeyedHashes
 from devices.keyed_data import SEAL, data_messages
@@ -59,7 +59,7 @@ def answer_many(state: State, devices: Sequence[int], question: bytes) -> list[R
     """
     asked = question_to(state.policy, question)
     found: dict[int, Report] = {}
-    if isinstance(asked, Asked) and asked.query.stage == 0:
+    if isinstance(asked, PermittedQuery) and asked.query.stage == 0:
         found = _first_answers(state, [device for device in devices if asked.includes(device)], query := asked.query)
         found |= _repeats(state, [device for device in devices if device not in found], query)
     return [found[device] if device in found else _alone(state, device, question) for device in devices]

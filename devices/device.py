@@ -25,8 +25,8 @@ from devices.ledger.rows import Head, QueryAnswer, TrainingAnswer
 from devices.mechanisms.exact_loss import Loss
 from devices.noise import NoiseStream, derive_key
 from devices.policy.policy import Policy
+from devices.policy.terms import people_asked
 from devices.query import Ask, InvalidQuery, Query
-from devices.terms import people_asked
 from devices.training_task import AnswerKind, Task
 
 _ALWAYS_TAKEN, _MOST_EACH = 1 << 16, 16  # bytes of a report; of one number, bit or category in it
@@ -133,7 +133,7 @@ class Device:
             return self._refuse(Refusal.MODE_REFUSED)
         return self._decide(asked)
 
-    def _decide(self, asked: Asked) -> Report | Refusal:
+    def _decide(self, asked: PermittedQuery) -> Report | Refusal:
         query = asked.query
         if not asked.includes(self.index):
             return self._refuse(Refusal.COLLECTOR_REFUSED)
@@ -257,7 +257,7 @@ class Device:
             yield mechanism.respond(self._record, noise, device=self.index, grouping=query.grouping)
 
 
-class Asked(NamedTuple):
+class PermittedQuery(NamedTuple):
     """A query, and the people who may be asked it by the terms of a pinned collector.
 
     Args:
@@ -273,9 +273,11 @@ class Asked(NamedTuple):
         return self.people is None or bool(self.people[device])
 
 
-def question_to(policy: Policy, question: bytes | Query) -> Asked | Refusal:
+def question_to(policy: Policy, question: bytes | Query) -> PermittedQuery | Refusal:
     """Return what a reporting device with this policy has to decide about, or the refusal to every device."""
-    asked = _read(policy, question) if policy.collector or isinstance(question, bytes) else Asked(question, None)
+    asked = (
+        _read(policy, question) if policy.collector or isinstance(question, bytes) else PermittedQuery(question, None)
+    )
     if isinstance(asked, Refusal):
         return asked
     if not asked.query.answerable:
@@ -287,7 +289,7 @@ def question_to(policy: Policy, question: bytes | Query) -> Asked | Refusal:
 
 def _read(
     policy: Policy, question: bytes | Query, read: Callable[[bytes], Query] = Query.from_bytes
-) -> Asked | Refusal:
+) -> PermittedQuery | Refusal:
     data = question if isinstance(question, bytes) else b""
     signed = split_question(data)
     if policy.collector and not (signed and signed[0].is_signed_by(policy.collector)):
@@ -297,9 +299,9 @@ def _read(
     except InvalidQuery:
         return Refusal.UNKNOWN_QUERY
     if not (policy.collector and signed):
-        return Asked(query, None)
+        return PermittedQuery(query, None)
     people = people_asked(signed[0].terms, query, policy.facts.n)
-    return Asked(query, people) if people.any() else Refusal.COLLECTOR_REFUSED
+    return PermittedQuery(query, people) if people.any() else Refusal.COLLECTOR_REFUSED
 
 
 def pack_parts(parts: Iterable[bytes]) -> bytes:

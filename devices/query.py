@@ -191,7 +191,7 @@ class Query:
 
     @cached_property
     def people_by_terms(self) -> dict[tuple[bytes, int], BoolArray]:
-        """Who may be asked, by terms and number of people (:func:`devices.terms.people_asked`)."""
+        """People who may be asked, by terms and number of people (:func:`devices.policy.terms.people_asked`)."""
         return {}  # kept here, as a hash of a query with a grouping takes a step for each person
 
     @cached_property

@@ -25,7 +25,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("datasets", "mechanisms"),
         ("datasets.__init__", "mechanisms.__init__"),
         ("keyed_data", "query"),
-        ("ledger", "raw_record", "terms", "training_task"),
+        ("ledger", "raw_record", "training_task"),
         ("policy",),
         ("device",),
         ("enrolment", "wire"),
@@ -34,7 +34,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("fleet",),
     ),
     "curator": (
-        ("graph", "linear", "names", "observer", "options", "owned", "setting_error", "steps"),
+        ("graph", "linear", "names", "observer", "options", "owned", "setting_error", "shown", "steps"),
         ("reports",),
         ("learning", "links", "privacy"),
         ("evidence", "pairs"),

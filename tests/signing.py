@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from devices.collector import CollectorKey, SignedTerms
+from devices.policy.terms import terms_of
 from devices.query import Query
-from devices.terms import terms_of
 
 
 def terms_for(key: CollectorKey, query: Query, people: int, devices: Any = None) -> SignedTerms:

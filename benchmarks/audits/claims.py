@@ -26,7 +26,7 @@ from curator.attacks.audit_row import Effort
 from curator.attacks.randomiser_audit import Randomiser, audit_randomiser
 from curator.owner.privacy.label import label_epsilon
 from curator.owner.privacy.rdp import rdp_epsilon
-from curator.privacy.shown import loss_in_table, shown_bound, shown_loss
+from curator.shown import loss_in_table, shown_bound, shown_loss
 from devices.mechanisms import gaussian
 from strategies.seeded import seeded
 

@@ -17,7 +17,7 @@ from benchmarks.audits.cases import MULTI, PURE, Case, multi_freq_ldpy, pure_ldp
 from benchmarks.study import read_rows, write_rows
 from curator.attacks.audit_row import AuditRow, Effort
 from curator.attacks.randomiser_audit import Randomiser, audit_randomiser
-from curator.privacy.shown import loss_in_table, shown_bound
+from curator.shown import loss_in_table, shown_bound
 from strategies.seeded import seeded
 
 SEED = 0

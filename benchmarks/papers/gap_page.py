@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks import RESULTS
 from benchmarks.markdown import table
 from benchmarks.study import Found, Row, read_rows, rows_in
-from curator.privacy.shown import loss_in_table
+from curator.shown import loss_in_table
 from strategies.palette import MARKS, SERIES
 
 ASKED = ("vote", "sbp")  # with public features: relationships are private, as at the edge level

@@ -39,7 +39,7 @@ from devices.data.splits import LEAST_VOLUNTEERS, train_and_validate
 from devices.enrolment.parts import ldpsim_home
 from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
 from devices.policy.policy import OnRequery, Policy, policy_for
-from devices.terms import collection_of, terms_of
+from devices.policy.terms import collection_of, terms_of
 from strategies.results import folder as run_folder
 from strategies.rounds.batches import ask_in_batches
 from strategies.rounds.collect_once import Collected

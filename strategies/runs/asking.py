@@ -12,7 +12,7 @@ from curator.reports.reports import Reports
 from devices.data.population import Population
 from devices.device import Refusal
 from devices.facts import PublicKnowledge, Split
-from devices.terms import terms_of
+from devices.policy.terms import terms_of
 from devices.wire import REASONS
 from strategies.engines.flower_processes import FlowerFailed
 from strategies.people.owned_graph import sparse_features

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from devices.collector import CollectorKey, SignedTerms, read_public
-from devices.terms import collection_of
+from devices.policy.terms import collection_of
 from strategies.flower_app.alone import default_config
 
 

@@ -29,8 +29,8 @@ from devices.collector import SignedTerms
 from devices.device import Device, Refusal
 from devices.enrolment.parts import Parts
 from devices.enrolment.state import State, is_enrolled
+from devices.policy.terms import collection_of
 from devices.query import Query
-from devices.terms import collection_of
 from strategies.rounds.stages import Stages
 from tests.faults.questions import KEYS
 from tests.faults.variants import put, variant

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from devices.collector import CollectorKey, SignedTerms
 from devices.mechanisms import GRR, GroupDegrees, OneBit, RandomizedResponse
+from devices.policy.terms import terms_of
 from devices.query import Ask, Query
-from devices.terms import terms_of
 
 N, D, CLASSES = 5, 6, 3
 KEYS = (CollectorKey(Path("one"), bytes([1]) * 32), CollectorKey(Path("two"), bytes([2]) * 32))

@@ -14,8 +14,8 @@ from curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_
 from curator.privacy.guarantee import Claim, Guarantee
 from curator.privacy.level import REPLACED, Level
 from curator.privacy.levels import by_attribute
-from curator.privacy.shown import shown_loss
 from curator.setting_error import SettingError
+from curator.shown import shown_loss
 from devices.facts import PublicFacts
 from devices.mechanisms import gaussian
 from devices.mechanisms.exact_loss import Loss

@@ -50,8 +50,8 @@ from curator.methods.local.links import (
 from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import parameter
 from curator.privacy.guarantee import Claim
-from curator.privacy.shown import shown_loss
 from curator.reports.reports import Reports
+from curator.shown import shown_loss
 from devices.array_types import IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.query import Ask

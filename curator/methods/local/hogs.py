@@ -50,9 +50,9 @@ from curator.methods.local.links import LocalMethod, both_ways, labelled_graph, 
 from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import parameter
 from curator.privacy.guarantee import Claim
-from curator.privacy.shown import shown_loss
 from curator.reports.reports import Reports
 from curator.reports.rows import FlippedRows, noisy_rows_of_bits
+from curator.shown import shown_loss
 from devices.array_types import DoubleArray, FloatArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import Mechanism, OneBit, RandomizedResponse

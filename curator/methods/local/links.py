@@ -19,8 +19,8 @@ from curator.evidence.evidence import Evidence
 from curator.linear.scaling import PUBLIC_SCALINGS, scale_public
 from curator.methods.base import Budget, Graph, Method, Question, require_reports, spending
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
-from curator.privacy.shown import shown_loss
 from curator.reports.reports import Reports
+from curator.shown import shown_loss
 from devices import mechanisms
 from devices.array_types import IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split

@@ -50,11 +50,11 @@ from curator.methods.local.links import (
 from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import parameter
 from curator.privacy.guarantee import Claim
-from curator.privacy.shown import shown_loss
 from curator.reports.estimates import smoothed
 from curator.reports.labels import LabelEvidence
 from curator.reports.reports import Reports
 from curator.setting_error import SettingError
+from curator.shown import shown_loss
 from devices.array_types import IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import (

@@ -18,7 +18,7 @@ from curator.linear.propagation import adjacency_matrix
 from curator.methods.base import Budget, Question, spending
 from curator.methods.local.links import PUBLIC_GRAPH, LocalMethod, both_ways, with_labels
 from curator.privacy.guarantee import Claim
-from curator.privacy.shown import shown_loss
+from curator.shown import shown_loss
 from devices.array_types import IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import ClearFeatures, Mechanism

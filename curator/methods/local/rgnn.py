@@ -37,7 +37,6 @@ from curator.methods.local.links import PUBLIC_GRAPH, LocalMethod, ask_labels, l
 from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import ABOVE_0, parameter
 from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
-from curator.privacy.shown import shown_loss
 from curator.reports.frequency import (
     both_directions,
     code_features,
@@ -48,6 +47,7 @@ from curator.reports.frequency import (
 from curator.reports.labels import LabelEvidence
 from curator.reports.reports import Reports
 from curator.setting_error import SettingError
+from curator.shown import shown_loss
 from devices.array_types import IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import GRRFS, round_up

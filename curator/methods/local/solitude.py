@@ -51,10 +51,10 @@ from curator.methods.local.lpgnn import sampled_features_of
 from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import ABOVE_0, parameter, unused
 from curator.privacy.guarantee import Claim
-from curator.privacy.shown import shown_loss
 from curator.reports.agreed_pairs import reported_pairs
 from curator.reports.estimates import smoothed
 from curator.reports.reports import Reports
+from curator.shown import shown_loss
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import Mechanism, MultiBit, OneBit, RandomizedResponse
 from devices.query import Ask

@@ -41,10 +41,10 @@ from curator.methods.base import Budget, Graph, Grid, Question, require_reports,
 from curator.methods.local.links import BOTH_ENDS, ONE_END, LocalMethod, label_mechanism, labelled_graph
 from curator.methods.parameters import ABOVE_0, parameter
 from curator.privacy.guarantee import Claim
-from curator.privacy.shown import shown_loss
 from curator.reports.question import volunteers_of
 from curator.reports.reports import Reports
 from curator.setting_error import SettingError
+from curator.shown import shown_loss
 from curator.votes.affinity import first_people, without_people
 from curator.votes.design import MEASURES, all_classes, designed_widths
 from curator.votes.knowledge import VoteEvidence, affinity_from_votes, batches_so_far, class_posterior, knowledge

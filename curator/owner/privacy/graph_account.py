@@ -21,7 +21,7 @@ from curator.owner.privacy.aggregation import (
 from curator.privacy.guarantee import Claim, Guarantee
 from curator.privacy.level import JOINS, Level
 from curator.privacy.levels import LEVELS as OF_LDPSIM
-from curator.privacy.shown import shown_loss
+from curator.shown import shown_loss
 from devices.mechanisms import round_up
 
 EDGE, NODE = "edge", "node"

@@ -16,8 +16,8 @@ from devices.collector import CollectorKey, SignedTerms
 from devices.data.population import Population
 from devices.enrolment.state import State
 from devices.facts import PublicFacts
+from devices.policy.terms import terms_of
 from devices.query import Query
-from devices.terms import terms_of
 from strategies.engines.collect import quiet_flower
 from strategies.engines.grids import LocalGrid
 

@@ -17,7 +17,7 @@ from devices.data.splits import make_split
 from devices.datasets.generated import generate
 from devices.enrolment.state import SHARD, State, enrol
 from devices.policy.policy import policy_for
-from devices.terms import terms_of
+from devices.policy.terms import terms_of
 from strategies.engines import collect as collecting
 from strategies.engines.collect import choose, collect, leave_old_objects_alone
 

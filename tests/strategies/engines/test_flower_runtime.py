@@ -30,7 +30,7 @@ from devices.data.population import Population
 from devices.data.splits import make_split
 from devices.enrolment.state import State, enrol
 from devices.policy.policy import policy_for
-from devices.terms import terms_of
+from devices.policy.terms import terms_of
 from strategies.engines.collect import collect
 from strategies.engines.flower_processes import MARK, Flower, FlowerFailed, app_folder
 from strategies.engines.flower_runtime import collect_with_flower

@@ -16,7 +16,7 @@ from devices.collector import CollectorKey
 from devices.data.population import Population
 from devices.data.splits import make_split
 from devices.device import Refusal
-from devices.terms import people_asked
+from devices.policy.terms import people_asked
 from devices.wire import REASONS
 from strategies.engines.flower_processes import FlowerFailed
 from strategies.people.owned_graph import sparse_features

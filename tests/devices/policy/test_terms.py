@@ -12,8 +12,8 @@ import pytest
 
 from devices.mechanisms import GRR, Degree, GroupDegrees, Laplace, NeighbourhoodVote, OneBit, OwnFeaturesVote
 from devices.mechanisms.word_model import UNIT, WordModel
+from devices.policy.terms import collection_of, people_asked, terms_of
 from devices.query import Ask, Query, canonical
-from devices.terms import collection_of, people_asked, terms_of
 
 N, D, CLASSES = 6, 4, 3
 
