@@ -11,7 +11,6 @@ import click
 import typer
 from click.core import ParameterSource
 
-from devices.atomic_files import read_file
 from strategies.setup.option_spec import declared
 from strategies.setup.options import RunOptions
 
@@ -22,6 +21,8 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
     Raises:
         ValueError: for a file that cannot be read, or a key that no run has.
     """
+    from devices.atomic_files import read_file
+
     if path is None:
         return None
     import tomllib

@@ -11,7 +11,6 @@ import typer
 
 from cli import options as o
 from cli.output import echo, print_json
-from devices.atomic_files import read_file
 from strategies.setup.option_spec import OUTPUT
 
 FILES = ("dossier.html", "dossier.md")
@@ -168,6 +167,8 @@ def _of_run(folder: Path, method: str | None) -> tuple[str, Any, Part, list[Part
 
 
 def _of_plan(folder: Path, method: str | None) -> tuple[str, Any, Part, list[Part]]:
+    from devices.atomic_files import read_file
+
     plan = json.loads(read_file(folder / "plan.json"))
     if method is None and plan["choice"] is None:
         raise ValueError(f"{folder}: the plan has no choice; name a method with --method")
@@ -181,6 +182,7 @@ def _of_plan(folder: Path, method: str | None) -> tuple[str, Any, Part, list[Par
 
 
 def _of_comparison(folder: Path, method: str | None) -> tuple[str, Any, Part, list[Part]]:
+    from devices.atomic_files import read_file
     from strategies.results.folder import COMPARISON, read_result
 
     document = json.loads(read_file(folder / COMPARISON))
