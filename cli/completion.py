@@ -69,15 +69,9 @@ def _faults() -> Iterable[str]:
 
 
 def _attacks() -> Iterable[str]:
-    from strategies.attacks.liars.attacks import DESCRIPTIONS
+    from strategies.attacks.poison.lies import ATTACKS
 
-    return (*DESCRIPTIONS, "help")
-
-
-def _goals() -> Iterable[str]:
-    from strategies.attacks.liars.plan import GOALS
-
-    return GOALS
+    return (*ATTACKS, "help")
 
 
 def _defences() -> Iterable[str]:
@@ -89,6 +83,6 @@ def _defences() -> Iterable[str]:
 methods, datasets, audited = from_names(_methods), from_names(_datasets), from_names(_audited)
 levels, caps = from_names(_levels), from_names(lambda: ("bit", "vector", "user"), end="=")
 adversaries, faults = from_names(_adversaries), from_names(_faults)
-attacks, goals, defences = from_names(_attacks), from_names(_goals), from_names(_defences)
+attacks, defences = from_names(_attacks), from_names(_defences)
 # Option of a run -> its completion.
 OF_A_RUN = {"method": methods, "dataset": datasets, "caps": caps, "defence": defences}

@@ -9,9 +9,8 @@ from __future__ import annotations
 SPLIT = frozenset({"split", "label_rate", "volunteers"})  # of a method whose people train, validate and test
 DEVICES = frozenset({"dropout", "state", "caps", "engine", "workers", "ray_address"})  # devices are enrolled
 QUESTION = DEVICES | {"on_requery", "collector_key"}  # devices answer a question of one collection
-DEFENDED = frozenset({"defence", "false_alarm"})  # answers that can be compared with one another
 ASKING = QUESTION | {"save_reports"}  # nobody is asked beside kept reports
-REPORTS = ASKING | DEFENDED | {"from_reports"}  # answers under noise that are kept
+REPORTS = ASKING | {"defence", "false_alarm", "from_reports"}  # answers under noise that are kept
 LABELS = frozenset({"private_labels", "eps_labels", "label_mechanism"})  # labels are public, or have their own budget
 PARTS = ("eps_adjacency", "eps_features", "eps_labels")  # finer budgets
 BUDGET = frozenset({"epsilon", "feature_share", "public_features", "reporting", *LABELS, *PARTS})

@@ -15,7 +15,6 @@ PACKAGES = (*NAMED, "cli", "benchmarks")
 ALLOWED: dict[str, str] = {}
 # Public functions that two modules define because they play one part in two places.
 PARTS = {
-    "draw": "the picture of a command",
     "epsilon": "an option, and the words for its value",
     "find": "a mechanism or a method by its name",
     "generate": "people or a key, of the module that names them",

@@ -85,7 +85,7 @@ LINES = (
               r"(\d+) of (\d+) rows with a law agree with it\. Lies cost\s+at least 5 points more than silence for "
               r"([^.]*)\.",
               "{1} of {2} rows agree with their law; lies cost at least 5 points more than silence for {3}",
-              "python -m benchmarks.poison.run"),
+              "git show beb5ceca813d:benchmarks/poison/run.py"),
     IndexLine("audits.md", "Claimed against held: public programs on graphs, and randomisers of two libraries",
               r"^Of (\d+) rows (\d+) are above [\s\S]*?^Of (\d+) rows (\d+) are contradicted",
               "Programs on graphs: {2} of {1} rows above the stated figure; randomisers: {4} of {3} rows contradicted",

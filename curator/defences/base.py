@@ -1,6 +1,6 @@
 """Base of the defences: a verdict on people, and a change of reports.
 
-A defence reads reports and public knowledge alone. It never learns who lies. Its level is the
+A defence reads reports alone. It never learns who lies. Its level is the
 probability that one honest person is flagged, whatever the data of that person and of everybody else,
 if all others are honest too.
 """
@@ -15,12 +15,11 @@ import numpy as np
 
 from curator.reports.reports import Reports
 from devices.array_types import BoolArray
-from devices.facts import PublicKnowledge
 from devices.mechanisms.base import StepNoise
 
 Notes = dict[str, Any]  # JSON values, for result.json
-Judge = Callable[[Reports, PublicKnowledge, float], tuple[BoolArray, Notes]]
-Mend = Callable[[Reports, PublicKnowledge, float], tuple[Reports, Notes]]
+Judge = Callable[[Reports, float], tuple[BoolArray, Notes]]
+Mend = Callable[[Reports, float], tuple[Reports, Notes]]
 
 
 @dataclass(frozen=True)
@@ -28,20 +27,12 @@ class Defence:
     """One defence.
 
     Args:
-        name: Its name on the command line.
-        help: One line about what it does.
-        fits: Report types that it works on; on others it does nothing.
         judge: Flags people, bool (n,), at a level for one honest person; None: it flags nobody.
         mend: Changes reports, at the same level; None: it changes none.
-        rounds: Whether it works on trainings in rounds.
     """
 
-    name: str
-    help: str
-    fits: tuple[str, ...]
     judge: Judge | None = field(default=None, repr=False)
     mend: Mend | None = field(default=None, repr=False)
-    rounds: bool = False
 
 
 def step_noise(reports: Reports, field: str) -> StepNoise | None:

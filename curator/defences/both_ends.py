@@ -19,12 +19,11 @@ from dataclasses import replace
 from curator.defences.base import Notes, silent_on
 from curator.reports.agreed_pairs import agreed_ones
 from curator.reports.reports import Reports
-from devices.facts import PublicKnowledge
 
 
-def keep_agreed(reports: Reports, public: PublicKnowledge, level: float) -> tuple[Reports, Notes]:
+def keep_agreed(reports: Reports, level: float) -> tuple[Reports, Notes]:
     """Drop every 1 that the other end does not confirm."""
-    del public, level
+    del level
     ones = reports.adjacency
     if ones is None:
         return reports, silent_on("row of bits")

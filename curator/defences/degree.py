@@ -18,26 +18,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curator.defences.base import Notes, nobody, silent_on, step_noise
-from curator.defences.tails import largest_noise, largest_sum
-from curator.defences.weight import degree_ranges, outside
+from curator.defences.tails import at_least, largest_noise, largest_sum, probability_at_most
 from curator.reports.agreed_pairs import agreed_ones
 from curator.reports.reports import Reports
 from curator.reports.rows import FlippedRows, flipped_rows
 from devices.array_types import BoolArray, FloatArray, IntArray
-from devices.facts import PublicKnowledge
 from devices.mechanisms.base import StepNoise
 from devices.mechanisms.discrete_laplace import variance
 
 _WHAT = "degrees, group degrees or noisy rows"
 
 
-def implausible_degrees(reports: Reports, public: PublicKnowledge, level: float) -> tuple[BoolArray, Notes]:
+def implausible_degrees(reports: Reports, level: float) -> tuple[BoolArray, Notes]:
     """Flag people whose degree and row cannot both be honest.
 
     Half of the level is for noise that leaves the range around a degree. A degree that is impossible even so is
     part of the same event. The other half is for the count.
     """
-    del public
     if (caps := _caps_of_groups(reports, level)) is not None:
         return reports.reported("adjacency") & _beyond_caps(reports.needed("group_degrees"), *caps), {}
     if (noise := step_noise(reports, "degrees")) is None:
@@ -60,9 +57,44 @@ def implausible_degrees(reports: Reports, public: PublicKnowledge, level: float)
     return people & found, {}
 
 
-def clip_degrees(reports: Reports, public: PublicKnowledge, level: float) -> tuple[Reports, Notes]:
+def degree_ranges(reports: Reports, targets: IntArray, level: float) -> tuple[IntArray, IntArray] | None:
+    """Return the smallest and the largest degree that each person's noisy degree allows; None without such reports.
+
+    Args:
+        reports: The reports.
+        targets: int64 (n,): the largest degree that there is.
+        level: Probability that an honest person's degree is outside.
+    """
+    noise = step_noise(reports, "degrees")
+    if noise is None or reports.source("degrees").reporting != reports.asks["adjacency"].mechanisms[0].reporting:
+        return None
+    reach = largest_noise(noise.t, noise.s, level / 2)
+    # An impossible range (a degree far beyond the cap) is the nearest possible degree.
+    near = np.clip(reports.needed("degrees"), -reach, targets + reach)
+    return np.clip(near - reach, 0, targets), np.clip(near + reach, 0, targets)
+
+
+def outside(
+    count: IntArray, targets: IntArray, ranges: tuple[IntArray, IntArray], chances: tuple[float, float], level: float
+) -> BoolArray:
+    """bool (n,): whether no degree of the range allows the count of ones, two-sided at this level.
+
+    Args:
+        count: int64 (n,): ones.
+        targets: int64 (n,): N.
+        ranges: int64 (n,) each, smallest and largest degree.
+        chances: Probabilities of a one about an edge, and about another pair; the first one is the larger.
+        level: Probability that an honest person's count is outside.
+    """
+    found = np.zeros(len(count), np.bool_)
+    for i, (ones, size, least, most) in enumerate(zip(count, targets, *ranges, strict=True)):
+        high = at_least(int(ones), int(most), int(size - most), *chances) <= level / 2
+        found[i] = high or probability_at_most(int(ones), int(least), int(size - least), *chances) <= level / 2
+    return found
+
+
+def clip_degrees(reports: Reports, level: float) -> tuple[Reports, Notes]:
     """Clip degrees, group degrees and noisy rows, and join degrees with what both ends say."""
-    del public
     notes: Notes = {}
     if (caps := _caps_of_groups(reports, level)) is not None:
         given = reports.needed("group_degrees")

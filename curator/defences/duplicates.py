@@ -23,12 +23,10 @@ from curator.defences.base import Notes, nobody, silent_on
 from curator.reports.reports import Reports
 from curator.reports.rows import flipped_rows
 from devices.array_types import BoolArray
-from devices.facts import PublicKnowledge
 
 
-def duplicated(reports: Reports, public: PublicKnowledge, level: float) -> tuple[BoolArray, Notes]:
+def duplicated(reports: Reports, level: float) -> tuple[BoolArray, Notes]:
     """Flag people whose row or feature report is shared by more people than chance allows."""
-    del public
     tests: list[tuple[str, str, Callable[[int], bytes], float]] = []
     rows = flipped_rows(reports)
     if rows is not None and not rows.one_end:

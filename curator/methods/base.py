@@ -106,10 +106,6 @@ class Method:
         """
         raise NotImplementedError
 
-    def server_clip(self) -> float | None:
-        """Return the largest norm of a device's update that the server takes; None unless overridden."""
-        return None
-
     def regroup(self, reports: Reports, *, stage: int) -> IntArray | None:
         """Return each person's public group for a later stage, int64 (n,), from the reports so far.
 

@@ -27,12 +27,6 @@ def silenced(reports: Reports, who: BoolArray) -> Reports:
     return replace(reports, answered=reports.answered & ~who, others=others, **kept)
 
 
-def without_labels(reports: Reports, who: BoolArray) -> Reports:
-    """Return the reports as if these people, bool (n,), had not been asked for a label."""
-    asked = {**reports.asked, "label": reports.asked["label"] & ~who}
-    return replace(reports, labels=_emptied(reports.labels, who, "labels"), asked=asked)
-
-
 def without_ones(ones: csr_array, dropped: BoolArray) -> csr_array:
     """bool CSR: the ones without those at these places of ``indices``, bool (number of ones,)."""
     before = np.concatenate([[0], np.cumsum(~dropped)])

@@ -76,7 +76,6 @@ class Mechanism:
     packed: ClassVar[bool] = False  # `stack` returns bits of features, as `np.packbits` gives them
     # `stack` returns a category of each feature; the class has the `domains` and `correction` of GRRFS too.
     coded: ClassVar[bool] = False
-    set_seed: int = -1  # seed of public sets of features that devices report about; -1: there are none
 
     @property
     def field(self) -> str:
@@ -249,19 +248,6 @@ class Mechanism:
     def groups_of(self, grouping: Grouping) -> IntArray | None:
         """int64 (n,): the public group of every person, where numbers are reported group by group; else None."""
         return None
-
-    @property
-    def set_size(self) -> int | None:
-        """Number of features of a report, for a mechanism that has :meth:`with_public_sets`; None for others."""
-        return None
-
-    def with_public_sets(self, seed: int) -> Mechanism:
-        """Return the mechanism with public sets of features in place of drawn ones; itself where that changes nothing.
-
-        Args:
-            seed: 0 .. 2**32 - 1.
-        """
-        return self
 
     @property
     def most_likely(self) -> float | None:

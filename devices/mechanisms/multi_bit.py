@@ -8,10 +8,6 @@ x in [low, high] is reported as +1 with probability
 else as -1; the others are reported as 0. Real values are put on a public grid first.
 Rectifier (eq. 4): x' = d (high - low) / 2m * (E + 1) / (E - 1) * x* + (low + high) / 2.
 
-With a public ``set_seed`` the m features of a device follow from the seed and the device's public number
-(:func:`devices.sampling.subset.public_subset`). The report then holds the signs alone: a device that lies cannot choose
-the features.
-
 The report shows which features were drawn, and that does not depend on the values. What is
 left are m independent bits of loss eps/m each. Exact losses: one feature eps/m, k features
 min(k, m) * eps/m, the vector eps. With m = d this is the 1-bit mechanism at full budget.
@@ -23,20 +19,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from devices.array_types import FloatArray, IntArray
+from devices.array_types import FloatArray
 from devices.data.population import Record
-from devices.mechanisms.base import LATER, Grouping, dense_features, dense_rows
+from devices.mechanisms.base import Grouping, dense_rows
 from devices.mechanisms.bits import pack_bits, pack_many, pack_plain, unpack_bits, unpack_plain
 from devices.mechanisms.exact_loss import ONE, check_epsilon, probability_threshold
 from devices.mechanisms.one_bit import GRID, FeatureBits
 from devices.mechanisms.stacked_reports import DataOf, sparse_values
 from devices.noise import AT_ONCE, NoiseStream, joined_words
-from devices.sampling.subset import public_subset, subset, subsets
+from devices.sampling.subset import subset, subsets
 
 RULES = ("optimal", "floor")
 _OPTIMUM = 2.1773189849653067  # sinh z = 2z
@@ -69,8 +65,7 @@ def sampled_features(epsilon: float, d: int, rule: str = "optimal") -> int:
 class MultiBit(FeatureBits):
     """Report m of d features, one bit each.
 
-    ``value``: float (d,), NaN for a feature outside of a public set; ``report``: int8 (d,) of -1, 0
-    and 1. Reports of many devices: int8 CSR (n, d) of -1 and 1.
+    ``value``: float (d,); ``report``: int8 (d,) of -1, 0 and 1. Reports of many devices: int8 CSR (n, d) of -1 and 1.
 
     Args:
         flip: 64-bit threshold of Pr[+1 | x = low] = Pr[-1 | x = high], 1 .. 2**63 - 1.
@@ -78,7 +73,6 @@ class MultiBit(FeatureBits):
         m: Number of sampled features, 1 .. d.
         low, high: Public range; values outside are clamped.
         grid: Number of steps into which the range is cut.
-        set_seed: Seed of the devices' public sets; -1: each device draws its set from its noise.
 
     Raises:
         ValueError: for an impossible threshold, size, range or grid.
@@ -98,7 +92,6 @@ class MultiBit(FeatureBits):
     low: float = 0.0
     high: float = 1.0
     grid: int = GRID
-    set_seed: int = field(default=-1, metadata=LATER)
 
     attained: ClassVar[bool] = True
     name: ClassVar[str] = "multi_bit"
@@ -108,8 +101,6 @@ class MultiBit(FeatureBits):
         super().__post_init__()
         if not 1 <= self.m <= self.d:
             raise ValueError(f"multi-bit samples 1..{self.d} features (there are {self.d}), not {self.m}")
-        if not -1 <= self.set_seed < 1 << 32:
-            raise ValueError(f"a public set needs a seed of 0..2**32-1, not {self.set_seed}")
 
     @classmethod
     def from_epsilon(
@@ -125,30 +116,13 @@ class MultiBit(FeatureBits):
             raise ValueError(f"multi-bit samples 1..{d} features (there are {d}), not {size}")
         return cls(flip=probability_threshold(epsilon / size), d=d, m=size, low=float(low), high=float(high))
 
-    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> np.ndarray:
-        value = dense_features(record, self.d)
-        if self.set_seed >= 0:
-            value[np.isin(np.arange(self.d), self.public_set(device), invert=True)] = np.nan
-        return value
-
-    @property
-    def set_size(self) -> int:
-        return self.m
-
-    def with_public_sets(self, seed: int) -> MultiBit:
-        return replace(self, set_seed=seed) if self.m < self.d else self
-
     @property
     def most_likely(self) -> float:
         sets = math.lgamma(self.d + 1) - math.lgamma(self.m + 1) - math.lgamma(self.d - self.m + 1)
         return math.exp(self.m * math.log1p(-self.flip_probability) - sets)
 
-    def public_set(self, device: int) -> IntArray:
-        """int64 (m,): the features that this device reports about, where the set is public."""
-        return public_subset(self.set_seed, device, self.d, self.m)
-
     def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:
-        sampled = subset(noise, self.d, self.m) if self.set_seed < 0 else np.flatnonzero(~np.isnan(value))
+        sampled = subset(noise, self.d, self.m)
         report = np.zeros(self.d, np.int8)
         report[sampled] = np.where(noise.bernoulli(self.thresholds(value[sampled]), self.m), 1, -1)
         return report
@@ -157,7 +131,7 @@ class MultiBit(FeatureBits):
         self, records: Sequence[Record], streams: Sequence[NoiseStream], *, devices: Sequence[int],
         grouping: Grouping = None,
     ) -> list[bytes]:  # fmt: skip
-        if type(self) is not MultiBit or self.m == self.d or self.set_seed >= 0:
+        if type(self) is not MultiBit or self.m == self.d:
             # A class of its own may respond in another way.
             return super().respond_many(records, streams, devices=devices, grouping=grouping)
         reports: list[bytes] = []
@@ -181,7 +155,7 @@ class MultiBit(FeatureBits):
 
     def encode(self, report: np.ndarray) -> bytes:
         sampled = np.flatnonzero(report)
-        which = b"" if self.m == self.d or self.set_seed >= 0 else pack_bits(report != 0)
+        which = b"" if self.m == self.d else pack_bits(report != 0)
         return pack_plain(report[sampled] > 0) + which
 
     def decode(self, data: bytes, *, device: int) -> np.ndarray:
@@ -194,10 +168,6 @@ class MultiBit(FeatureBits):
         """Return the sampled features, int64 (m,), and their signs, int8 (m,)."""
         size = (self.m + 7) // 8
         signs = np.where(unpack_plain(data[:size], self.m), 1, -1).astype(np.int8)
-        if self.set_seed >= 0:
-            if len(data) != size:
-                raise ValueError(f"not the signs of {self.m} features")
-            return self.public_set(device), signs
         if self.m == self.d:
             which = np.ones(self.d, np.bool_) if len(data) == size else np.zeros(0, np.bool_)
         else:
@@ -215,9 +185,6 @@ class MultiBit(FeatureBits):
         sampled = np.flatnonzero(report)
         if len(sampled) != self.m:
             return -math.inf
-        if self.set_seed >= 0:
-            asked = np.array_equal(sampled, np.flatnonzero(~np.isnan(value)))
-            return self.log_chance(report[sampled] > 0, value[sampled]) if asked else -math.inf
         return self.log_chance(report[sampled] > 0, value[sampled]) - math.log(math.comb(self.d, self.m))
 
     @property

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 
 from devices.array_types import BoolArray, IntArray, Words
@@ -44,12 +42,3 @@ def subsets(words: Words, d: int) -> tuple[IntArray, BoolArray]:
         shuffled[rows, places[:, step]] = shuffled[:, step]
         shuffled[:, step] = chosen
     return np.sort(shuffled[:, :m], axis=1), rejected
-
-
-def public_subset(seed: int, device: int, d: int, m: int) -> IntArray:
-    """int64 (m,), sorted: the m-subset that anybody can compute from a public seed and a device's public number.
-
-    It depends on no data. A device that must report about this subset cannot choose another one.
-    """
-    text = f"ldpsim public subset {seed} {device} {d} {m}"
-    return subset(NoiseStream(hashlib.sha256(text.encode()).digest()), d, m)

@@ -4,7 +4,7 @@
 attacker   attacks          measured by                             command
 =========  ===============  ======================================  ==========================
 curator    ``adversaries``  ``stress``: recovered private values    ``ldpsim stress``
-device     ``liars``        ``poison``: accuracy of honest people   ``ldpsim poison``
+device     ``poison``       ``poison``: accuracy of honest people   ``ldpsim poison``
 anybody    a stated loss    ``audit``: lower bounds from trials     ``ldpsim audit``
 =========  ===============  ======================================  ==========================
 

@@ -1,6 +1,6 @@
 """Campaign: a set of attacks, each measured in a cell of its own, and one table of all their rows.
 
-    options -> Campaign -> cells -> results -> rows -> table.csv, picture, result.json
+    options -> Campaign -> cells -> results -> rows -> table.csv, result.json, and a picture of ``stress``
 
 ``ldpsim stress`` and ``ldpsim poison`` are campaigns. The folder is ``<out>/<command>-<dataset>-<hash>-<seed>/``. Each
 finished cell is kept in it, so that the same command goes on with a campaign that was stopped. A campaign in which a
@@ -28,7 +28,7 @@ from strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, qu
 from strategies.results import folder as run_folder
 from strategies.setup.fingerprint import config_hash, ldpsim_version
 
-AttackRow = Mapping[str, Any]  # a line of the table; "passed" is whether it agrees with theory, None without one
+AttackRow = Mapping[str, Any]  # a line of the table; "passed" is whether it agrees with theory, if it has one
 
 
 class AttackCell(Protocol):
@@ -65,7 +65,7 @@ class CampaignResult:
     @property
     def passed(self) -> bool:
         """Whether every row that has a theory agrees with it."""
-        return all(row["passed"] is not False for row in self.rows)
+        return all(row.get("passed") is not False for row in self.rows)
 
 
 class Campaign(ABC, Generic[NamedCell]):
@@ -98,9 +98,8 @@ class Campaign(ABC, Generic[NamedCell]):
     def record(self, result: CampaignResult) -> dict[str, Any]:
         """Return the content of result.json."""
 
-    @abstractmethod
     def draw(self, result: CampaignResult, path: Path) -> None:
-        """Draw the picture."""
+        """Draw the picture; none unless overridden."""
 
     def tell_cost(self, waiting: Sequence[NamedCell]) -> None:
         """Log what these cells are expected to take, if that is long or large; nothing where a campaign cannot say."""
@@ -155,7 +154,7 @@ class Campaign(ABC, Generic[NamedCell]):
         return config_hash({**self.settings, "people": self.people, "ldpsim": ldpsim_version()})
 
     def run_and_write(self, out: Path, *, progress: Progress = quiet) -> tuple[CampaignResult, Path]:
-        """Run, or go on with a stopped campaign, write table, picture and result, and return the result and its folder.
+        """Run, or go on with a stopped campaign, write table and result, and return the result and its folder.
 
         Raises:
             ValueError: one line, for a folder that cannot be written.

@@ -10,11 +10,11 @@ from typing import Any
 
 
 @contextmanager
-def small_picture(path: Path | io.BytesIO, *, inches: tuple[float, float], dpi: int) -> Iterator[Any]:
+def small_picture(path: Path, *, inches: tuple[float, float], dpi: int) -> Iterator[Any]:
     """Offer a figure of matplotlib, and save what was drawn as a PNG with a palette of 128 colours.
 
     Args:
-        path: The file, or a buffer for it.
+        path: The file.
         inches: Width and height.
         dpi: Pixels per inch.
     """

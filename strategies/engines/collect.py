@@ -82,7 +82,7 @@ def collect(
     asked = sum(devices if question.devices is None else len(question.devices) for question in questions)
     opened = grid_for(folder, devices, engine=chosen, workers=workers, ray_address=ray_address, asked=asked)
     with quiet_flower(), _old_objects_left_alone(), opened as grid:
-        return run_collection(strategy, wrapped(grid, folder, around))
+        return run_collection(strategy, around(grid) if around else grid)
 
 
 _for_good = False
@@ -143,11 +143,6 @@ def grid_for(
 def _check_place(folder: Path, engine: str) -> None:
     if engine != "ray" and is_placed(folder):
         raise ValueError(f"{folder}: {ELSEWHERE}")
-
-
-def wrapped(grid: DirectGrid, folder: Path, around: Around | None) -> DirectGrid:
-    """Return the Grid that stands around this one, itself for None."""
-    return grid if around is None else around(grid, folder)
 
 
 @contextmanager

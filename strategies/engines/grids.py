@@ -23,8 +23,7 @@ from strategies.engines.flower_internals import assume_identity, set_message_id
 from strategies.rounds.outbox import Outbox
 
 RUN_ID = 1
-# Puts another Grid around that of the devices (or silos) of a folder.
-Around = Callable[["DirectGrid", Path], "DirectGrid"]
+Around = Callable[["DirectGrid"], "DirectGrid"]  # puts another Grid around that of the devices
 
 
 class DirectGrid(Grid):

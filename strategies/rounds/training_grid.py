@@ -20,9 +20,8 @@ from flwr.app import Message, MessageType, RecordDict
 from flwr.serverapp import Grid
 from flwr.supercore.run import Run
 
-from devices.array_types import FloatArray
 from devices.device import Refusal
-from devices.federated.wire import RECEIVE_TYPE, WEIGHTS
+from devices.federated.wire import RECEIVE_TYPE
 from devices.wire import payload_bytes, read_reply
 from strategies.progress import warn
 from strategies.rounds.collect_once import Collected
@@ -31,7 +30,6 @@ from strategies.rounds.replies import Replies
 _WARNED = 10  # parties that failed, of which the standard error has a line; the log has all
 log = logging.getLogger("ldpsim")
 Sampler = Callable[[int], Sequence[int]]
-Defend = Callable[[FloatArray, Sequence[Message]], list[Message]]
 
 
 def draw_nodes(nodes: Sequence[int], share: float, seed: Sequence[int] | np.random.Generator) -> Sequence[int]:
@@ -119,17 +117,16 @@ class TrainingGrid(Grid):
         dropping: Probability that a node stays silent in a round.
         seed: Seed of these dropouts.
         silent: Nodes that never answer.
-        defences: Steps that the replies of a training round go through, with the weights that were sent out.
         replies: Judges every reply.
     """
 
     def __init__(
         self, inner: Grid, *, train: Sampler, evaluate: Sampler = lambda r: (), dropping: float = 0.0, seed: int = 0,
-        silent: frozenset[int] = frozenset(), defences: Sequence[Defend] = (), replies: Replies | None = None,
+        silent: frozenset[int] = frozenset(), replies: Replies | None = None,
     ) -> None:  # fmt: skip
         self.inner, self.tally = inner, RoundTally()
         self._samplers = {MessageType.TRAIN: train, MessageType.EVALUATE: evaluate}
-        self._dropping, self._seed, self._silent, self._defences = dropping, seed, silent, defences
+        self._dropping, self._seed, self._silent = dropping, seed, silent
         self._replies = replies or Replies()
         self._round, self._next = 1, MessageType.TRAIN
         self.accuracy: float | None = None
@@ -162,8 +159,6 @@ class TrainingGrid(Grid):
             self.accuracy = _accuracy(replies)
         elif replies:
             self.tally.rounds_answered += 1
-            for defend in self._defences:
-                replies = defend(asked[0].content.array_records["arrays"][WEIGHTS].numpy(), replies)
         return replies
 
     def exchange(

@@ -85,8 +85,6 @@ def ask_devices(scene: RepeatContext, *, decode: bool = False) -> tuple[tuple[Qu
     if setup.collector is not None:
         asked = [(question.query, question.devices) for question in questions]
         more["terms"] = setup.collector.sign(terms_of(asked, len(people)))
-    if scene.around is not None:
-        more["around"] = scene.around
     if decode and not setup.method.in_batches:  # the next batch's question is made of the bytes so far
         more["facts"] = people.facts
 

@@ -131,7 +131,7 @@ class FederatedRun(InRounds):
         started = time.perf_counter()
         try:
             with grid as inner, engines.quiet_flower(), seeded(scene.seeds.training), watched(scene.watch):
-                training = Training(scene, task, engines.wrapped(inner, scene.home, scene.around), kept, before)
+                training = Training(scene, task, inner, kept, before)
                 weights = training.run()
         except Refused:
             if not before:  # nobody answered: there is no collection to continue
@@ -164,7 +164,7 @@ class FederatedRun(InRounds):
             collected=collected,
             lifetime=lifetime,
             phases={name: phase.to_dict() for name, phase in tally.phases.items()},
-            extra={"federated": section, **training.defences.section()},
+            extra={"federated": section},
         )
 
 

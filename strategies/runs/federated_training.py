@@ -25,7 +25,6 @@ from strategies.rounds.feature_sums import exchange_sums
 from strategies.rounds.replies import Replies
 from strategies.rounds.training_grid import TrainingGrid, draw_nodes
 from strategies.runs.run import Refused, RepeatContext, RunFailed
-from strategies.setup.round_defences import round_defences
 
 log = logging.getLogger("ldpsim")
 
@@ -75,9 +74,8 @@ class Training:
         self.notes: dict[str, Any] = {}
         self.exchange_seconds = 0.0
         silent = frozenset(device + 1 for device in scene.silent)
-        self.defences = round_defences(setup, task.noise)
         self.grid = TrainingGrid(inner, train=self.sample, evaluate=self._judges, dropping=method.dropping,
-                                 seed=scene.seeds.split, silent=silent, defences=self.defences.steps,
+                                 seed=scene.seeds.split, silent=silent,
                                  replies=Replies(task, len(self.nodes)))  # fmt: skip
 
     def _start(self, found: Standing | None) -> Standing:

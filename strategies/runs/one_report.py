@@ -244,7 +244,7 @@ def _defended(scene: RepeatContext, reports: Reports | None) -> Defended | None:
     setup, names = scene.setup, scene.setup.options.defences()
     if reports is None or not names:
         return None
-    return defend(names, reports, known_to_curator(scene), setup.options.false_alarm)
+    return defend(names, reports, setup.options.false_alarm)
 
 
 def _without_flagged(scene: RepeatContext, defended: Defended | None) -> RepeatContext:

@@ -31,7 +31,6 @@ from devices.enrolment.state import State
 from devices.facts import IntArray, Split
 from devices.policy.policy import Mode, Policy, policy_for
 from devices.query import ATTRIBUTES
-from strategies.engines.grids import Around
 from strategies.people.owned_graph import own
 from strategies.people.private_and_public import Division
 from strategies.progress import Progress
@@ -65,7 +64,6 @@ class RepeatContext:
         questions: The questions of this collection.
         tell: Called with a phase and the share of it that is done.
         kept: Folder with the reports of this repeat, if its collection is shared and done.
-        around: Puts another Grid around that of the devices, and of the silos; None: nothing stands there.
         watch: Called with figures of each epoch or round of the method's own training; None: nobody watches.
     """
 
@@ -80,7 +78,6 @@ class RepeatContext:
     tell: Progress = field(repr=False)
     kept: Path | None = None
     watch: Observer | None = field(default=None, repr=False)
-    around: Around | None = field(default=None, repr=False)
 
     @property
     def seeds(self) -> Seeds:

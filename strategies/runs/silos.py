@@ -40,7 +40,6 @@ from strategies.runs.federated import InRounds, checkpoint_of, failed_parties, l
 from strategies.runs.federated_network import TwoLayers
 from strategies.runs.run import RepeatContext, RunFailed
 from strategies.seeded import seeded
-from strategies.setup.round_defences import round_defences
 from strategies.setup.run_setup import RunSetup
 
 
@@ -81,10 +80,9 @@ class SiloRun(InRounds):
             start.again += 1  # silos have no ledger, so it is not known whether they had answered; nothing is promised
         started = time.perf_counter()
         with engines.quiet_flower(), seeded(seeds.training), watched(scene.watch):
-            defences = round_defences(setup)
-            inner = engines.wrapped(SiloGrid(rooms, method.silos), rooms, scene.around)
+            inner = SiloGrid(rooms, method.silos)
             grid = TrainingGrid(inner, train=sample, dropping=method.dropping, seed=seeds.split,
-                                defences=defences.steps, replies=Replies(task, len(population)))  # fmt: skip
+                                replies=Replies(task, len(population)))  # fmt: skip
             exchanged = 0.0
             if found is None and method.sums:
                 tell("exchange", None)
@@ -123,7 +121,7 @@ class SiloRun(InRounds):
             model=TwoLayers(weights, task.shape),
             collected=collected,
             phases={name: phase.to_dict() for name, phase in {"handover": handover, **between}.items()},
-            extra={"federated": section, **defences.section()},
+            extra={"federated": section},
         )
 
 

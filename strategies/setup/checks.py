@@ -49,8 +49,6 @@ def check_owner_run(options: RunOptions, settings: Settings, population: Populat
     method = cast(OwnerMethod, settings.method)
     if options.from_reports is not None or options.save_reports:
         raise ValueError(f"--save-reports and --from-reports: {options.method} has raw records, not reports")
-    if options.defences():
-        raise ValueError(f"--defence {options.defence}: {options.method} has raw records, and no reports to compare")
     if options.split != "random" or options.label_rate is not None:
         raise ValueError(f"--split and --label-rate: {options.method} divides people by its own rule")
     sage_settings(settings.training)

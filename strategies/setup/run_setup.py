@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from curator.defences import defended_questions
 from curator.methods import find
 from curator.methods.base import Budget, Method, Question
 from devices import datasets
@@ -85,9 +84,8 @@ class RunSetup:
         return self.repeats[0].seeds.noise is None and self.options.from_reports is None
 
     def questions(self, split: Split, collection: str) -> tuple[Question, ...]:
-        """Return the method's questions, with the defences in the question."""
-        asked = self.method.questions(self.population.facts, split, self.budget, collection)
-        return defended_questions(self.options.defences(), asked, collection)
+        """Return the method's questions."""
+        return self.method.questions(self.population.facts, split, self.budget, collection)
 
     def labelled_split(self, split: Split, *, witnesses: bool = True) -> Split:
         """Return the division in which the ordinary people train, too, whose label an answer depends on.

@@ -46,7 +46,7 @@ def completed(*words: str) -> list[str]:
         (("stress", "--dataset", "cor"), ["cora"]),
         (("run", "--cap", ""), ["bit=", "vector=", "user="]),
         (("compare", "hogs", "--match", "re"), ["relationship"]),
-        (("run", "--defence", "d"), ["duplicates", "degree", "disagreement"]),
+        (("run", "--defence", "d"), ["duplicates", "degree"]),
         (("run", "--on-requery", "r"), ["refuse", "replay"]),
         (("run", "--noise-seed", ""), ["os"]),
         (("sweep", "--engine", ""), ["auto", "local", "ray"]),

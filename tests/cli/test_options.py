@@ -73,11 +73,11 @@ def test_every_kind_of_option_is_read() -> None:
 
 
 def test_names_of_a_list_are_repeated_or_between_commas() -> None:
-    wanted = RunOptions(defence="weight,both-ends")
-    assert given("--defence", "weight", "--defence", "both-ends") == given("--defence", "weight,both-ends") == wanted
-    assert as_parameters({"defence": "weight,both-ends"}, Path()) == {"defence": ["weight,both-ends"]}
-    with pytest.raises(ValueError, match="--defence wieght: there is no wieght; did you mean weight"):
-        RunOptions(defence="wieght")
+    wanted = RunOptions(defence="degree,both-ends")
+    assert given("--defence", "degree", "--defence", "both-ends") == given("--defence", "degree,both-ends") == wanted
+    assert as_parameters({"defence": "degree,both-ends"}, Path()) == {"defence": ["degree,both-ends"]}
+    with pytest.raises(ValueError, match="--defence degre: there is no degre; did you mean degree"):
+        RunOptions(defence="degre")
 
 
 def test_every_option_of_a_run_is_a_parameter() -> None:

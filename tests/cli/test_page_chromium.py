@@ -21,7 +21,6 @@ from cli.audit_page import loss_table
 from cli.audit_page import write_page as write_audit_page
 from cli.documents import write_document
 from cli.dossier import made_of
-from cli.poison_page import write_page as write_poison_page
 from cli.report.gather import gather
 from cli.report.page import render, write_page
 from cli.report.plan_page import write_plan_page
@@ -29,7 +28,6 @@ from cli.sheet import sheet_of
 from curator.attacks.audit_row import AuditRow
 from curator.privacy.level import Level
 from strategies import simulate
-from strategies.attacks.campaign import CampaignResult
 from strategies.estimate.graph_facts import GraphFacts
 from strategies.planning.rehearsal import Rehearsal
 from strategies.planning.wishes import Wishes
@@ -37,7 +35,6 @@ from strategies.planning.worth import Worth
 from strategies.setup.options import RunOptions
 from tests.cli.agreed import agreed
 from tests.cli.conftest import WITH_NULLS
-from tests.cli.test_poison import row as lie
 from tests.strategies.planning.on_paper import plan_on_paper
 from tests.waiting import wait_until
 
@@ -520,19 +517,6 @@ def test_axe_finds_no_barrier_on_the_page_of_an_audit(
             for level, passed in (("bit", True), ("vector", False), ("law", True))]  # fmt: skip
     path = tmp_path / "audit.html"
     write_audit_page(path, loss_table(rows, trials=100, confidence=0.99), f"ldpsim audit {'multi_bit ' * 30}")
-    assert_page(browser, axe, path, width, scheme)
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
-def test_axe_finds_no_barrier_on_the_page_of_lying_devices(
-    width: int, scheme: str, axe: str, browser: Any, tmp_path: Path
-) -> None:
-    rows = [
-        lie("none", share=0.0, nulls={"chance": 0.3}),
-        lie("fakes", lie="response", vs_silent=-0.2, measured=12.0, theory=11.5, bound=0.25, passed=False),
-    ]  # fmt: skip
-    path = tmp_path / "poison.html"
-    write_poison_page(CampaignResult(rows, {"dataset": "cora"}, [], 1.0), path)
     assert_page(browser, axe, path, width, scheme)
 
 

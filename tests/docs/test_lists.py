@@ -9,9 +9,7 @@ import pytest
 from curator.defences import DEFENCES
 from devices.device import Refusal
 from docs.rooms import ROOT
-from strategies.attacks.liars.accounts import JOINING
-from strategies.attacks.liars.attacks import ATTACKS, SILENT
-from strategies.attacks.liars.plan import GOALS
+from strategies.attacks.poison.lies import ATTACKS, SILENT
 
 
 def listed(text: str, heading: str) -> set[str]:
@@ -24,8 +22,6 @@ def listed(text: str, heading: str) -> set[str]:
     ("page", "heading", "names"),
     [
         ("poison.md", "attack", {*ATTACKS, SILENT}),
-        ("poison.md", "attack of accounts", set(JOINING)),
-        ("poison.md", "goal", set(GOALS)),
         ("run.md", "name", set(DEFENCES)),
         ("errors.md", "code", {code.name for code in Refusal}),
     ],

@@ -240,7 +240,7 @@ def _method() -> Any:
 
 def _scene() -> Any:
     """Return what ``Training`` reads of a repeat of a run."""
-    options = SimpleNamespace(defences=tuple, false_alarm=1e-6)
+    options = SimpleNamespace()
     setup = SimpleNamespace(method=_method(), population=PEOPLE[0], budget=Budget(1.0), options=options)
     everybody, nobody = np.arange(N), np.zeros(0, np.int64)
     return SimpleNamespace(

@@ -69,7 +69,6 @@ class Federated(WithoutReports):
     central_noise: ClassVar[bool] = False  # the server adds noise to the mean of the updates
     vectors_down: ClassVar[int] = 1  # vectors of the weights' size that a device is sent in a round
     takes_turns: ClassVar[bool] = False  # a device takes part in every 1 / fraction-th round
-    no_trim: ClassVar[str] = ""  # reason why updates are not replaced by their trimmed mean
     trained_by: ClassVar[str] = "devices"
     in_rounds: ClassVar[bool] = True
     trust: ClassVar[str] = "trusted curator"
@@ -78,7 +77,7 @@ class Federated(WithoutReports):
     sees: ClassVar[str] = "own"  # view of a device: see devices/training_task.py
     uses: ClassVar[tuple[str, ...]] = ("features", "label")
     seen: ClassVar[str] = "the server sees every update in clear"
-    options: ClassVar[frozenset[str]] = o.SPLIT | o.DEVICES | o.DEFENDED
+    options: ClassVar[frozenset[str]] = o.SPLIT | o.DEVICES
     training_read: ClassVar[frozenset[str] | None] = frozenset({"hidden", "lr"})
     reference_read: ClassVar[frozenset[str] | None] = frozenset({"hidden", "epochs"})
 

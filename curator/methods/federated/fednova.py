@@ -31,7 +31,6 @@ class FedNova(FedAvgMLP):
     paper: ClassVar[str] = "Wang et al., Tackling the Objective Inconsistency Problem (FedNova)"
     strategy: ClassVar[str] = "fednova"
     optimisers: ClassVar[tuple[str, ...]] = ("average",)
-    no_trim: ClassVar[str] = "updates of unequal numbers of steps have unequal lengths"
 
     def __post_init__(self) -> None:
         super().__post_init__()

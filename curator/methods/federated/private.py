@@ -51,7 +51,6 @@ class DPFedAvg(FedAvgMLP):
     name: ClassVar[str] = "dp-fedavg"
     strategy: ClassVar[str] = "dp_fedavg"
     central_noise: ClassVar[bool] = True
-    no_trim: ClassVar[str] = "the server's noise is made for the mean of clipped updates"
     paper: ClassVar[str] = "McMahan et al., Learning Differentially Private Recurrent Language Models (DP-FedAvg)"
     mechanisms: ClassVar[tuple[str, ...]] = ("gaussian",)
     options: ClassVar[frozenset[str]] = FedAvgMLP.options | {"epsilon"}
@@ -75,10 +74,6 @@ class DPFedAvg(FedAvgMLP):
     def multiplier(self, people: int, budget: Budget) -> float:
         """Return the noise multiplier in force."""
         return self.noise_multiplier or noise_multiplier_for(self.asked(people), budget.epsilon)
-
-    def server_clip(self) -> float | None:
-        """Return the clipping norm."""
-        return self.clip
 
     def notes(self, people: int, budget: Budget) -> dict[str, float]:
         """Return the noise multiplier in force."""

@@ -1,28 +1,92 @@
-"""Lying devices against each method, each lie and share on devices of its own, beside silent devices and nobody."""
+"""Lying devices against each method, each attack and share on devices of its own, beside silent devices and nobody."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import product
 from typing import Any
 
+import numpy as np
+
+from curator.defences import ALL, DEFENCES
+from curator.methods import find
+from curator.names import check_known
+from devices.data.population import Population
 from strategies.attacks.campaign import AttackRow, Campaign, CampaignResult
-from strategies.attacks.liars.accounts import number_of
-from strategies.attacks.poison.cell import run_poison_cell, set_up_cell
-from strategies.attacks.poison.figure import draw
-from strategies.attacks.poison.options import PoisonCell, PoisonOptions, budgets, cells_for, fitting
-from strategies.attacks.poison.rows import breakdown, poison_rows
+from strategies.attacks.poison.cell import PoisonCell, run_poison_cell
+from strategies.attacks.poison.lies import ATTACKS, NONE, SILENT
 from strategies.estimate.expected import tell_expected
 from strategies.estimate.graph_facts import measured
+from strategies.experiments.compare import cells_of
 from strategies.experiments.match_budgets import guarantee_before
 from strategies.outputs.sums import AskedInAll, added, levels_of
 from strategies.results import folder as run_folder
+from strategies.runs.set_up import run_of, set_up
 from strategies.setup.fingerprint import configuration
-from strategies.setup.run_setup import load_population
+from strategies.setup.option_spec import declared
+from strategies.setup.options import RunOptions
+from strategies.setup.read_options import read_alone
+from strategies.setup.run_setup import RunSetup, load_population
 
-SCHEMA = 1
+SCHEMA = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoisonOptions:
+    """Options of a measurement.
+
+    Args:
+        methods: Names, in the order of display.
+        run: Options of every run, as in ``compare``.
+        epsilons: Total budgets; empty: the one of ``run``.
+        attacks: Names; empty: all that a method's reports allow.
+        input: Whether liars run the published app on their claims, in place of an edited app.
+        join: Whether liars are accounts that join, in place of people who are there.
+        shares: Shares of all people; share 0 is always run.
+        defences: Names, each beside no defence.
+
+    Raises:
+        ValueError: one line, for options that do not fit.
+    """
+
+    methods: tuple[str, ...]
+    run: RunOptions
+    epsilons: tuple[float, ...] = ()
+    attacks: tuple[str, ...] = ()
+    input: bool = False
+    join: bool = False
+    shares: tuple[float, ...] = (0.01, 0.05, 0.2)
+    defences: tuple[str, ...] = ()
+    runs: Mapping[str, RunOptions] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for option, given, known in (("attack", self.attacks, ATTACKS), ("defence", self.defences, (ALL, *DEFENCES))):
+            for name in given:
+                check_known(option, name, known)
+        for share in self.shares:
+            if not 0 <= share < 1:
+                raise ValueError(f"--shares {share:g}: a share of all people, 0 or more and below 1")
+        if not any(self.shares):
+            raise ValueError("--shares 0: at least one share above 0 is needed; share 0 is always run")
+        for epsilon in self.epsilons:
+            declared(RunOptions)["epsilon"].check(epsilon)
+        if self.run.engine == "flower":
+            raise ValueError("--engine flower: lying devices run on the engines local and ray")
+        if self.run.dropout:
+            raise ValueError(f"--dropout {self.run.dropout:g}: silent devices are the control of this command")
+        if self.run.state is not None or self.run.from_reports is not None:
+            raise ValueError("--state and --from-reports: each cell needs devices of its own")
+        if self.join and self.run.volunteers is not None:
+            raise ValueError("--join: accounts that join are measured without --volunteers")
+        own = cells_of(self.methods, self.run, {})  # checks the names and --set
+        for method in self.methods:
+            if find(method).trained_by not in ("curator", "devices"):
+                raise ValueError(f"{method}: its records are in the hands of an owner, of silos or of nobody; poison "
+                                 "is for devices that report or train in rounds")  # fmt: skip
+        object.__setattr__(self, "shares", tuple(sorted({*self.shares} - {0.0})))
+        object.__setattr__(self, "runs", {cell.label: replace(cell.options, engine=self.run.engine) for cell in own})
 
 
 class PoisonCampaign(Campaign[PoisonCell]):
@@ -37,10 +101,8 @@ class PoisonCampaign(Campaign[PoisonCell]):
 
     command = "poison"
     columns = (
-        "method", "epsilon", "attack", "lie", "goal", "knowledge", "share", "defence", "repeats", "liars",
-        "honest_test", "accuracy", "std", "vs_clean", "vs_silent", "vs_silent_std", "vs_undefended", "goal_value",
-        "goal_clean", "fakes_accepted", "true_lost", "found", "false_alarms", "law", "measured", "theory", "bound",
-        "passed", "accounts", "per_point", "one_hop_lost", "one_hop_per_point", "one_hop_goal",
+        "method", "epsilon", "attack", "share", "liars", "defence", "repeats", "accuracy", "std", "vs_nobody",
+        "vs_silent", "chosen", "found", "false_alarms",
     )  # fmt: skip
     exact = frozenset({"epsilon", "share"})
     measure = run_poison_cell
@@ -48,21 +110,34 @@ class PoisonCampaign(Campaign[PoisonCell]):
     def __init__(self, asked: PoisonOptions) -> None:
         people = load_population(asked.run)
         self.facts = measured(people)
-        super().__init__(all_cells(asked), settings_in_force(asked), people=people.digest, workers=asked.workers)
+        for share in asked.shares:
+            if not round(share * len(people)):
+                raise ValueError(f"--shares {share:g}: is nobody of {len(people):,} people")
+        cells = [cell for method in asked.methods for options in _budgets(asked, method)
+                 for cell in _cells(asked, options, people)]  # fmt: skip
+        if asked.defences and all(cell.options.defence == NONE for cell in cells):
+            raise ValueError(f"--defence {', '.join(asked.defences)}: {', '.join(asked.methods)} takes no reports")
+        # the first repeat of everything comes first, so that a table of all methods is there early
+        cells.sort(key=lambda cell: cell.number)
+        super().__init__(cells, _settings(asked), people=people.digest, workers=asked.run.workers)
 
     def tell_cost(self, waiting: Sequence[PoisonCell]) -> None:
         """As :meth:`Campaign.tell_cost`: a cell takes what a run of one repeat does."""
         tell_expected([replace(cell.options, repeats=1) for cell in waiting], self.facts)
 
     def rows(self, results: Mapping[str, Any]) -> Sequence[AttackRow]:
-        """Return a row for each kind of cell that has a result."""
-        return poison_rows(self.cells, results)
+        """Return a row for each kind of cell that has a result, over its repeats."""
+        together: dict[str, list[PoisonCell]] = {}
+        for cell in self.cells:
+            if cell.name in results:
+                together.setdefault(replace(cell, number=0).name, []).append(cell)
+        return [_row(group, results) for group in together.values()]
 
     def sums(self) -> list[AskedInAll]:
         """Return what holds over all cells together: each asks the same people, with noise that no seed tells."""
         if self.cells[0].options.seeds_of(0).noise is not None:
             return []
-        setups = {(cell.options.method, cell.options.epsilon): set_up_cell(cell) for cell in self.cells}
+        setups = {(cell.options.method, cell.options.epsilon): set_up(cell.options) for cell in self.cells}
         before = {key: levels_of({"privacy": guarantee_before(setup).to_dict()}) for key, setup in setups.items()}
         holds = added([before[cell.options.method, cell.options.epsilon] for cell in self.cells])
         return [AskedInAll(next(iter(setups.values())).population.name, len(self.cells), holds)]
@@ -70,38 +145,75 @@ class PoisonCampaign(Campaign[PoisonCell]):
     def record(self, result: CampaignResult) -> dict[str, Any]:
         """Return the content of result.json."""
         return {"poison": {
-            "schema": SCHEMA, "rows": list(result.rows), "breakdown": breakdown(result.rows), "passed": result.passed,
-            "settings": dict(result.settings), "seconds": result.seconds,
+            "schema": SCHEMA, "rows": list(result.rows), "settings": dict(result.settings), "seconds": result.seconds,
             "failed": {name: failed.line for name, failed in result.failures},
         }}  # fmt: skip
 
-    def draw(self, result: CampaignResult, path: Path) -> None:
-        """Draw accuracies by the share of liars."""
-        draw(result.rows, path, about=str(result.settings["dataset"]))
+
+def _budgets(asked: PoisonOptions, method: str) -> list[RunOptions]:
+    """Return the options of a method at each budget; a method whose answers have no budget runs once."""
+    options = replace(asked.runs[method], out=None)
+    several = [replace(options, epsilon=epsilon) for epsilon in asked.epsilons]
+    return several if several and "epsilon" not in read_alone(several[0])[1] else [options]
 
 
-def all_cells(asked: PoisonOptions) -> list[PoisonCell]:
-    """Return all cells; ValueError where options do not fit a method, or no attack does."""
-    found: list[PoisonCell] = []
-    for method in asked.methods:
-        for options in budgets(asked, method):
-            probe = PoisonCell(options, 0, "none", "", "untargeted", 0.0, "none", asked)
-            setup = set_up_cell(probe)
-            classes = setup.population.facts.classes
-            for amount in asked.inject:
-                number_of(amount, len(setup.population))
-            if asked.target_class >= max(classes, 1):
-                raise ValueError(f"--target-class {asked.target_class}: the classes are 0 to {classes - 1}")
-            found += cells_for(asked, options, fitting(setup, setup.repeats[0].split, joins=bool(asked.inject)))
-    # the first repeat of everything comes first, so that a table of all methods is there early
-    return sorted(found, key=lambda cell: cell.number)
+def _cells(asked: PoisonOptions, options: RunOptions, people: Population) -> Iterator[PoisonCell]:
+    """Yield the cells of a method at one budget; ValueError where it does not take the options, or no attack fits."""
+    names = [name for name in ATTACKS if not asked.attacks or name in asked.attacks]
+    if not _reads_lists(set_up(options, population=people)):
+        names = [name for name in names if name != "largest-degree"]
+    if not names:
+        raise ValueError(f"--attack {', '.join(asked.attacks)}: {options.method} asks nobody for a list")
+    made = (replace(options, defence=name) for name in asked.defences)
+    defended = [run for run in made if "defence" not in read_alone(run)[1]]
+    kinds = [(NONE, 0.0), *product((SILENT, *names), asked.shares)]
+    for number, (attack, share), run in product(range(options.repeats), kinds, (options, *defended)):
+        if attack != SILENT or run is options:
+            nulls = run.nulls and run is options and attack == NONE and not number
+            yield PoisonCell(replace(run, nulls=nulls), number, attack, share, max(asked.shares), not asked.input,
+                             asked.join)  # fmt: skip
 
 
-def settings_in_force(asked: PoisonOptions) -> dict[str, Any]:
+def _reads_lists(setup: RunSetup) -> bool:
+    questions = run_of(setup.method).questions(setup, setup.repeats[0].split, "fit")
+    asked = (each for question in questions for stage in question.query.plan for ask in stage
+             for each in ask.mechanisms)  # fmt: skip
+    return any("adjacency" in mechanism.attributes for mechanism in asked)
+
+
+def _row(cells: Sequence[PoisonCell], results: Mapping[str, Any]) -> dict[str, Any]:
+    first = cells[0]
+    own = [results[cell.name] for cell in cells]
+    accuracies = [result["accuracy"] for result in own]
+    return {
+        "method": first.options.method, "epsilon": first.options.epsilon, "attack": first.attack,
+        "share": first.share, "liars": own[0]["liars"], "defence": first.options.defence, "repeats": len(own),
+        "accuracy": _mean(accuracies), "std": float(np.std(accuracies, ddof=1)) if len(own) > 1 else None,
+        "vs_nobody": _difference(cells, results, NONE, 0.0),
+        "vs_silent": _difference(cells, results, SILENT, first.share),
+        "chosen": _mean(result["chosen"] for result in own), "found": _mean(result["found"] for result in own),
+        "false_alarms": _mean(result["false_alarms"] for result in own), "nulls": own[0]["nulls"],
+    }  # fmt: skip
+
+
+def _difference(cells: Sequence[PoisonCell], results: Mapping[str, Any], attack: str, share: float) -> float | None:
+    """Return how much the accuracy differs from that of another kind of cell without a defence, repeat by repeat."""
+    pairs = []
+    for cell in cells:
+        other = replace(cell, attack=attack, share=share, options=replace(cell.options, defence=NONE))
+        if other.name in results:
+            pairs.append(results[cell.name]["accuracy"] - results[other.name]["accuracy"])
+    return _mean(pairs)
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _settings(asked: PoisonOptions) -> dict[str, Any]:
     """Return the settings in force, as JSON values."""
-    given = {name: value for name, value in asdict(asked).items() if name not in ("run", "runs", "workers")}
-    if not asked.inject:
-        del given["inject"]  # folders of before keep their names
+    given = {name: value for name, value in asdict(asked).items() if name not in ("run", "runs")}
     run = {name: value for name, value in configuration(asked.run).items()
            if name not in ("method", "out", "data_dir", "engine", "workers", "ray_address", "state")}  # fmt: skip
     return dict(run_folder.plain(json.loads(json.dumps({**run, **given}, default=str))))

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from curator.reports.reports import Reports
-from devices.facts import PublicFacts, PublicKnowledge, Split
+from devices.facts import PublicFacts
 from devices.mechanisms import Mechanism, RandomizedResponse
 from devices.query import Ask
 
@@ -42,9 +42,3 @@ def features_of(mechanism: Mechanism, features: object, n: int, d: int) -> Repor
     everybody = np.ones(n, np.bool_)
     asks: Mapping[str, Ask] = {"features": Ask("features", (mechanism,))}
     return Reports(PublicFacts(n, d, 2), asks, {"features": everybody}, everybody, None, features)
-
-
-def public(n: int) -> PublicKnowledge:
-    """Public knowledge without labels."""
-    nobody = np.zeros(0, np.int64)
-    return PublicKnowledge(PublicFacts(n, 1, 2), Split(nobody, nobody, nobody), np.full(n, -1))

@@ -13,7 +13,7 @@ from curator.reports.reports import Reports
 from devices.facts import PublicFacts
 from devices.mechanisms import RandomizedResponse
 from devices.query import Ask, Query
-from tests.curator.defences.lies import a_graph, honest_rows, public, reports_of
+from tests.curator.defences.lies import a_graph, honest_rows, reports_of
 
 N, LIARS, FAKES = 500, 25, 50
 
@@ -36,14 +36,14 @@ def _answered(reporting: str) -> tuple[Reports, np.ndarray]:
 
 def test_a_mimic_finds_nobody_who_confirms() -> None:
     reports, fakes = _answered("both")
-    kept, notes = keep_agreed(reports, public(N), 1e-6)
+    kept, notes = keep_agreed(reports, 1e-6)
     assert kept.adjacency is not None and kept.adjacency.multiply(csr_array(fakes)).nnz / LIARS < 1
     assert notes["dropped_claims"] >= LIARS * (FAKES - 1)
 
 
 def test_one_end_alone_is_believed() -> None:
     reports, fakes = _answered("one-end")
-    kept, notes = keep_agreed(reports, public(N), 1e-6)
+    kept, notes = keep_agreed(reports, 1e-6)
     assert kept.adjacency is not None and kept.adjacency.multiply(csr_array(fakes)).nnz / LIARS > 20
     assert kept is reports and "one end" in notes["not_used"]
 
@@ -61,6 +61,6 @@ def test_the_law_of_accepted_fakes(epsilon: float) -> None:
 
 def test_it_is_symmetric_and_drops_claims_about_silent_people() -> None:
     rows = np.array([[0, 1, 1], [1, 0, 0], [0, 0, 0]], np.bool_)
-    kept, _ = keep_agreed(reports_of(rows, 2.0), public(3), 0.1)
+    kept, _ = keep_agreed(reports_of(rows, 2.0), 0.1)
     assert kept.adjacency is not None and kept.adjacency.dtype == np.bool_
     assert kept.adjacency.toarray().astype(int).tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 0]]

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 
-from curator.defences.degree import clip_degrees, implausible_degrees
-from curator.defences.tails import largest_noise, largest_sum
+from curator.defences.degree import clip_degrees, degree_ranges, implausible_degrees, outside
+from curator.defences.tails import at_least, largest_noise, largest_sum, probability_at_most
 from devices.mechanisms import Degree, GroupDegrees, NoisyRow, RandomizedResponse, discrete_laplace
 from devices.query import Ask
-from tests.curator.defences.lies import a_graph, honest_rows, public, reports_of
+from tests.curator.defences.lies import a_graph, honest_rows, reports_of
 
 N, EPSILON = 400, 5.0
 DEGREE = Degree.from_epsilon(1.0, n=N)
+BITS = 9
 
 
 def _honest(seed: int, epsilon: float = EPSILON) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -29,9 +31,9 @@ def _honest(seed: int, epsilon: float = EPSILON) -> tuple[np.ndarray, np.ndarray
 def test_lies_about_the_degree_are_found() -> None:
     _, rows, degrees = _honest(0)
     honest = reports_of(rows, EPSILON, more=(DEGREE,), degrees=degrees.copy())
-    assert not implausible_degrees(honest, public(N), 1e-3 / N)[0].any()
+    assert not implausible_degrees(honest, 1e-3 / N)[0].any()
     degrees[[3, 4, 5]] = N - 1, 1 << 60, -(1 << 60)
-    found, _ = implausible_degrees(reports_of(rows, EPSILON, more=(DEGREE,), degrees=degrees), public(N), 1e-3 / N)
+    found, _ = implausible_degrees(reports_of(rows, EPSILON, more=(DEGREE,), degrees=degrees), 1e-3 / N)
     assert np.flatnonzero(found).tolist() == [3, 4, 5]
 
 
@@ -45,7 +47,7 @@ def test_people_who_did_not_report_do_not_make_others_liars() -> None:
     rows[1:200] = False
     degrees = np.where(answered, graph.sum(axis=1), 0)
     reports = replace(reports_of(rows, EPSILON, more=(DEGREE,), degrees=degrees), answered=answered)
-    assert not implausible_degrees(reports, public(N), 1e-3 / N)[0].any()
+    assert not implausible_degrees(reports, 1e-3 / N)[0].any()
 
 
 def beyond(reach: int, t: int, s: int) -> float:
@@ -61,7 +63,7 @@ def test_an_impossible_degree_is_found_at_a_quarter_of_the_level(level: float) -
     degrees = np.array([N - 1 + reach, N + reach, -reach, -reach - 1, *[5] * (N - 4)])
     asks = {"adjacency": Ask("adjacency", (DEGREE,))}
     reports = replace(reports_of(np.zeros((N, N), np.bool_), EPSILON), adjacency=None, asks=asks, degrees=degrees)
-    assert np.flatnonzero(implausible_degrees(reports, public(N), level)[0]).tolist() == [1, 3]
+    assert np.flatnonzero(implausible_degrees(reports, level)[0]).tolist() == [1, 3]
 
 
 def test_a_sum_of_noisy_entries_is_found_where_chernoff_s_bound_at_a_quarter_ends() -> None:
@@ -75,7 +77,7 @@ def test_a_sum_of_noisy_entries_is_found_where_chernoff_s_bound_at_a_quarter_end
     asks = {"adjacency": Ask("adjacency", (row, DEGREE))}
     reports = replace(reports_of(np.zeros((N, N), np.bool_), EPSILON), adjacency=None, asks=asks, noisy_rows=noisy,
                       degrees=np.ones(N, np.int64))  # fmt: skip
-    assert np.flatnonzero(implausible_degrees(reports, public(N), level)[0]).tolist() == [1]
+    assert np.flatnonzero(implausible_degrees(reports, level)[0]).tolist() == [1]
 
 
 def test_an_honest_degree_stays_and_a_lie_is_clipped() -> None:
@@ -86,12 +88,12 @@ def test_an_honest_degree_stays_and_a_lie_is_clipped() -> None:
     counts[1, 2] = 1 << 62
     reports = replace(reports_of(np.zeros((N, N), np.bool_), EPSILON), adjacency=None, group_degrees=counts,
                       asks={"adjacency": Ask("adjacency", (group,))})  # fmt: skip
-    kept, notes = clip_degrees(reports, public(N), 1e-6)
+    kept, notes = clip_degrees(reports, 1e-6)
     assert kept.group_degrees is not None and notes == {"clipped_group_degrees": 1}
     same = np.ones_like(counts, np.bool_)
     same[1, 2] = False
     assert np.array_equal(kept.group_degrees[same], counts[same]) and kept.group_degrees[1, 2] < sizes[2] + 60
-    assert np.flatnonzero(implausible_degrees(reports, public(N), 1e-6)[0]).tolist() == [1]
+    assert np.flatnonzero(implausible_degrees(reports, 1e-6)[0]).tolist() == [1]
 
 
 def test_noisy_rows_are_compared_by_their_sum_and_clipped() -> None:
@@ -106,8 +108,8 @@ def test_noisy_rows_are_compared_by_their_sum_and_clipped() -> None:
     asks = {"adjacency": Ask("adjacency", (row, DEGREE))}
     reports = replace(reports_of(graph, EPSILON), adjacency=None, asks=asks, noisy_rows=noisy.astype(np.int32),
                       degrees=graph.sum(axis=1).astype(np.int64))  # fmt: skip
-    assert np.flatnonzero(implausible_degrees(reports, public(N), 1e-3 / N)[0]).tolist() == [0, 1]
-    kept, notes = clip_degrees(reports, public(N), 1e-3 / N)
+    assert np.flatnonzero(implausible_degrees(reports, 1e-3 / N)[0]).tolist() == [0, 1]
+    kept, notes = clip_degrees(reports, 1e-3 / N)
     assert kept.noisy_rows is not None and notes["clipped_entries"] == 1 and kept.noisy_rows[1, 5] < 30 * row.grid
 
 
@@ -115,12 +117,72 @@ def test_a_joined_degree_is_nearer_to_the_truth() -> None:
     """Its error is below that of the noisy degree and of the count alone; a lie that passes moves it little."""
     graph, rows, degrees = _honest(6, epsilon=4.0)
     truth = graph.sum(axis=1)
-    kept, _ = clip_degrees(reports_of(rows, 4.0, more=(DEGREE,), degrees=degrees), public(N), 1e-6)
+    kept, _ = clip_degrees(reports_of(rows, 4.0, more=(DEGREE,), degrees=degrees), 1e-6)
     assert kept.degrees is not None
     error, before = ((found - truth).astype(float).std() for found in (kept.degrees, degrees))
     assert before == pytest.approx(discrete_laplace.variance(DEGREE.t, DEGREE.s) ** 0.5, rel=0.2)
     assert error < 0.7 * before
     told = degrees.copy()
     told[0] += 12
-    moved, _ = clip_degrees(reports_of(rows, 4.0, more=(DEGREE,), degrees=told), public(N), 1e-6)
+    moved, _ = clip_degrees(reports_of(rows, 4.0, more=(DEGREE,), degrees=told), 1e-6)
     assert moved.degrees is not None and 0 <= moved.degrees[0] - kept.degrees[0] <= 6
+
+
+def _rejected(least: int, most: int, flip: float, level: float) -> np.ndarray:
+    """bool (BITS + 1,): the numbers of ones that are rejected."""
+    counts = np.arange(BITS + 1)
+    ranges = np.full(BITS + 1, least), np.full(BITS + 1, most)
+    return outside(counts, np.full(BITS + 1, BITS), ranges, (1 - flip, flip), level)
+
+
+@pytest.mark.parametrize("degree", [0, 3, 9])
+@pytest.mark.parametrize("fakes", [0, 2, 4])
+def test_false_alarm_and_power_are_the_binomial_law(degree: int, fakes: int) -> None:
+    """Each of the 2^9 honest rows, the last bits forced to 1: the false alarm without fakes, the power with them."""
+    mechanism, level = RandomizedResponse.from_epsilon(2.0, n=BITS + 1), 0.05
+    flip = mechanism.flip_probability
+    rejected = _rejected(degree, degree, flip, level)
+    truth = np.arange(BITS) < degree
+    total = 0.0
+    for row in product((False, True), repeat=BITS):
+        sent = np.array(row)
+        sent[BITS - fakes :] = True
+        total += np.exp(mechanism.log_probability(np.array(row), truth)) * rejected[sent.sum()]
+    free = BITS - fakes
+    edges = min(degree, free)
+    law = [at_least(x, edges, free - edges, 1 - flip, flip) - at_least(x + 1, edges, free - edges, 1 - flip, flip)
+           for x in range(free + 1)]  # fmt: skip
+    expected = sum(chance for x, chance in enumerate(law) if rejected[x + fakes])
+    assert total == pytest.approx(expected, abs=1e-12)
+    if not fakes:
+        assert total <= level
+
+
+@pytest.mark.parametrize("level", [0.001, 0.005, 0.01, 0.03, 0.1, 0.2, 0.4])
+def test_the_bounds_are_those_of_the_exact_tail(level: float) -> None:
+    flip = RandomizedResponse.from_epsilon(2.0, n=BITS + 1).flip_probability
+    for least, most in ((0, 0), (2, 4), (0, BITS)):
+        for count, wrong in enumerate(_rejected(least, most, flip, level)):
+            high = at_least(count, most, BITS - most, 1 - flip, flip) <= level / 2
+            assert wrong == (high or probability_at_most(count, least, BITS - least, 1 - flip, flip) <= level / 2)
+
+
+@pytest.mark.parametrize("degree", [0, 2, 9])
+def test_the_false_alarm_with_a_noisy_degree_is_within_its_level(degree: int) -> None:
+    """Every noisy degree and every number of ones, weighed by their exact probabilities."""
+    epsilon, level = 1.5, 0.05
+    response, noisy = RandomizedResponse.from_epsilon(epsilon, n=10), Degree.from_epsilon(0.8, n=10)
+    pairs = [(given, ones) for given in range(-60, 80) for ones in range(BITS + 1)]
+    given, ones = np.array(pairs).T
+    size = np.full(len(pairs), BITS)
+    rows = np.zeros((10, 10), np.bool_)
+    ranges = degree_ranges(reports_of(rows, epsilon, more=(noisy,), degrees=given), size, level / 2)
+    assert ranges is not None
+    flip = response.flip_probability
+    rejected = outside(ones, size, ranges, (1 - flip, flip), level / 2)
+    law = [at_least(x, degree, BITS - degree, 1 - flip, flip) - at_least(x + 1, degree, BITS - degree, 1 - flip, flip)
+           for x in range(BITS + 1)]  # fmt: skip
+    noise = np.exp([discrete_laplace.log_probability(np.array([d - degree]), noisy.t, noisy.s) for d in given])
+    chance = noise * np.array(law)[ones]
+    assert chance.sum() == pytest.approx(1.0)
+    assert 0 < chance[rejected].sum() <= level

@@ -13,7 +13,7 @@ from scipy.stats import binom
 from curator.defences.duplicates import duplicated, most_equal
 from devices.facts import PublicFacts
 from devices.mechanisms import GRRFS, AnalyticGaussian, Laplace, Mechanism, MultiBit, OneBit, RandomizedResponse
-from tests.curator.defences.lies import a_graph, features_of, honest_rows, public, reports_of
+from tests.curator.defences.lies import a_graph, features_of, honest_rows, reports_of
 
 D = 3
 BITS = [np.array(bits) for bits in product((0, 1), repeat=D)]
@@ -41,7 +41,7 @@ def as_many_as_chance_allows_are_left_alone(mechanism: OneBit, chance: float, n:
     for equal in (most + 1, most + 2):
         bits = np.array([BITS[0]] * equal + [BITS[1 + place % 7] for place in range(n - equal)], np.uint8)
         reports = features_of(mechanism, np.packbits(bits, axis=1), n, D)
-        flagged = duplicated(reports, public(n), level)[0]
+        flagged = duplicated(reports, level)[0]
         assert np.flatnonzero(flagged).tolist() == (list(range(equal)) if equal == most + 2 else [])
 
 
@@ -54,7 +54,7 @@ def test_as_many_equal_rows_as_chance_allows_are_left_alone() -> None:
         rows = np.zeros((n, n), np.bool_)
         rows[np.arange(equal, n), np.arange(equal, n) - 1] = rows[np.arange(equal, n), 0] = True
         reports = reports_of(rows, 3.0)
-        flagged = duplicated(reports, public(n), level)[0]
+        flagged = duplicated(reports, level)[0]
         assert np.flatnonzero(flagged).tolist() == (list(range(equal)) if equal == most + 2 else [])
 
 
@@ -69,7 +69,7 @@ def test_quiet_rows_of_honest_people_are_equal_by_chance() -> None:
     n = 300
     quiet = honest_rows(np.zeros((n, n), np.bool_), 3e-4, 1)
     assert (~quiet.any(axis=1)).sum() > 200  # most rows are empty
-    assert not duplicated(reports_of(quiet, 8.0), public(n), 1e-3 / n)[0].any()
+    assert not duplicated(reports_of(quiet, 8.0), 1e-3 / n)[0].any()
 
 
 @pytest.mark.parametrize("own", [False, True])
@@ -79,7 +79,7 @@ def test_one_list_of_colluders_is_found(own: bool) -> None:
     rows[:8] = np.arange(n) % 9 == 8
     rows[:8, :8] = own
     np.fill_diagonal(rows, False)
-    found, notes = duplicated(reports_of(rows, 2.0), public(n), 1e-3 / n)
+    found, notes = duplicated(reports_of(rows, 2.0), 1e-3 / n)
     assert set(np.flatnonzero(found)) == set(range(8)) and notes == {"compared": ["rows"]}
 
 
@@ -88,18 +88,18 @@ def test_equal_features_are_found_where_chance_does_not_make_them() -> None:
     rng = np.random.default_rng(0)
     bits = np.packbits(rng.integers(0, 2, (n, d)).astype(np.uint8), axis=1)
     bits[:3] = bits[0]
-    found, _ = duplicated(features_of(OneBit.from_epsilon(1.0, d=d), bits, n, d), public(n), 1e-3 / n)
+    found, _ = duplicated(features_of(OneBit.from_epsilon(1.0, d=d), bits, n, d), 1e-3 / n)
     assert np.flatnonzero(found).tolist() == [0, 1, 2]
     single = MultiBit.from_epsilon(1.0, d=d, m=1)
     sampled = csr_array((np.ones(n, np.int8), (np.arange(n), rng.integers(0, d, n))), shape=(n, d))
-    assert not duplicated(features_of(single, sampled, n, d), public(n), 1e-3 / n)[0].any()
+    assert not duplicated(features_of(single, sampled, n, d), 1e-3 / n)[0].any()
     chosen = np.where(np.arange(n) < 40, 5, rng.integers(6, d, n))
     sampled = csr_array((np.ones(n, np.int8), (np.arange(n), chosen)), shape=(n, d))
-    found, _ = duplicated(features_of(single, sampled, n, d), public(n), 1e-3 / n)
+    found, _ = duplicated(features_of(single, sampled, n, d), 1e-3 / n)
     assert np.flatnonzero(found).tolist() == list(range(40))
 
 
 def test_a_law_that_is_not_known_is_left_alone() -> None:
     mechanism = AnalyticGaussian.from_epsilon(1.0, delta=1e-6, d=4)
     assert mechanism.most_likely is None
-    assert duplicated(features_of(mechanism, np.zeros((5, 4)), 5, 4), public(5), 0.1)[1]["not_used"]
+    assert duplicated(features_of(mechanism, np.zeros((5, 4)), 5, 4), 0.1)[1]["not_used"]

@@ -115,7 +115,7 @@ def test_the_defaults_of_the_parameters() -> None:
             "own": False, "form": "full", "levels": 1, "low": 0.0, "high": 1.0, "agreement": False,
         },
         "clear_adjacency": both, "one_bit": unit | {"grid": 1 << 16},
-        "multi_bit": unit | {"grid": 1 << 16, "set_seed": -1}, "window": unit | {"outputs": 4096},
+        "multi_bit": unit | {"grid": 1 << 16}, "window": unit | {"outputs": 4096},
         "grr_fs": {"block": 1}, "laplace": unit | {"grid": 256},
         "analytic_gaussian": unit | {"grid": 256}, "clear_features": unit,
     }  # fmt: skip

@@ -5,18 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 import tracemalloc
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from devices.data.population import Record
 from devices.facts import PublicFacts
 from devices.mechanisms import MultiBit, OneBit
 from devices.mechanisms.exact_loss import ONE
 from devices.mechanisms.multi_bit import sampled_features
 from devices.noise import NoiseStream
-from devices.query import Ask, InvalidQuery, Query
 
 SMALL = [(1, 1), (2, 1), (3, 1), (3, 2), (3, 3), (4, 2), (4, 3)]
 
@@ -188,64 +185,3 @@ def test_other_parameters_out_of_range() -> None:
         MultiBit.from_epsilon(math.nan, d=3)
     assert MultiBit.from_epsilon(1.0, d=4).agrees_with(PublicFacts(9, 4, 2))
     assert not MultiBit.from_epsilon(1.0, d=4).agrees_with(PublicFacts(9, 4, 2, -1.0, 1.0))
-
-
-@pytest.mark.parametrize(("d", "m"), [(3, 1), (4, 2), (4, 3)])
-def test_losses_with_a_public_set_by_enumeration(d: int, m: int) -> None:
-    """Every device, every value of its features, every report: the loss is that of the mechanism that draws its set."""
-    plain = MultiBit.from_epsilon(1.7, d=d, m=m)
-    public = replace(plain, set_seed=5)
-    for device in range(6):
-        asked = public.public_set(device)
-        told = []
-        for value in values(plain):
-            hidden = np.full(d, np.nan)
-            hidden[asked] = value[asked]
-            told.append(hidden)
-        law = np.array([[public.log_probability(r, v) for r in reports(d, m)] for v in told])
-        assert np.exp(law).sum(axis=1) == pytest.approx(1, abs=1e-12)
-        held = law[:, np.isfinite(law).all(axis=0)]  # reports about the device's set; others have no probability
-        assert held.shape[1] == 2**m
-        changed = np.array([[np.count_nonzero(v[asked] != w[asked]) for w in told] for v in told])
-        ratios = (held[:, None] - held[None]).max(axis=2)
-        for k in range(1, m + 1):
-            assert ratios[changed == k].max() == pytest.approx(public.loss_of(k), abs=3e-9)
-    assert public.loss() == plain.loss() and public.loss_of(d) == plain.loss_of(d)
-
-
-def test_a_device_cannot_choose_its_public_set() -> None:
-    """The bytes hold the signs alone, so the decoder has no set to believe; another number has another set."""
-    public = replace(MultiBit.from_epsilon(1.7, d=200, m=9), set_seed=77)
-    record = Record(np.arange(200), np.ones(200, np.float32), 0, np.zeros(0, np.int64))
-    data = public.respond(record, NoiseStream(bytes(32)), device=4)
-    sampled, signs = public.decode_sparse(data, device=4)
-    assert len(data) == 2 and np.array_equal(sampled, public.public_set(4)) and set(signs) <= {-1, 1}
-    assert not np.array_equal(sampled, public.public_set(5))
-    assert np.array_equal(public.stack({4: data}, 6).toarray()[4], public.decode(data, device=4))
-    assert public.respond_many([record], [NoiseStream(bytes(32))], devices=[4]) == [data]
-    chosen = replace(public, set_seed=-1).respond(record, NoiseStream(bytes(32)), device=4)
-    for wrong in (data[:1], data + b"\0", chosen):
-        with pytest.raises(ValueError, match="not the signs|do not hold"):
-            public.decode(wrong, device=4)
-    with pytest.raises(ValueError, match="public set needs a seed"):
-        replace(public, set_seed=-2)
-
-
-def test_the_rectifier_is_unbiased_over_public_sets() -> None:
-    """Each feature is in about m/d of the devices' sets: within 5 standard errors."""
-    public = replace(MultiBit.from_epsilon(1.7, d=20, m=4), set_seed=3)
-    count = np.bincount(np.concatenate([public.public_set(device) for device in range(2000)]), minlength=20)
-    assert np.abs(count - 400).max() < 5 * (2000 * 0.2 * 0.8) ** 0.5
-
-
-def test_an_older_question_stays_what_it_was() -> None:
-    """A question without a public set has no field for it, and one that names the default is refused."""
-    plain = MultiBit.from_epsilon(1.0, d=4, m=2)
-    query = Query("c", ((Ask("features", (plain,)),),))
-    assert b"set_seed" not in query.to_bytes() and "set_seed" not in plain.parameters()
-    public = Query("c", ((Ask("features", (replace(plain, set_seed=8),)),),))
-    assert Query.from_bytes(public.to_bytes()) == public
-    assert public.fingerprint("features") != query.fingerprint("features")
-    named = query.to_bytes().replace(b'"sampler":1', b'"sampler":1,"set_seed":-1')
-    with pytest.raises(InvalidQuery, match="canonical"):
-        Query.from_bytes(named)

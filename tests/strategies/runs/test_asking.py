@@ -71,7 +71,7 @@ class Scene:
         self.setup: Any = set_up(RunOptions(method=method, out=None), population=population)
         self.split, self.seeds, self.home = self.setup.repeats[0].split, self.setup.repeats[0].seeds, home
         self.questions = self.setup.method.questions(population.facts, self.split, self.setup.budget, "c")
-        self.silent, self.around, self.ended, self.asked = frozenset({3}), None, 0, list[Any]()
+        self.silent, self.ended, self.asked = frozenset({3}), 0, list[Any]()
         self.found = Collected(**counts)
         self.setup = replace(self.setup, collect=self.collect)
 
@@ -122,8 +122,8 @@ def test_the_devices_of_a_scene_are_asked_once(
         assert [question.query.stage for question in questions] == [last] * len(asked)
         assert [question.query.grouping for question in questions] == [scene.found.grouping] * len(asked)
         signed: Any = Scene(population, tmp_path, method, asked=3, **counts)
-        signed.setup, signed.around = replace(signed.setup, collector=KEY), "around"
+        signed.setup = replace(signed.setup, collector=KEY)
         ask_devices(signed)
         (_, sent, given) = signed.asked[0]
-        assert given["around"] == "around" and given["terms"].is_signed_by(KEY.public)
+        assert given["terms"].is_signed_by(KEY.public)
         assert all(people_asked(given["terms"].terms, each.query, len(population)).any() for each in sent)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from strategies.attacks.poison.campaign import all_cells
-from strategies.attacks.poison.options import PoisonCell, PoisonOptions
+from strategies.attacks.poison.campaign import PoisonCampaign, PoisonOptions
+from strategies.attacks.poison.cell import PoisonCell
 from strategies.setup.options import RunOptions
 
 SMALL = 60
@@ -19,20 +19,19 @@ def asked() -> Callable[..., PoisonOptions]:
     """Return options of a small measurement."""
 
     def options(*methods: str, run: dict[str, Any] | None = None, **given: Any) -> PoisonOptions:
-        short = {} if "fed" in " ".join(methods) else {"epochs": "3"}  # these tests are about reports
-        one = RunOptions(**{"clients": SMALL, "seed": 3, "nulls": False, "settings": short, **(run or {})})
-        given.setdefault("shares", (0.0, 0.2))
-        return PoisonOptions(methods=methods or ("hogs",), run=one, workers=1, **{"targets": 4, "fakes": 8, **given})
+        settings = {"rounds": "2"} if "fed" in " ".join(methods) else {"epochs": "3"}
+        one = RunOptions(**{"clients": SMALL, "seed": 3, "nulls": False, "settings": settings, "workers": 1,
+                            **(run or {})})  # fmt: skip
+        return PoisonOptions(methods=methods or ("hogs",), run=one, **{"shares": (0.2,), **given})
 
     return options
 
 
 @pytest.fixture(scope="session")
-def cells(asked: Callable[..., PoisonOptions]) -> Callable[..., dict[tuple[str, str, float], PoisonCell]]:
-    """Return cells by attack, lie and share."""
+def cells(asked: Callable[..., PoisonOptions]) -> Callable[..., dict[tuple[str, str], PoisonCell]]:
+    """Return cells by attack and defence."""
 
-    def found(*methods: str, **given: Any) -> dict[tuple[str, str, float], PoisonCell]:
-        return {(cell.attack, cell.lie, cell.share): cell for cell in all_cells(asked(*methods, **given))
-                if cell.defence == "none"}  # fmt: skip
+    def found(*methods: str, **given: Any) -> dict[tuple[str, str], PoisonCell]:
+        return {(cell.attack, cell.options.defence): cell for cell in PoisonCampaign(asked(*methods, **given)).cells}
 
     return found

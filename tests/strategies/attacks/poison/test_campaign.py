@@ -1,86 +1,99 @@
-"""A campaign of lies: its rows, its files, and what a folder's name depends on."""
+"""A measurement: its cells, the rows over repeats, and options that do not fit."""
 
 from __future__ import annotations
 
-import csv
 import json
-import logging
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from devices.datasets.generated import generate
-from strategies.attacks.poison.campaign import PoisonCampaign, settings_in_force
-from strategies.attacks.poison.cell import set_up_cell
-from strategies.attacks.poison.options import PoisonOptions
+from strategies.attacks.poison.campaign import PoisonCampaign, PoisonOptions
 from strategies.experiments.match_budgets import guarantee_before
-from strategies.planning.miniature import save
+from strategies.runs.set_up import set_up
 
 Asked = Callable[..., PoisonOptions]
 
 
-def test_a_folder_has_result_table_and_figure(asked: Asked, tmp_path: Path) -> None:
-    campaign = PoisonCampaign(asked(attacks=("fakes",), lies=("response",)))
-    result, folder = campaign.run_and_write(tmp_path)
-    assert result.passed and not result.failures
-    assert folder.name.startswith("poison-generated-") and folder.name.endswith("-3")
+def test_cells_of_a_method(asked: Asked) -> None:
+    campaign = PoisonCampaign(asked(shares=(0.2, 0.0, 0.1), attacks=("pairs",), defences=("degree",)))
+    assert [(cell.attack, cell.share, cell.options.defence) for cell in campaign.cells] == [
+        ("none", 0.0, "none"), ("none", 0.0, "degree"), ("silent", 0.1, "none"), ("silent", 0.2, "none"),
+        ("pairs", 0.1, "none"), ("pairs", 0.1, "degree"), ("pairs", 0.2, "none"), ("pairs", 0.2, "degree"),
+    ]  # fmt: skip
+    assert len({cell.name for cell in campaign.cells}) == 8
+
+
+def test_budgets_are_of_methods_that_have_one(asked: Asked) -> None:
+    cells = PoisonCampaign(asked("hogs", "fedavg-mlp", epsilons=(2.0, 4.0), attacks=("random",))).cells
+    assert {(cell.options.method, cell.options.epsilon) for cell in cells} == {
+        ("hogs", 2.0), ("hogs", 4.0), ("fedavg-mlp", None),
+    }  # fmt: skip
+
+
+def test_a_defence_is_for_the_methods_that_take_reports(asked: Asked) -> None:
+    cells = PoisonCampaign(asked("hogs", "fedavg-mlp", attacks=("random",), defences=("degree",))).cells
+    assert {cell.options.method for cell in cells if cell.options.defence == "degree"} == {"hogs"}
+
+
+def test_the_first_repeat_of_everything_comes_first(asked: Asked) -> None:
+    cells = PoisonCampaign(asked(run={"repeats": 2}, attacks=("random",))).cells
+    assert [cell.number for cell in cells] == [0] * 3 + [1] * 3
+
+
+def test_rows_are_over_repeats_and_paired(asked: Asked) -> None:
+    campaign = PoisonCampaign(asked(run={"repeats": 2}, attacks=("random",), defences=("degree",)))
+
+    def result(accuracy: float, **more: Any) -> dict[str, Any]:
+        return {"accuracy": accuracy, "chosen": 0.5, "liars": 12, "found": None, "false_alarms": None, "nulls": {},
+                **more}  # fmt: skip
+
+    level = {"none": 0.8, "silent": 0.7, "random": 0.4}
+    results = {cell.name: result(level[cell.attack] + 0.1 * cell.number) for cell in campaign.cells}
+    rows = {(row["attack"], row["defence"]): row for row in campaign.rows(results)}
+    assert len(rows) == 5 and all(row["repeats"] == 2 for row in rows.values())
+    row = rows["random", "degree"]
+    assert (row["accuracy"], row["vs_nobody"], row["vs_silent"]) == pytest.approx((0.45, -0.4, -0.3))
+    assert row["std"] == pytest.approx(0.0707, abs=1e-4) and row["found"] is None
+
+
+def test_it_is_written(asked: Asked, tmp_path: Path) -> None:
+    campaign = PoisonCampaign(asked(attacks=("random",), run={"nulls": True}))
+    _, folder = campaign.run_and_write(tmp_path)
     record = json.loads((folder / "result.json").read_text())["poison"]
-    assert record == json.loads(json.dumps(campaign.record(result)))["poison"]
-    assert record["schema"] == 1 and record["passed"] is True and record["rows"] == list(result.rows)
-    assert set(record["breakdown"]) == {"hogs fakes response"}
-    rows = list(csv.DictReader((folder / "table.csv").read_text().splitlines()))
-    assert list(rows[0]) == list(PoisonCampaign.columns)
-    assert [row["attack"] for row in rows] == ["none", "silent", "fakes"]
-    assert rows[2]["share"] == "0.2" and len(rows[2]["accuracy"]) == len("0.123456")
-    assert (folder / "poison.png").read_bytes()[:4] == b"\x89PNG"
-    again = campaign.run(folder)
-    assert again.found == 3 and again.rows == result.rows
+    assert record["schema"] == 2 and record["rows"][0]["nulls"]["chance"] > 0 and not record["rows"][1]["nulls"]
+    assert (folder / "table.csv").read_text().splitlines()[0].startswith("method,epsilon,attack,share,liars")
 
 
 def test_cells_with_noise_of_the_operating_system_are_collections_of_the_same_people(asked: Asked) -> None:
-    given = {"attacks": ("fakes",), "lies": ("response",)}
-    assert PoisonCampaign(asked(**given)).sums() == []
-    campaign = PoisonCampaign(asked(**given, run={"seeds": {"noise": None}}))
+    assert PoisonCampaign(asked(attacks=("random",))).sums() == []
+    campaign = PoisonCampaign(asked(attacks=("random",), run={"seeds": {"noise": None}}))
     (found,) = campaign.sums()
-    one = guarantee_before(set_up_cell(campaign.cells[0])).holds["user"].value
+    one = guarantee_before(set_up(campaign.cells[0].options)).holds["user"].value
     assert one is not None and found.holds["user"]["value"] == pytest.approx(len(campaign.cells) * one)
     assert found.collections == len(campaign.cells) >= 3
 
 
-def test_other_people_in_the_same_file_name_another_folder(asked: Asked, tmp_path: Path) -> None:
-    path, digests = tmp_path / "people.npz", set[str]()
-    for seed in range(2):
-        save(generate(60, seed=seed), path)
-        digests.add(PoisonCampaign(asked(attacks=("fakes",), run={"dataset": str(path), "clients": None})).digest)
-    assert len(digests) == 2
-
-
-def test_a_long_one_says_what_it_will_take_before_anything_runs(
-    asked: Asked, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def measure(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(PoisonCampaign, "measure", measure)
-    long = PoisonCampaign(asked(attacks=("fakes",), run={"clients": 3000, "repeats": 20, "settings": {}}))
-    short = PoisonCampaign(asked(attacks=("fakes",)))
-    with caplog.at_level(logging.INFO, logger="ldpsim.expected"):
-        for campaign in (short, long):
-            with pytest.raises(KeyboardInterrupt):
-                campaign.run()
-    (said,) = caplog.messages
-    assert said.startswith(f"expected: {len(long.cells)} runs, the largest with about ") and "CPU time" in said
-    caplog.clear()
-    with caplog.at_level(logging.INFO, logger="ldpsim.expected"):
-        long.tell_cost(long.cells[:1])  # the others are kept from before
-    assert not caplog.messages
-
-
-def test_settings_name_a_folder(asked: Asked) -> None:
-    first, same, other = (
-        PoisonCampaign(asked(attacks=("fakes",), **given)) for given in ({}, {}, {"shares": (0.1,)})
-    )  # fmt: skip
-    assert first.digest == same.digest != other.digest
-    settings = settings_in_force(asked(attacks=("fakes",)))
-    assert settings == first.settings and settings["shares"] == [0.0, 0.2] and settings["dataset"] == "generated"
+@pytest.mark.parametrize(
+    ("methods", "given", "line"),
+    [
+        ((), {"attacks": ("randm",)}, "did you mean random"),
+        ((), {"defences": ("weight",)}, "weight"),
+        ((), {"shares": (1.0,)}, "--shares 1: a share of all people"),
+        ((), {"shares": (0.0,)}, "--shares 0: at least one share above 0"),
+        ((), {"shares": (0.001,)}, "--shares 0.001: is nobody of 60 people"),
+        ((), {"run": {"engine": "flower"}}, "--engine flower: lying devices"),
+        ((), {"run": {"dropout": 0.1}}, "--dropout 0.1: silent devices are the control"),
+        ((), {"run": {"state": Path("x")}}, "--state and --from-reports"),
+        (("vote",), {"join": True, "run": {"volunteers": 0.3}}, "--join: accounts"),
+        ((), {"epsilons": (-1.0,)}, "--epsilon -1"),
+        (("privgnn",), {}, "privgnn: its records are in the hands of an owner"),
+        (("silo-fedgcn",), {}, "silo-fedgcn: its records are in the hands"),
+        (("fedavg-mlp",), {"defences": ("degree",)}, "--defence degree: fedavg-mlp takes no reports"),
+        (("lpgnn",), {"attacks": ("largest-degree",)}, "--attack largest-degree: lpgnn asks nobody for a list"),
+    ],
+)
+def test_mistakes(methods: tuple[str, ...], given: dict[str, Any], line: str, asked: Asked) -> None:
+    with pytest.raises(ValueError, match=line):
+        PoisonCampaign(asked(*methods, **given))

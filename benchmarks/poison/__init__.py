@@ -1,1 +1,0 @@
-"""Measurement of lying devices on Cora, and the page of its results."""

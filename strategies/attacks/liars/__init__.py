@@ -1,1 +1,0 @@
-"""Lying devices of ``ldpsim poison``: an edited ClientApp, its attacks, and the Grid in which it stands."""

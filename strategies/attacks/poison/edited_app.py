@@ -1,0 +1,78 @@
+"""Reports of an edited app: the claim without noise, where the decoder accepts that.
+
+It exists for ``ldpsim poison`` alone: nothing of the published app imports it, and no enrolment can name it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from flwr.app import Message
+
+from devices.array_types import IntArray
+from devices.collector import query_of
+from devices.data.population import Population
+from devices.device import Report, pack_parts, pack_report
+from devices.mechanisms.base import Mechanism
+from devices.noise import NoiseStream, derive_key
+from devices.query import Query
+from devices.wire import read_query, read_reply, reply
+from strategies.engines.grids import DirectGrid
+
+_DRAWS = 64  # reports that are drawn where a report without noise has no form
+
+
+class LyingGrid(DirectGrid):
+    """Grid that puts a lie in the place of each liar's report.
+
+    Args:
+        inner: Grid of all devices.
+        people: The people, with the claims of the liars.
+        liars: Devices that lie.
+    """
+
+    def __init__(self, inner: DirectGrid, people: Population, liars: IntArray) -> None:
+        super().__init__(inner.size)
+        self._inner, self._people, self._liars = inner, people, frozenset(liars.tolist())
+
+    def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
+        """Yield the replies of all devices; refusals stay."""
+        asked = {message.metadata.message_id: message for message in messages}
+        for answer in self._inner.deliver(list(asked.values())):
+            device, honest = answer.metadata.src_node_id - 1, read_reply(answer)
+            if device in self._liars and isinstance(honest, tuple):
+                message = asked[answer.metadata.reply_to_message_id]
+                query = Query.from_bytes(query_of(read_query(message)))
+                yield reply(Report(self._lie(query, device), honest[1].replayed), message, device=device)
+            else:
+                yield answer
+
+    def _lie(self, query: Query, device: int) -> bytes:
+        record = self._people.record(device)
+        return pack_report(tuple(
+            pack_parts(
+                worst_report(each, each.value_of(record, device=device, grouping=query.grouping), device)
+                for each in ask.mechanisms
+            )
+            for ask in query.asks
+        ))  # fmt: skip
+
+
+def worst_report(mechanism: Mechanism, value: Any, device: int) -> bytes:
+    """Return the bytes of the report that speaks most strongly for a value.
+
+    Where a report without noise has no form it is, of some reports that are drawn about the value, the likeliest one.
+    """
+    about_links, noise = "adjacency" in mechanism.attributes, mechanism.step_noise
+    if about_links and noise is not None:
+        return mechanism.encode(noise.grid * value)
+    if mechanism.packed:
+        middle = (mechanism.low + mechanism.high) / 2  # type: ignore[attr-defined]
+        return mechanism.encode(np.asarray(value) > middle)
+    if mechanism.in_clear or mechanism.coded or (about_links and mechanism.flip_probability is not None):
+        return mechanism.encode(value)
+    stream = NoiseStream(derive_key(bytes(32), b"worst report", device.to_bytes(8, "little")))
+    drawn = [mechanism.perturb(value, stream) for _ in range(_DRAWS)]
+    return mechanism.encode(max(drawn, key=lambda report: mechanism.log_probability(report, value)))
