@@ -109,7 +109,7 @@ def compare(methods: Sequence[str], options: RunOptions | None = None, /, **give
         methods: Their names, in the order of display.
         options: Options of every method; None: the defaults.
         given: Options by name, and the keywords of :func:`strategies.experiments.compare.compare`: ``matching``,
-            ``same_reports``, ``workers``, ``progress``, ``track``.
+            ``workers``, ``progress``, ``track``.
 
     Raises:
         ValueError: one line, with nothing written, for options that are unknown or do not fit.

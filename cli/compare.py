@@ -13,8 +13,8 @@ from cli import options as o
 from cli.errors import end_if_any_failed
 from cli.imports import large_imports
 from cli.output import WIDTH, console, echo, print_json, show_failures, show_sums, text_table, working
-from cli.words import ABOVE, TONES, bytes_, level_in_column, null_points, paired_points, points, seconds
-from strategies.setup.option_spec import BUDGET, DEVICES, MODEL, RUNNING
+from cli.words import ABOVE, TONES, bytes_, level_in_column, null_points, points, seconds
+from strategies.setup.option_spec import BUDGET, MODEL, RUNNING
 from strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 PAGE = "compare.html"
 _MATCH = o.in_panel(BUDGET, "--match", "Solve for budgets at which X holds at LEVEL.", "LEVEL X",
                     show_default="each method's own", autocompletion=completion.levels)  # fmt: skip
-_SAME_REPORTS = o.in_panel(DEVICES, "--same-reports", "Ask once where methods ask the same; show paired differences.")
 
 _LEGEND = """Levels: the epsilon of one collection that holds there; open: unprotected.
 bytes: down and up, a device. s: one repeat."""
@@ -38,7 +37,7 @@ _NARROW_LEGEND = "Level: the epsilon of one collection; open: unprotected. The p
     leave_out=("method", "reference", "engine", "from_reports"),
     hidden=("state",),
     after={
-        "match": "epsilon", "reference": "device", "engine": "repeats_vary", "same_reports": "state", "as_json": "out",
+        "match": "epsilon", "reference": "device", "engine": "repeats_vary", "as_json": "out",
         "track": "save_reports",
     },
 )  # fmt: skip
@@ -48,7 +47,6 @@ def compare(
         typer.Argument(metavar="METHOD...", help="Methods (see `ldpsim methods`).", autocompletion=completion.methods),
     ],
     match: Annotated[tuple[str, float] | None, _MATCH] = None,
-    same_reports: Annotated[bool, _SAME_REPORTS] = False,
     *,
     options: RunOptions,
     reference: Annotated[
@@ -71,9 +69,8 @@ def compare(
             from strategies.experiments.compare import compare as run
 
         result = run(
-            methods, replace(options, reference=reference), matching=match, same_reports=same_reports, engine=engine,
-            workers=options.workers, ray_address=options.ray_address, progress=progress,
-            track=track or (),
+            methods, replace(options, reference=reference), matching=match, engine=engine, workers=options.workers,
+            ray_address=options.ray_address, progress=progress, track=track or (),
         )  # fmt: skip
         page = result.folder / PAGE
         found = None
@@ -88,7 +85,6 @@ def compare(
             "html": str(page.absolute()) if found else None,
             "table": str(result.table.absolute()),
             "failed": {name: failed.line for name, failed in result.failures},
-            **({} if result.same_reports is None else {"same_reports": result.same_reports}),
             "in_all": [asked.to_dict() for asked in result.sums],
         }
         print_json(document)
@@ -106,7 +102,6 @@ def _show(rows: Sequence[Mapping[str, Any]], gathered: Gathered, failures: Failu
 
     from cli.report.page import verdict
     from strategies.results.levels import level_term, shown_levels
-    from strategies.results.scores import AUC
 
     held = list(shown_levels(3))
     match = gathered.match
@@ -114,8 +109,7 @@ def _show(rows: Sequence[Mapping[str, Any]], gathered: Gathered, failures: Failu
         held[0] = match["level"]
     screen = console()
     wide = screen.width >= WIDTH
-    name = rows[0]["score"] if rows[0]["score"] == AUC else "test"
-    headings = [f">{name} %", ">±", *(f">{level_term(name)}" for name in held), ">bytes", ">rounds", ">s"]
+    headings = [">test %", ">±", *(f">{level_term(name)}" for name in held), ">bytes", ">rounds", ">s"]
     taken = len(headings) if wide else 3
     shown = text_table("!method" if wide else "~method", *headings[:taken], gap=1)
     for row in rows:
@@ -141,10 +135,6 @@ def _show(rows: Sequence[Mapping[str, Any]], gathered: Gathered, failures: Failu
     screen.print(f"[{colour}]{escape(said['line'])}[/{colour}]")
     for name, why in said["reasons"]:
         screen.print(f"  {escape(name)}: {escape(why)}")
-    for name, first, gained in gathered.paired:
-        screen.print(f"Same reports: {escape(name)} - {escape(first)} {paired_points(gained)}")
-    for entry in gathered.unpaired:
-        screen.print(f"[yellow]{escape(entry.why)}[/yellow]")
     show_failures(screen, failures)
 
 
@@ -154,10 +144,8 @@ def _in_words(rows: Sequence[Mapping[str, Any]], gathered: Gathered) -> Table:
     from rich.table import Table
 
     from strategies.results.in_words import in_short
-    from strategies.results.scores import about_links
 
-    short = {entry.row["folder"]: "; ".join(filter(None, (in_short(entry.record), about_links(entry.record))))
-             for entry in gathered.results}  # fmt: skip
+    short = {entry.row["folder"]: in_short(entry.record) for entry in gathered.results}
     shown = Table.grid(padding=(0, 1))
     shown.add_column(max_width=20)
     for row in rows:

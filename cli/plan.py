@@ -29,7 +29,7 @@ _DEFAULT = "of --like"
 _LARGEST = (1 << 31) - 1  # of a number that is read; what a plan takes is much less
 _GUESS = 3  # place of this column, which is left out where a table does not fit
 # Options of a run that a plan does not read; `--like` is its data set.
-_NOT_READ = ("method", "dataset", "task", "tuned", "defence", "false_alarm", "state", "from_reports", "save_reports",
+_NOT_READ = ("method", "dataset", "tuned", "defence", "false_alarm", "state", "from_reports", "save_reports",
              "collector_key", "engine", "ray_address", "dropout", "caps", "on_requery", "device", "force",
              "repeats_vary")  # fmt: skip
 

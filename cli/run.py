@@ -47,11 +47,9 @@ def run(
             echo(str(result.folder / "result.json"))
     else:
         from cli.summary import first_screen, summary
-        from strategies.experiments.next_step import methods_to_compare
         from strategies.outputs.shell import comparison_of
 
-        methods = methods_to_compare(options)
-        following = comparison_of(methods, options) if len(methods) > 1 else None
+        following = comparison_of(options)
         if details:
             shown = summary(result.record, folder=result.folder, next_command=following)
         else:

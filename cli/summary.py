@@ -22,8 +22,7 @@ from curator.methods.base import NO_NETWORK
 from curator.privacy.levels import level_spec
 from strategies.outputs.sums import really_asked
 from strategies.results.in_words import claimed, density_of
-from strategies.results.scores import AUC, score_name, scores_of
-from strategies.results.shown_nulls import NOT_TAKEN, STANDINGS, shown_nulls_of, shown_verdict, spec_of
+from strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS, shown_nulls_of, shown_verdict
 
 
 def summary(record: Mapping[str, Any], *, folder: Path | None, next_command: str | None = None) -> Group:
@@ -68,7 +67,7 @@ def _framed(content: RenderableType, title: str) -> Panel:
 
 def _tables(record: Mapping[str, Any]) -> list[RenderableType]:
     sections = [
-        ("Links" if score_name(record) == AUC else "Accuracy", _accuracy(record)),
+        ("Accuracy", _accuracy(record)),
         ("Privacy", _privacy(record)),
         ("Cost", _cost(record)),
     ]
@@ -113,18 +112,13 @@ def _grid() -> TitledRows:
 
 
 def _accuracy(record: Mapping[str, Any]) -> RenderableType:
-    accuracy, reference, found = scores_of(record), record["reference"], shown_verdict(record)
+    accuracy, reference, found = record["accuracy"], record["reference"], shown_verdict(record)
     repeats = len(accuracy["per_repeat"])
     over = f" over {repeats} repeats" if accuracy["std"] is not None else ""
     f1 = f", macro F1 {accuracy['macro_f1']:.3f}" if accuracy["macro_f1"] is not None else ""
-    grid, links = _grid(), record.get("links")
-    if links:
-        f1 = f", average precision {percent(links['test']['average_precision'])}"
+    grid = _grid()
     validation = f"(validation {percent(accuracy['val'])}{f1})"
-    grid.add_row("AUC" if links else "test", f"[bold]{share(accuracy)}[/bold]{over} {validation}")
-    if links:
-        counts = ", ".join(f"{links['pairs'][part]:,} {words}" for part, words in _PARTS.items())
-        grid.add_row("pairs", f"{counts}; half of them links. Score: {links['score']}")
+    grid.add_row("test", f"[bold]{share(accuracy)}[/bold]{over} {validation}")
     if found is not None:
         style = TONES[STANDINGS[found["standing"]][1]]
         grid.add_row("compared", f"[{style}]{escape(found['text'])}[/{style}]")
@@ -139,16 +133,13 @@ def _accuracy(record: Mapping[str, Any]) -> RenderableType:
     return grid
 
 
-_PARTS = {"test": "test", "val": "validation"}
-
-
 def _nulls(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield title and text of each null model; one that is above the method says so."""
-    nulls, test, shuffled = shown_nulls_of(record), scores_of(record)["test"], False
+    nulls, test, shuffled = shown_nulls_of(record), record["accuracy"]["test"], False
     if not nulls:
         yield "null models", NOT_TAKEN
     for name, entry in nulls.items():
-        spec, said = spec_of(name, links=bool(record.get("links"))), share(entry)
+        spec, said = NULLS[name], share(entry)
         if entry["test"] > test:
             style = TONES["bad"]
             said = f"[bold {style}]{said}, {points(entry['test'] - test)} points above the method[/bold {style}]"

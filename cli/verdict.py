@@ -21,7 +21,6 @@ from strategies.group_accuracy.shown import group_rows, words_of_groups
 from strategies.outputs.sums import of_repeats
 from strategies.outputs.untrusted import text
 from strategies.results.in_words import claimed, privacy_in_words
-from strategies.results.scores import about_links, score_name, scores_of
 from strategies.results.shown_nulls import (
     CHANCE,
     NOT_TAKEN,
@@ -40,7 +39,7 @@ def verdict(record: Mapping[str, Any]) -> TitledRows:
     """Return the verdict: accuracy, claim, privacy and cost."""
     shown = TitledRows(width=8, gap=1)
     for line in _accuracy(record):
-        shown.add_row("" if shown.rows else score_name(record), line)
+        shown.add_row("" if shown.rows else "accuracy", line)
     findings = Table.grid(padding=(0, 1))  # a wrapped finding stays apart from the next one, also without colours
     findings.add_column(width=1)
     findings.add_column(overflow="fold")
@@ -53,7 +52,7 @@ def verdict(record: Mapping[str, Any]) -> TitledRows:
 
 
 def _accuracy(record: Mapping[str, Any]) -> Iterator[str]:
-    accuracy, nulls, free = scores_of(record), shown_nulls_of(record), asking_nobody(record)
+    accuracy, nulls, free = record["accuracy"], shown_nulls_of(record), asking_nobody(record)
     repeats = len(accuracy["per_repeat"])
     over = f" over {repeats} repeats" if accuracy["std"] is not None else ""
     clean = record["reference"]["nonprivate_test"]
@@ -102,9 +101,6 @@ def _privacy(record: Mapping[str, Any]) -> Iterator[str]:
         yield f"{escape(found.subject)}: [{style}]{escape(found.word)}[/{style}]{detail}"
     if (asked := of_repeats(record)) is not None:
         yield f"[bold {TONES['open']}]{escape(text(asked.text))}[/]"
-    note = about_links(record)
-    if note is not None:
-        yield f"links: {note}"
 
 
 def _cost(record: Mapping[str, Any]) -> str:

@@ -98,11 +98,6 @@ def difference(entry: Mapping[str, float], of: str | None = None) -> str:
     return f"{value} ({low} to {high}{' over people' if of == PEOPLE else ''})"
 
 
-def paired_points(entry: Mapping[str, float] | None) -> str:
-    """A paired difference in points, with its interval."""
-    return "has no interval" if entry is None else f"{difference(entry)} points"
-
-
 def null_points(entry: Mapping[str, Any] | None, test: float) -> str:
     """A null model in per cent, marked if it is above the method, a dash where there is none."""
     if entry is None:

@@ -37,7 +37,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("graph", "linear", "names", "observer", "options", "owned", "setting_error", "shown", "steps"),
         ("reports",),
         ("learning", "links", "privacy"),
-        ("evidence", "pairs"),
+        ("evidence",),
         ("defences", "owner.aggregation", "owner.privacy", "posterior", "votes"),
         ("defences.__init__",),
         ("methods", "nulls", "owner.teachers"),
@@ -47,7 +47,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "strategies": (
         ("foreign_text",),
-        ("kept_nulls", "palette", "progress", "seeded"),
+        ("palette", "progress", "seeded"),
         ("people", "rounds"),
         ("engines", "federated"),
         ("attacks.adversaries", "setup"),

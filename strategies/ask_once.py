@@ -90,13 +90,13 @@ def graph_before_training(options: RunOptions, population: Population) -> tuple[
         Refused, RunFailed: as :func:`strategies.runs.simulate.simulate`.
     """
     method = find(options.method)
-    run = run_of(method(), options.task)
+    run = run_of(method())
     if type(run) is not OneReportRun or method.reads:
         raise ValueError(f"{options.method}: its devices do not answer one question, so it gives no graph to train on")
     setup = set_up(replace(options, out=None, repeats=1, reference=False, nulls=False), population=population)
     with tempfile.TemporaryDirectory(prefix="ldpsim-") as folder:
         home = options.state or Path(folder) / "state"
-        scene = set_scene(setup.of_repeat(0), 0, Path(folder), home, quiet)
+        scene = set_scene(setup, 0, Path(folder), home, quiet)
         questions, graph = run.asked_graph(scene)
         scene.end_collection()
     return setup, graph, run.guarantee_of(setup, [questions])

@@ -106,9 +106,3 @@ def test_a_model_of_ones_own_is_scored_without_the_labels() -> None:
     for bad in (np.zeros(59, int), np.zeros(60), np.zeros((60, 5))):
         with pytest.raises(ValueError, match="^score: give one class"):
             result.score(bad)
-
-
-def test_pairs_are_not_scored_as_people() -> None:
-    result = ldpsim.simulate(method="hogs", task="links", out=None, **SMALL)
-    with pytest.raises(ValueError, match="^score: this run has no test people"):
-        result.score(np.zeros(60, int))

@@ -92,7 +92,7 @@ LINES = (
               "python -m benchmarks.audits.claims"),
     IndexLine("links.md", "Link prediction on Cora: `privge` beside re-runs, and four other methods",
               r"^(\d+) of (\d+) rows are measurably above", "{1} of {2} rows are measurably above their best null",
-              "python -m benchmarks.papers.links"),
+              "git show beb5ceca813d:benchmarks/papers/links.py"),
     IndexLine("trust-or-ask.md", "GAP and ProGAP beside the public code, and beside asking everybody once",
               r"(\d+) of (\d+) figures agree with the public code", "{1} of {2} figures agree with the public code",
               "python -m benchmarks.papers.gap"),

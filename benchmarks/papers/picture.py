@@ -19,7 +19,6 @@ from rich.console import Console, RenderableType
 from cli.output import WIDTH
 from cli.summary import first_screen, summary
 from strategies import RunOptions, simulate
-from strategies.experiments.next_step import methods_to_compare
 from strategies.outputs.shell import comparison_of
 
 
@@ -32,7 +31,7 @@ def main() -> None:
     options = RunOptions(method="hogs", clients=given.clients, feature_share=0.3)
     record = simulate(replace(options, out=None)).record
     folder = Path("runs") / f"hogs-generated-{record['config_hash']}-0"
-    following = comparison_of(methods_to_compare(options), options)
+    following = comparison_of(options)
     title = f"ldpsim run --clients {given.clients} --method hogs --feature-share 0.3"
     for name, shown in (
         ("run", summary(record, folder=folder, next_command=following)),

@@ -85,7 +85,7 @@ def release(folder: Path, kind: str, people: Population, *, batch: bool) -> floa
 
 def durability(folder: Path, devices: int) -> None:
     """Print the time of a release with and without syncing; medians of five rounds, taken in turn."""
-    people = generate(devices, FEATURES, 4, seed=0, words=8.0)
+    people = generate(devices, FEATURES, 4, seed=0, words=8)
     found: dict[tuple[str, bool], list[float]] = {}
     syncs = []
     for _ in range(5):
@@ -119,7 +119,7 @@ def one_sync(folder: Path) -> float:
 
 def storm(folder: Path, devices: int, messages: int) -> None:
     """Print the rate of retries and the growth of memory."""
-    people = generate(devices, FEATURES, 4, seed=0, words=8.0)
+    people = generate(devices, FEATURES, 4, seed=0, words=8)
     query = question(devices)
     with tempfile.TemporaryDirectory(dir=folder) as place:
         state = Path(place) / "state"

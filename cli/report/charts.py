@@ -40,11 +40,6 @@ def opening_level(rows: Sequence[Row], matched: str | None) -> str:
     return WHOLE
 
 
-def score_words(rows: Sequence[Row]) -> str:
-    """Return the name of the score for headings."""
-    return " or ".join(dict.fromkeys(row["score"] for row in rows))
-
-
 def has_curves(rows: Sequence[Row]) -> bool:
     """Return whether some rows lie on one line: a method with several budgets on one data set."""
     lines = [(row["panel"], row["series"]) for row in rows]
@@ -71,7 +66,6 @@ def chart_data(rows: Sequence[Row], panels: Sequence[Mapping[str, Any]], level: 
         "curves": has_curves(rows),
         "colours": len(SERIES),
         "level": level,
-        "score": score_words(rows),
         "views": {CLAIMED: _claimed(rows), **{name: _holds(rows, name) for name in shown_levels()}},
         "drawn": DRAWN,
         "notes": {
@@ -114,7 +108,7 @@ def _row(row: Row, *, line: bool, rebuilt: bool, degrees: bool) -> dict[str, Any
         "seconds": row["seconds"],
         "edges": row["edges"] if rebuilt else None,
         "degrees": row["degrees"] if degrees else None,
-        "tip": "\n".join(filter(None, (f"{row['label']}{badge}", f"{row['score']} {words['accuracy']}{seeds}",
+        "tip": "\n".join(filter(None, (f"{row['label']}{badge}", f"accuracy {words['accuracy']}{seeds}",
                                        words["best_null"]))),
         "words": {**{name: words[name] for name in ("bytes", "silo")},
                   **{name: words[name] for name in ("rounds", "rounds_said", "seconds") if line},

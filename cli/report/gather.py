@@ -69,8 +69,6 @@ class Gathered:
         left_out: Files and populations that are not shown.
         methods: Order of a comparison's methods, empty without a comparison.
         match: ``level``, ``target``, ``unmatched`` and ``of_reports`` of a comparison, None without ``--match``.
-        paired: (method, first method, difference or None) of methods that read the same reports.
-        unpaired: Methods that shared no reports in a comparison with ``--same-reports``.
     """
 
     results: list[ShownResult] = field(default_factory=list)
@@ -78,8 +76,6 @@ class Gathered:
     left_out: list[Problem] = field(default_factory=list)
     methods: list[str] = field(default_factory=list)
     match: dict[str, Any] | None = None
-    paired: list[tuple[str, str, dict[str, float] | None]] = field(default_factory=list)
-    unpaired: list[Problem] = field(default_factory=list)
 
     @property
     def sums(self) -> list[AskedInAll]:
@@ -260,8 +256,6 @@ def _of_comparison(folder: Path, found: Gathered) -> None:
         match = None if document["match"] is None else _match(document["match"])
         found.failed, found.methods = [*found.failed, *failed], [*found.methods, *methods]
         found.match = match or found.match
-        if "same_reports" in document:
-            _same_reports(document["same_reports"], found)
     except FileNotFoundError:
         return
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -275,15 +269,3 @@ def _match(given: Mapping[str, Any]) -> dict[str, Any]:
     unmatched = {text(k): text(v) for k, v in given["unmatched"].items()}
     of_reports = [text(name) for name in given.get("of_reports", ())]
     return {"level": level, "target": target, "unmatched": unmatched, "of_reports": of_reports}
-
-
-def _same_reports(given: Mapping[str, Any], found: Gathered) -> None:
-    paired = list[tuple[str, str, dict[str, float] | None]]()
-    for group in given["groups"]:
-        for name, entry in dict(group["differences"]).items():
-            figures = None if entry is None else {part: number(entry[part]) for part in ("value", "low", "high")}
-            if figures is not None and None in figures.values():
-                raise ValueError("a difference that is no number")
-            paired.append((text(name), text(group["to"]), figures))  # type: ignore[arg-type]
-    found.paired += paired
-    found.unpaired += [Problem(text(name), text(why)) for name, why in dict(given["alone"]).items()]

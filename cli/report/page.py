@@ -21,7 +21,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from cli.report.badges import MEANING
-from cli.report.charts import chart_data, has_curves, opening_level, score_words
+from cli.report.charts import chart_data, has_curves, opening_level
 from cli.report.gather import Gathered
 from cli.report.rows import TRUST
 from cli.report.shown import headline, panels_of, shown_rows
@@ -35,7 +35,6 @@ from cli.words import (
     level,
     method_names,
     null_points,
-    paired_points,
     points,
     seconds,
 )
@@ -45,8 +44,7 @@ from strategies.group_accuracy.shown import NO_GROUPS, words_of_groups
 from strategies.outputs.untrusted import text
 from strategies.palette import SERIES, SERIES_ON_DARK
 from strategies.results.levels import CLOSE, at_the_level, compared_loss, shown_levels
-from strategies.results.scores import AUC
-from strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS, spec_of
+from strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS
 
 _SAME = 1e-6  # relative: losses that differ by rounding only are equal
 _SCRIPTS = ("base.js", "places.js", "scatter.js", "bars.js", "degrees.js", "page.js")
@@ -78,18 +76,13 @@ def render(gathered: Gathered, *, methods: Sequence[str] | None = None) -> str:
     return made.get_template("page.html").render(
         rows=rows,
         panels=panels,
-        score=_capital(score_words(rows)),
         lines=_lines(rows) if data["curves"] else [],
         headline=headline(rows, panels),
         results=len(gathered.results),
         views=data["views"],
         notes=data["notes"],
         levels=shown_levels(),
-        nulls={
-            name: spec_of(name, links=score_words(rows) == AUC)
-            for name in NULLS
-            if any(name in row["nulls"] for row in rows)
-        },
+        nulls={name: spec for name, spec in NULLS.items() if any(name in row["nulls"] for row in rows)},
         not_taken=NOT_TAKEN,
         no_groups=NO_GROUPS,
         false_alarm=FALSE_ALARM,
@@ -99,8 +92,6 @@ def render(gathered: Gathered, *, methods: Sequence[str] | None = None) -> str:
         trust=dict(TRUST.values()),
         chosen=chosen,
         failed=gathered.failed,
-        paired=gathered.paired,
-        unpaired=gathered.unpaired,
         left_out=gathered.left_out,
         verdict=verdict(rows, gathered.match),
         other_people=_differently_scored(rows),
@@ -112,10 +103,6 @@ def render(gathered: Gathered, *, methods: Sequence[str] | None = None) -> str:
         library=packed_library(),
         policy=_policy(plotting_library(), script),
     )
-
-
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]
 
 
 def _lines(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -243,7 +230,6 @@ def environment() -> Environment:
         "claim": claim,
         "null": null_points,
         "difference": difference,
-        "paired": paired_points,
         "served": words_of_groups,
     }
     return made

@@ -14,7 +14,6 @@ from strategies.outputs.sums import levels_of, of_repeats, really_asked
 from strategies.outputs.untrusted import number, text
 from strategies.results.in_words import NOT_ASKED, NOT_HIDDEN, privacy_in_words
 from strategies.results.levels import held, shown_levels
-from strategies.results.scores import AUC, about_links, score_name, scores_of
 from strategies.results.shown_nulls import ask_nobody, best_null, shown_nulls_of, shown_verdict
 
 TRUST = {
@@ -42,8 +41,7 @@ def row_of(record: Any, folder: str) -> dict[str, Any]:
     trust = get.text("privacy.trust")
     if trust not in TRUST:
         raise UnreadableRecord(f"privacy.trust: {trust!r} is none of {', '.join(TRUST)}")
-    scores = _Reader(_scores(record))
-    tests = [number(value) for value in scores.sequence("accuracy.per_repeat")]
+    tests = [number(value) for value in get.sequence("accuracy.per_repeat")]
     repeats = max(len(tests), 1)
     down = get.number("communication.downlink_bytes_per_device")
     up = get.number("communication.uplink_bytes_per_device")
@@ -53,10 +51,9 @@ def row_of(record: Any, folder: str) -> dict[str, Any]:
         "method": get.text("method"),
         "gnn": get.text("gnn"),
         "trust": TRUST[trust][0],
-        "score": score_name(record),
-        "test": scores.number("accuracy.test"),
-        "tests": tests if tests and None not in tests else [scores.number("accuracy.test")],
-        **{name: scores.maybe(f"accuracy.{name}") for name in ("std", "val", "macro_f1")},
+        "test": get.number("accuracy.test"),
+        "tests": tests if tests and None not in tests else [get.number("accuracy.test")],
+        **{name: get.maybe(f"accuracy.{name}") for name in ("std", "val", "macro_f1")},
         "nonprivate": get.maybe("reference.nonprivate_test"),
         **_nulls(record),
         "repeats": repeats,
@@ -93,14 +90,6 @@ def _groups(record: Mapping[str, Any]) -> list[GroupRow]:
         raise UnreadableRecord(str(error)) from None
 
 
-def _scores(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the scores as a record with one section; they are empty if they cannot be read."""
-    try:
-        return {"accuracy": scores_of(record)}
-    except (KeyError, TypeError):
-        return {}
-
-
 def privacy_words(record: Mapping[str, Any]) -> str:
     """Return the privacy of a result in one line of words; empty if the record does not have all that it takes.
 
@@ -112,7 +101,7 @@ def privacy_words(record: Mapping[str, Any]) -> str:
         return ""
     said = [f"{found.subject}: {found.word}{f' ({found.detail})' if found.word == NOT_HIDDEN else ''}"
             for found in findings]  # fmt: skip
-    return text("; ".join([*said, *filter(None, (about_links(record),))]))
+    return text("; ".join(said))
 
 
 def _repeated(record: Mapping[str, Any]) -> str:
@@ -133,8 +122,7 @@ def people_of(record: Any) -> dict[str, Any]:
     """
     get = _Reader(record)
     sizes = {name: int(get.number(f"dataset.{name}")) for name in ("nodes", "edges", "features", "classes")}
-    name = get.text("dataset.name") + (", links" if score_name(record) == AUC else "")
-    return {"name": name, "digest": get.text("dataset.digest"), **sizes,
+    return {"name": get.text("dataset.name"), "digest": get.text("dataset.digest"), **sizes,
             "homophily": get.maybe("dataset.homophily")}  # fmt: skip
 
 

@@ -22,11 +22,23 @@ from numpy.typing import NDArray
 
 from curator.attacks.audit_row import AuditRow, Effort
 from curator.attacks.bounds import clopper_pearson
-from curator.pairs.ranking import auc_between
 from devices.array_types import BoolArray, DoubleArray
 
 _SHARES = (1.0, 0.5, 0.25, 0.1)  # of the targets, the most certain ones: how many are guessed
 _TINY = 1e-12
+
+
+def auc_between(above: DoubleArray, below: DoubleArray) -> float:
+    """Return the chance that a score of the first list is larger than one of the second; a tie counts half.
+
+    >>> auc_between(np.array([3.0, 1.0]), np.array([2.0, 0.0]))
+    0.75
+    """
+    if not (len(above) and len(below)):
+        return 0.5
+    ordered = np.sort(below)
+    found = np.searchsorted(ordered, above, "left") + np.searchsorted(ordered, above, "right")
+    return float(np.mean(found / (2 * len(below))))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curator.reports.rows import FlippedRows
-from devices.array_types import DoubleArray, FloatArray, IntArray
+from devices.array_types import FloatArray, IntArray
 
 _SLACK = 1 - 1e-12  # v_j >= bound / v_i and v_i v_j >= bound may round differently
 
@@ -70,14 +70,6 @@ class LinkPosterior:
         with_ones = self._with_ones()
         before = self.base[with_ones.left] * self.base[with_ones.right]
         return total + float((with_ones.probability - _probability(before)).sum())
-
-    def probability(self, left: IntArray, right: IntArray) -> DoubleArray:
-        """float64 (m,): P of each pair, left < right."""
-        keys, times = left * self.n + right, np.zeros(len(left), np.int64)
-        if len(self._keys):
-            near = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-            times = np.where(self._keys[near] == keys, self._times[near], 0)
-        return np.asarray(_probability(self.base[left] * self.base[right] * self.gain**times), np.float64)
 
     def above(self, odds: float) -> PairOdds:
         """Return all pairs with posterior odds of at least ``odds``, by left and right end."""

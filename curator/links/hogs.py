@@ -109,13 +109,6 @@ def likely_links(bits: FlippedRows, rows: Rows, least: float, *, path: str = "au
     return WeightedLinks(left[first], right[first], probability[first], looked_at, taken)
 
 
-def pair_probability(bits: FlippedRows, rows: Rows, left: IntArray, right: IntArray) -> FloatArray:
-    """float64 (m,): P of eq. 9 for each pair, left < right; the similarity alone for a pair without a report."""
-    ones = _entries(bits.ones, left, right).astype(np.int8) + _entries(bits.ones, right, left)
-    exponent = (2 * ones - bits.reports(left, right)).astype(np.int8)
-    return edge_posterior(rows.cosine(left, right), exponent, bits.odds)
-
-
 _Part = tuple[IntArray, IntArray, NDArray[np.int8]]
 
 

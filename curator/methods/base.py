@@ -15,7 +15,7 @@ from curator.privacy.guarantee import Guarantee
 from curator.reports.question import Budget, Question, Reporting
 from curator.reports.reports import Reports
 from curator.setting_error import LEAST, MOST, MOST_STEPS, SettingError
-from devices.array_types import DoubleArray, IntArray
+from devices.array_types import IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 
 if TYPE_CHECKING:
@@ -64,14 +64,12 @@ class Method:
     asks_labels: ClassVar[bool] = False  # devices are asked for labels with and without --private-labels
     asks_volunteers: ClassVar[bool] = False  # volunteers answer in clear, once; otherwise their label is public
     auto_share: ClassVar[bool] = False  # features may go unasked, and `--feature-share auto` is the default
-    asks_questions_of: ClassVar[str] = ""  # parameter that names another method whose questions are asked; empty: none
     reads: ClassVar[tuple[str, ...]] = ()  # attributes of the true records that it reads in place of reports
     in_batches: ClassVar[bool] = False  # questions come from `next_questions`
     trained_by: ClassVar[str] = "curator"  # or "owner", "graph owner", "devices", "silos", "alone" (for itself)
     in_rounds: ClassVar[bool] = False  # devices or silos train a network in rounds
     memory: ClassVar[MemoryLaw | None] = None  # of the curator's work; None where no law was tried
     joins_both_ends: ClassVar[bool] = False  # its estimate of a pair uses what both ends report
-    link_task: ClassVar[bool] = False  # `--task links` can score pairs of people with its graph
     # Options that it reads, of those that only some methods read, beside `finer`. The default refuses none.
     options: ClassVar[frozenset[str]] = o.OF_METHODS
     own_budget: ClassVar[OwnBudget | None] = None  # None: it is epsilon
@@ -185,23 +183,6 @@ class Method:
 
     def least_posterior(self) -> float | None:
         """Smallest P_ij of the pairs that it holds at once as likely links; None unless overridden: it holds none."""
-        return None
-
-    def link_rows(self, graph: Graph) -> Any:
-        """Return the rows (n, d) that the link scorer compares; the graph's features unless overridden.
-
-        A method whose network spreads the features itself overrides this, and spreads them here.
-        """
-        return graph.features
-
-    def pair_estimates(self, reports: Reports, public: PublicKnowledge, pairs: IntArray) -> DoubleArray | None:
-        """Return the method's own estimate that a pair has an edge, float64 (m,); None unless overridden.
-
-        Args:
-            reports: The reports.
-            public: Public knowledge.
-            pairs: int64 (2, m), row 0 < row 1.
-        """
         return None
 
     def guarantee(

@@ -15,14 +15,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curator.methods import Budget, find
+from curator.methods import find
 from devices.atomic_files import write_atomically
-from devices.data.population import Population
 from strategies.estimate.fits import check_fits
 from strategies.experiments.cells_folder import has_all_of
 from strategies.experiments.failures import Failures
-from strategies.experiments.match_budgets import guarantee_before, match
-from strategies.experiments.shared_question import differences, questions_of_others, share
+from strategies.experiments.match_budgets import match
 from strategies.experiments.sweep import run_sweep
 from strategies.experiments.sweep_file import Cell
 from strategies.outputs.html import html_of_comparison
@@ -32,7 +30,6 @@ from strategies.progress import Progress, quiet
 from strategies.results import folder as run_folder
 from strategies.results.folder import read_result
 from strategies.results.levels import level_named
-from strategies.runs.set_up import set_up
 from strategies.setup.fingerprint import config_hash, hashed_options
 from strategies.setup.option_spec import MODEL
 from strategies.setup.options import RunOptions
@@ -74,7 +71,6 @@ class Comparison:
         failures: (method, reason) of the methods that failed.
         match: Loss that was to be made equal, None without ``--match``.
         found: Number of methods that had a result before.
-        same_reports: Section of compare.json with the paired differences, None without ``--same-reports``.
         sums: What holds over all collections of people who were really asked more than once.
     """
 
@@ -85,7 +81,6 @@ class Comparison:
     failures: Failures
     match: Match | None
     found: int
-    same_reports: Mapping[str, Any] | None = None
     sums: Sequence[AskedInAll] = ()
 
     def to_frame(self) -> DataFrame:
@@ -103,7 +98,6 @@ def compare(
     options: RunOptions,
     *,
     matching: tuple[str, float] | None = None,
-    same_reports: bool = False,
     engine: str = "auto",
     workers: int | None = None,
     ray_address: str | None = None,
@@ -116,53 +110,46 @@ def compare(
         methods: Names, in the order of display.
         options: Options of every method. A method that does not read one runs without it.
         matching: (level, loss) that shall hold for every method that can have it.
-        same_reports: Whether methods that ask the same question read the reports of one collection.
         engine, workers, ray_address, track: As in :func:`strategies.experiments.sweep.run_sweep`.
         progress: Told the phase and the share of it that is done.
 
     Raises:
         ValueError: one line, with nothing written: unknown methods, options that no method
-            reads, folders that cannot be used, no method that can run, or no two methods that ask the same.
+            reads, folders that cannot be used, or no method that can run.
     """
     if options.state is not None:
         raise ValueError(f"--state {options.state} with compare: each method needs people of its own")
     if options.out is None:
         raise ValueError("a comparison needs a folder to write to")
-    cells = cells_of(methods, options, questions_of_others(methods) if same_reports else {})
+    cells = cells_of(methods, options)
     for cell in cells:
         check_fits(cell.options)
-    made = sharing = None
+    made = None
     if matching is not None:
         progress("matching", 0.0)
         cells, made = _matched(cells, *matching)
-    if same_reports:
-        progress("comparing the questions", None)
-        cells, sharing = share(cells, load_population(cells[0].options))
     swept = run_sweep(
-        cells, options.out / _name(options, matching, same_reports=same_reports), goes_on=has_all_of, engine=engine,
+        cells, options.out / _name(options, matching), goes_on=has_all_of, engine=engine,
         workers=workers, ray_address=ray_address, progress=progress, track=track,
     )  # fmt: skip
     folder = swept.folder
     failed = dict(swept.failures)
     folders = [row["folder"] for row in swept.rows if row["status"] != "failed"]
     records = [read_result(folder / name / "result.json") for name in folders]
-    done = {record["method"]: folder / name for record, name in zip(records, folders, strict=True)}
-    paired = None if sharing is None else differences(sharing, done)
     document = {
         "format": FORMAT,
         "methods": list(methods),
         "folders": [row.get("folder") for row in swept.rows],
         "failures": {name: failed[name].line for name in methods if name in failed},
         "match": None if made is None else asdict(made),
-        **({} if paired is None else {"same_reports": paired}),
     }
     write_atomically(folder / run_folder.COMPARISON, json.dumps(document, indent=1) + "\n")
     failures = [(name, failed[name]) for name in methods if name in failed]
-    return Comparison(folder, swept.table, records, folders, failures, made, swept.found, paired, swept.sums)
+    return Comparison(folder, swept.table, records, folders, failures, made, swept.found, swept.sums)
 
 
-def cells_of(methods: Sequence[str], options: RunOptions, taken: Mapping[str, Mapping[str, str]]) -> list[Cell]:
-    """Return one cell a method: the options that it reads, and the parameters that it takes over.
+def cells_of(methods: Sequence[str], options: RunOptions) -> list[Cell]:
+    """Return one cell a method: the options that it reads.
 
     Raises:
         ValueError: one line, for an unknown method, one that is named twice, or an option that none reads.
@@ -175,24 +162,11 @@ def cells_of(methods: Sequence[str], options: RunOptions, taken: Mapping[str, Ma
             raise ValueError(f"{name} is named twice: a comparison has each method once")
     cells, reasons = [], {}
     for name in methods:
-        taken_here = {key: value for key, value in taken.get(name, {}).items() if key not in options.settings}
-        # A question that is taken over comes with the share that its own method has.
-        share = Budget.feature_share if options.feature_share is None and taken_here else options.feature_share
-        given = replace(options, method=name, settings={**taken_here, **options.settings}, feature_share=share,
-                        engine="local", workers=None, ray_address=None, out=None)  # fmt: skip
+        given = replace(options, method=name, engine="local", workers=None, ray_address=None, out=None)
         own, reasons[name] = read_alone(given)
         cells.append(Cell(own, name))
     check_any_reads(options, reasons)
     return cells
-
-
-def can_be_asked(options: RunOptions, population: Population) -> bool:
-    """Return whether a run's options fit its method, these people and each other."""
-    try:
-        guarantee_before(set_up(options, population=population))
-    except ValueError:
-        return False
-    return True
 
 
 def _matched(cells: Sequence[Cell], level: str, target: float) -> tuple[list[Cell], Match]:
@@ -221,11 +195,12 @@ def _matched(cells: Sequence[Cell], level: str, target: float) -> tuple[list[Cel
     return made, Match(level, target, unmatched, tuple(of_reports))
 
 
-def _name(options: RunOptions, matching: tuple[str, float] | None = None, *, same_reports: bool = False) -> str:
+def _name(options: RunOptions, matching: tuple[str, float] | None = None) -> str:
     """Return the name of the folder, with a hash over everything that one comparison shows and another does not.
 
     The reference and the null models change no result, and so no ``config_hash``; they stand in the table.
     """
     given = hashed_options(options, lambda spec: spec.hashed != "never" or spec.panel == MODEL)
-    shown = {**given, "method": None, "match": matching, "same_reports": same_reports}
+    # The names of folders that were made earlier had an option ``same_reports``.
+    shown = {**given, "method": None, "match": matching, "same_reports": False}
     return f"compare-{run_folder.name_of_data(options.dataset)}-{config_hash(shown)}"

@@ -45,7 +45,7 @@ class Matched:
 
 def guarantee_before(setup: RunSetup) -> Guarantee:
     """Return what one collection will guarantee, before anybody is asked; ValueError for parameters that do not fit."""
-    return run_of(setup.method, setup.options.task).guarantee_before(setup, setup.repeats[0].split)
+    return run_of(setup.method).guarantee_before(setup, setup.repeats[0].split)
 
 
 @dataclass(frozen=True)

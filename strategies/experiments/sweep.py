@@ -29,7 +29,6 @@ from strategies.outputs.sweep_table import SweepRow, data_frame, failed_row, row
 from strategies.progress import Progress, noted_if_interrupted, quiet, warn
 from strategies.results import folder as run_folder
 from strategies.results.folder import read_result
-from strategies.results.paired import read_scores
 from strategies.setup.options import RunOptions, check_ray_address
 from strategies.tracking.targets import check_targets
 
@@ -177,11 +176,7 @@ def run_cell(cell: Cell) -> str | Failed:
 
     forget_peak()  # earlier cells of this process do not count
     try:
-        out = cell.options.out
-        assert out is not None
-        collections = out / "collections" if cell.shares else None
-        folder = simulate(cell.options, shared=out / "nulls", collections=collections, track=cell.track,
-                          keep_graph=False).folder  # fmt: skip
+        folder = simulate(cell.options, track=cell.track, keep_graph=False).folder
     except Exception as error:
         return failure(error)
     assert folder is not None
@@ -243,8 +238,7 @@ def results_in(folder: Path) -> Results:
 def _earlier(cells: Sequence[Cell], digests: Sequence[str | Failed], folder: Path) -> dict[int, str | Failed]:
     """Return the outcomes known before anything runs: the folder of a result, or the reason why a cell cannot run.
 
-    A result without the reference or the null models does not count for a cell that asks for them, nor does
-    one with devices of its own for a cell that shares them.
+    A result without the reference or the null models does not count for a cell that asks for them.
     """
     known: dict[int, str | Failed] = {}
     results = results_in(folder)
@@ -254,8 +248,6 @@ def _earlier(cells: Sequence[Cell], digests: Sequence[str | Failed], folder: Pat
             continue
         for name, record in results.get(digest, ()):
             wanted = [name for name in ("reference", "nulls") if getattr(cell.options, name)]
-            if cell.shares and ((scores := read_scores(folder / name)) is None or scores.collection != cell.shares):
-                continue
             if all(record["config"].get(name) for name in wanted):
                 known.setdefault(place, name)
     return known

@@ -55,13 +55,11 @@ class Cell:
     Args:
         options: Options of the run.
         label: Options that distinguish the cell, ``key=value, ...``.
-        shares: Name of the collection that it shares with other cells; empty: devices of its own.
         track: Trackers to which its run is logged.
     """
 
     options: RunOptions
     label: str
-    shares: str = ""
     track: tuple[str, ...] = ()
 
 

@@ -11,7 +11,7 @@ from strategies.outputs.untrusted import number, text
 from strategies.results.averages import Interval, joined, mean, mean_interval
 
 MODELS = ("method", "best_null", "without_noise")
-NO_GROUPS = "no accuracy by groups: --no-groups, a task of links, or no single model of everybody"
+NO_GROUPS = "no accuracy by groups: --no-groups, or no single model of everybody"
 
 
 @dataclass(frozen=True)

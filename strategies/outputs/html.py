@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from strategies.outputs.sums import AskedInAll, of_repeats
 from strategies.results.in_words import claimed, privacy_in_words
 from strategies.results.numbers import bytes_, count, percent, plus_minus, seconds
-from strategies.results.scores import about_links, score_name, scores_of
 from strategies.results.shown_nulls import NULLS, STANDINGS, asking_nobody, best_null, shown_nulls_of, shown_verdict
 
 if TYPE_CHECKING:
@@ -63,14 +62,12 @@ def _title(record: Mapping[str, Any]) -> str:
 def rows_of_run(record: Mapping[str, Any], folder: Path | None) -> list[tuple[str, str]]:
     """Return heading and text of what a reader of a result needs first; a text may have several lines."""
     verdict, reference = shown_verdict(record), record["reference"]["nonprivate_test"]
-    name, note = score_name(record), about_links(record)
-    tested = "of the test people are right" if note is None else f"{name}, links of test pairs"
-    said = [f"{_test(record)} {tested}", *_beside(record)]
+    said = [f"{_test(record)} of the test people are right", *_beside(record)]
     if reference is not None:
         said.append(f"without noise: {percent(reference)}")
     rows = [] if verdict is None else [("verdict", verdict["text"])]
     rows += [
-        (name, "\n".join(said)),
+        ("accuracy", "\n".join(said)),
         ("claimed", claimed(record)),
         (
             "privacy",
@@ -78,7 +75,6 @@ def rows_of_run(record: Mapping[str, Any], folder: Path | None) -> list[tuple[st
                 [
                     *(finding.text for finding in privacy_in_words(record)),
                     *(asked.text for asked in filter(None, (of_repeats(record),))),
-                    *filter(None, (note,)),
                 ]
             ),
         ),
@@ -118,7 +114,7 @@ def html_of_graph(graph: GraphArrays) -> str:
 
 
 def _test(record: Mapping[str, Any]) -> str:
-    accuracy = scores_of(record)
+    accuracy = record["accuracy"]
     return percent(accuracy["test"]) + plus_minus(accuracy["std"])
 
 

@@ -91,7 +91,7 @@ def _drawn(groups: Groups) -> Iterator[Any]:
             if len(panels) > 1:
                 axis.set_title(" · ".join([str(data[0]), *(f"{size:,} people" for size in data[1:])]), fontsize=7)
             legend |= _panel(axis, inside, option, looks)
-            axis.set_ylabel(f"Test {inside[0].score} (%)")
+            axis.set_ylabel("Test accuracy (%)")
         if option is not None:
             _ticks(axes[-1], sorted(set(_places(groups, option).values())))  # all panels share them
         axes[-1].set_xlabel(_axis_name(option, logarithmic=axes[-1].get_xscale() == "log"))

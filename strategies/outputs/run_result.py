@@ -56,10 +56,10 @@ class RunResult:
                 example one that was trained on :attr:`graph`.
 
         Raises:
-            ValueError: for another shape or another type, or a run whose test set is made of pairs.
+            ValueError: for another shape or another type, or a run without test people.
         """
         if self.scorer is None:
-            raise ValueError("score: this run has no test people to score (--task links scores pairs)")
+            raise ValueError("score: this run has no test people to score")
         found, n = np.asarray(predictions), self.record["dataset"]["nodes"]
         if found.shape != (n,) or found.dtype.kind not in "iu":
             got = f"{found.dtype} {found.shape}"

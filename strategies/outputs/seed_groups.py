@@ -16,7 +16,6 @@ from strategies.outputs.sums import AskedInAll, in_all, key_of_people, really_as
 from strategies.outputs.untrusted import number, text
 from strategies.results.averages import Interval, mean, mean_interval, spread
 from strategies.results.levels import compared_levels, compared_loss, held
-from strategies.results.scores import AUC, score_name, scores_of
 from strategies.results.shown_nulls import CHANCE, best_null, shown_nulls_of
 from strategies.setup.option_spec import BUDGET, declared
 from strategies.setup.options import RunOptions
@@ -109,7 +108,7 @@ def places_of_groups(records: Sequence[ResultRecord]) -> list[list[int]]:
         is_open = record["privacy"]["trust"] == "none"
         without = BUDGETS if is_open else ()
         same = groups.setdefault((*data_of(record), group_key(record, without=without)), {})
-        simulation = (run_key(record, without=without), record["dataset"]["digest"], scores_of(record)["test"])
+        simulation = (run_key(record, without=without), record["dataset"]["digest"], record["accuracy"]["test"])
         same.setdefault(simulation if is_open and record.get("simulation_seeded") is True else (place,), place)
     return [sorted(group.values(), key=lambda place: number(_config(records[place]).get("seed")) or 0.0)
             for group in groups.values()]  # fmt: skip
@@ -117,8 +116,7 @@ def places_of_groups(records: Sequence[ResultRecord]) -> list[list[int]]:
 
 def data_of(record: ResultRecord) -> tuple[str, int]:
     """Return name and size of a result's data set; the people themselves may differ."""
-    about = ", links" if score_name(record) == AUC else ""
-    return text(record["dataset"]["name"]) + about, int(record["dataset"]["nodes"])
+    return text(record["dataset"]["name"]), int(record["dataset"]["nodes"])
 
 
 def mean_nulls(several: Sequence[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, float | None]]:
@@ -153,7 +151,6 @@ class SeedGroup:
         data: Name and number of people of the data set.
         options: The options in which the groups differ, as text; the same keys in each group.
         label: Method and options in words.
-        score: Name of the score, ``accuracy`` or ``AUC``.
         n: Number of scores: one for each repeat of each result.
         mean: Their mean; None without any.
         sd: Their sample standard deviation; None for fewer than two.
@@ -170,7 +167,6 @@ class SeedGroup:
     data: tuple[str, int]
     options: Mapping[str, str]
     label: str
-    score: str
     n: int
     mean: float | None
     sd: float | None
@@ -210,7 +206,7 @@ def _group(records: Sequence[ResultRecord], keys: Sequence[str], sums: Mapping[s
     options = {key: "" if given.get(key, _NONE) == _NONE else given[key] for key in keys}
     method = text(first["method"])
     return SeedGroup(
-        method, data_of(first), options, text(" ".join([method, *words_of(given, keys)])), score_name(first),
+        method, data_of(first), options, text(" ".join([method, *words_of(given, keys)])),
         len(scores), mean(scores), spread(scores), mean_interval(scores), nulls.get(CHANCE, {}).get("test"),
         best, nulls[best]["test"] if best else None,
         {name: (entry["status"], _loss_of(entry) if entry["status"] == "bounded" else None)
@@ -222,7 +218,7 @@ def _group(records: Sequence[ResultRecord], keys: Sequence[str], sums: Mapping[s
 
 def _scores(record: ResultRecord) -> list[float]:
     """Return the score of each repeat."""
-    scores = scores_of(record)
+    scores = record["accuracy"]
     repeats = [number(each) for each in scores["per_repeat"]] or [None]
     found = repeats if None not in repeats else [number(scores["test"])]
     return [each for each in found if each is not None]

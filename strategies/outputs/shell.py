@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from curator.methods import find
 from strategies.outputs.untrusted import number, text
 from strategies.setup.fingerprint import configuration
 from strategies.setup.option_spec import DEVICES, OptionSpec, declared
 from strategies.setup.options import RunOptions, Seeds
 
+_COMPARED = {
+    "curator": "hogs sbp vote raw",
+    "devices": "fedavg-mlp dp-fedavg hogs raw",
+    "alone": "fedavg-mlp dp-fedavg hogs raw",
+    "silos": "silo-fedavg-gcn silo-fedgcn raw",
+    "owner": "privgnn pate-m b1",
+    "graph owner": "gap progap vote raw",
+}  # methods to compare a run with, by its method's ``trained_by``
 _PLACES = ("data_dir", "out")  # folders without which a command of the same reader would do something else
 
 
@@ -28,13 +37,14 @@ def command_of(record: Mapping[str, Any]) -> str:
     return " ".join(shlex.quote(word) for word in words)
 
 
-def comparison_of(methods: Sequence[str], options: RunOptions) -> str:
-    """Return ``ldpsim compare METHOD...`` on the same people, quoted for a shell.
+def comparison_of(options: RunOptions) -> str:
+    """Return ``ldpsim compare METHOD...`` on the same people, quoted for a shell; the run's own method comes first.
 
     It has the options of the run that are not at their default. Options about the reader's own devices are
     left out, since a comparison enrols its own. The folder of the data is left out where the environment names it.
     """
-    words = ["ldpsim", "compare", *methods]
+    others = _COMPARED[find(options.method).trained_by].split()
+    words = ["ldpsim", "compare", *dict.fromkeys([options.method, *others])]
     for name, spec in declared(RunOptions).items():
         value = configuration(options)[name]
         known = value is None or value == spec.default or str(value) == os.environ.get(spec.envvar or "")

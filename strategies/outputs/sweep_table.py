@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from curator.privacy.levels import LEVELS
 from devices.atomic_files import write_atomically
 from strategies.foreign_text import csv_cell
-from strategies.results.scores import scores_of
 from strategies.results.shown_nulls import COLUMNS, null_columns, shown_nulls_of, shown_verdict
 from strategies.setup.option_spec import BUDGET, declared
 from strategies.setup.options import RunOptions, Seeds
@@ -74,7 +73,7 @@ def row_of(number: int, record: Mapping[str, Any], folder: str) -> SweepRow:
         **{f"{name}_seed": record["seeds"][name] for name in _SEEDS},
         **{f"param_{name}": value for name, value in config["parameters"].items() if name != "gnn"},
         "config_hash": record["config_hash"],
-        **{name: scores_of(record)[name] for name in ("test", "val", "macro_f1", "std")},
+        **{name: record["accuracy"][name] for name in ("test", "val", "macro_f1", "std")},
         **{name: record["reference"].get(name) for name in ("nonprivate_test", "nonprivate_test_own_settings")},
         **null_columns(shown_nulls_of(record), shown_verdict(record)),
         "trust": privacy["trust"],

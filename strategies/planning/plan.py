@@ -139,7 +139,7 @@ def make_plan(
     speed = calibration() / constants()["machine"]["calibration"]
     rows: dict[str, PlanRow] = {}
     failures: dict[str, str] = {}
-    cells = cells_of(names, options, {})
+    cells = cells_of(names, options)
     if not methods and wishes.counts_what_is_clear and _nobody_is_known(options):
         cells += beside_volunteers(cells)
     for place, cell in enumerate(cells):

@@ -23,8 +23,6 @@ def figures(record: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     {'accuracy.test': 0.5, 'nulls.chance': 0.25}
     """
     yield from _numbers("accuracy", record.get("accuracy"))
-    for part in ("test", "val"):
-        yield from _numbers(f"links.{part}", (record.get("links") or {}).get(part))
     for name, entry in shown_nulls_of(record).items():
         yield f"nulls.{name}", float(entry["test"])
     margin = (record.get("verdict") or {}).get("margin")

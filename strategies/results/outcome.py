@@ -18,7 +18,7 @@ from strategies.rounds.collect_once import Collected
 if TYPE_CHECKING:
     from torch import nn
 
-# Everybody's class, int64 (n,); in `--task links` a score of each held-out pair, float64 (m,), validation first.
+# Everybody's class, int64 (n,).
 Predictions = NDArray[Any]
 # The reconstruction of a method that makes no graph.
 NO_GRAPH: Mapping[str, Any] = dict.fromkeys(
@@ -34,8 +34,7 @@ class Outcome:
         guarantee: The claim, and the guarantee that holds for the answers that were given.
         seconds: ``collect``, ``reconstruct`` and ``train``.
         released: What the guarantee is computed from (:meth:`strategies.runs.run.Run.guarantee_of`).
-        predictions: int64 (n,), everybody's class, -1 for people without one (for links: a score of each held-out
-            pair); None without a single network.
+        predictions: int64 (n,), everybody's class, -1 for people without one; None without a single network.
         accuracy: Given without a single network; else it follows from ``predictions``.
         model: The trained network; None without a single one.
         collected: Counts of the devices and their messages.
@@ -66,12 +65,11 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """Score of a model on the test people of one repeat, or on the test pairs of people.
+    """Score of a model on the test people of one repeat.
 
     Args:
-        test: Share that is right, or the AUC of pairs; None without anybody to test.
-        right: bool, for each test person; None without a single network. For pairs it is float64: numbers with the
-            mean ``test`` and its standard error (:func:`curator.pairs.ranking.placements`).
+        test: Share that is right; None without anybody to test.
+        right: bool, for each test person; None without a single network.
     """
 
     test: float | None
@@ -84,7 +82,7 @@ class Repeat:
 
     Args:
         outcome: Outcome of its work.
-        accuracy: On test and validation people, and macro F1; for links the AUC and the average precision of pairs.
+        accuracy: On test and validation people, and macro F1.
         score: Score of the method.
         reference: Score of the same network without noise, with the method's own settings; None if it was not
             trained.

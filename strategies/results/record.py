@@ -18,7 +18,6 @@ from strategies.results.evaluation import mean_degrees
 from strategies.results.outcome import Repeat, Spent
 from strategies.results.verdict import nulls_section, verdict_section
 from strategies.setup.fingerprint import SCHEMA, configuration, ldpsim_version
-from strategies.setup.options import LINKS
 from strategies.setup.run_setup import RepeatSetup, RunSetup
 
 # What a repeat stands for: one more collection of the same people, or another one that nobody will make.
@@ -64,7 +63,8 @@ def assemble(
             "scored_sha256": [_digest(repeat) for repeat in setup.repeats],
         },
         "devices": _devices(repeats),
-        **_scores(setup, repeats),
+        "accuracy": _accuracy(repeats),
+        "nulls": nulls_section(repeats),
         "verdict": verdict_section(repeats),
         "reference": {
             "nonprivate_test": mean([each.test for repeat in repeats if (each := repeat.reference) is not None]),
@@ -90,7 +90,7 @@ def assemble(
         },
         "memory": {"peak_rss_bytes": peak_rss()},
         "reconstruction": _reconstruction(repeats),
-        **{name: dict(section) for name, section in last.outcome.extra.items() if name != LINKS},
+        **{name: dict(section) for name, section in last.outcome.extra.items()},
         "config": {
             **{name: _plain(value) for name, value in configuration(options).items()},
             "budget": asdict(setup.budget),
@@ -101,30 +101,15 @@ def assemble(
     }
 
 
-def _scores(setup: RunSetup, repeats: Sequence[Repeat]) -> dict[str, Any]:
-    """Return the sections ``accuracy`` and ``nulls``; in the task of links they are empty, and ``links`` has both."""
+def _accuracy(repeats: Sequence[Repeat]) -> dict[str, Any]:
     found = {name: mean([repeat.accuracy[name] for repeat in repeats]) for name in repeats[0].accuracy}
     tests = [repeat.accuracy["test"] for repeat in repeats]
-    over = {"per_repeat": tests, "std": spread(tests)}
-    if setup.options.task != LINKS:
-        return {"accuracy": {**found, **over}, "nulls": nulls_section(repeats)}
-    nothing: dict[str, Any] = {"test": None, "val": None, "macro_f1": None, "per_repeat": [], "std": None}
-    links = {
-        "test": {"auc": found["test"], "average_precision": found["average_precision"]},
-        "val": {"auc": found["val"], "average_precision": found["val_average_precision"]},
-        **over,
-        "nulls": nulls_section(repeats),
-        **repeats[-1].outcome.extra[LINKS],
-    }
-    return {"accuracy": nothing, "nulls": None, LINKS: links}
+    return {**found, "per_repeat": tests, "std": spread(tests)}
 
 
 def _digest(repeat: RepeatSetup) -> str:
-    """Return the digest of the scored people or pairs; results with the same one can be compared."""
-    if repeat.links is not None:
-        return repeat.links.digest
-    split = repeat.split
-    return hashlib.sha256(np.sort(split.test).astype("<i8").tobytes()).hexdigest()
+    """Return the digest of the scored people; results with the same one can be compared."""
+    return hashlib.sha256(np.sort(repeat.split.test).astype("<i8").tobytes()).hexdigest()
 
 
 def _devices(repeats: Sequence[Repeat]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ Runs with ``--no-nulls`` have none.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from strategies.results.numbers import plus_minus, points
@@ -18,7 +18,6 @@ UNJUDGED = "above the null models taken, but neither graph alone nor features al
 FEW, PEOPLE = "few repeats", "people"  # words for the intervals of a verdict
 # Names of the null models; an attribute, or "all", follows SHUFFLED.
 CHANCE, GRAPH_ALONE, FEATURES_ALONE, SHUFFLED = "chance", "graph_alone", "features_alone", "shuffled_"
-COMMON_NEIGHBOURS, PAGERANK = "common_neighbours", "pagerank"  # of links
 
 Nulls = Mapping[str, Mapping[str, Any]]
 _Interval = Mapping[str, float]
@@ -49,13 +48,6 @@ NULLS = {
         "graph alone", "labels spread over the curator's graph", "labels spread over the graph alone",
         ("adjacency", "label"),
     ),
-    COMMON_NEIGHBOURS: NullSpec(
-        "common neighbours", "number of neighbours that two people share", "numbers of common neighbours",
-        ("adjacency",),
-    ),
-    PAGERANK: NullSpec(
-        "pagerank", "PageRank of one person, seen from the other", "PageRank scores of the graph alone", ("adjacency",)
-    ),
     FEATURES_ALONE: NullSpec(
         "features alone", "no graph, the features that the curator has", "predictions from features alone",
         ("features", "label"),
@@ -78,19 +70,8 @@ NULLS = {
     ),
 }  # fmt: skip
 
-_OF_LINKS = {
-    CHANCE: NullSpec("chance", "any order of the pairs", "scores in any order"),
-    # It learns from the known edges which features go together.
-    FEATURES_ALONE: replace(NULLS[FEATURES_ALONE], reads=("adjacency", "features")),
-}
 
-
-def spec_of(name: str, *, links: bool) -> NullSpec:
-    """Return what is said of a null model; some differ in the task of links."""
-    return _OF_LINKS.get(name, NULLS[name]) if links else NULLS[name]
-
-
-def asks_nobody(name: str, reported: Collection[str], *, links: bool = False) -> bool:
+def asks_nobody(name: str, reported: Collection[str]) -> bool:
     """Return whether a null model tells what public data alone give, so that it asks nobody in effect.
 
     It does if it reads no attribute that anybody reports. The method on shuffled data does too, where *all* private
@@ -100,14 +81,13 @@ def asks_nobody(name: str, reported: Collection[str], *, links: bool = False) ->
     Args:
         name: A key of :data:`NULLS`.
         reported: Attributes that the curator has from answers.
-        links: Whether it is a model of the task of links.
 
     >>> asks_nobody("features_alone", ["adjacency"]), asks_nobody("graph_alone", ["adjacency"])
     (True, False)
     """
     if name.startswith(SHUFFLED):
         return name == f"{SHUFFLED}all"
-    return not set(spec_of(name, links=links).reads) & set(reported)
+    return not set(NULLS[name].reads) & set(reported)
 
 
 # Standing of a method among its null models: words, and whether that is good, open or bad.
@@ -124,7 +104,7 @@ STANDINGS = {
 
 def shown_nulls_of(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return ``test`` and ``std`` of the null models that a result has, in the order of :data:`NULLS`."""
-    section = record.get("nulls") or (record.get("links") or {}).get("nulls") or {}
+    section = record.get("nulls") or {}
     entries = {**section, **{f"{SHUFFLED}{name}": entry for name, entry in (section.get("shuffled") or {}).items()}}
     return {name: {"test": entries[name]["test"], "std": entries[name].get("std")} for name in NULLS
             if entries.get(name) is not None}  # fmt: skip
@@ -173,14 +153,13 @@ def standing_among(standing: str, nulls: Collection[str]) -> str:
 _BOUGHT = {"features": "features", "adjacency": "edges", "label": "labels", "all": "data together"}
 
 
-def words_of_verdict(found: Mapping[str, Any], *, links: bool) -> str:
+def words_of_verdict(found: Mapping[str, Any]) -> str:
     """Return the verdict in sentences, from its other fields.
 
     Args:
         found: ``over_chance``, ``margin``, ``best_null``, ``bought`` and ``interval`` of the section ``verdict``.
-        links: Whether the task is that of links.
     """
-    said = [*_sentences(found["over_chance"], found["best_null"], found["margin"], found["bought"], links=links)]
+    said = [*_sentences(found["over_chance"], found["best_null"], found["margin"], found["bought"])]
     interval = found.get("interval")
     if said and interval and interval["of"] == FEW:
         said.append(f"These are few repeats ({interval['repeats']}), so the intervals are wide.")
@@ -191,12 +170,10 @@ def words_of_verdict(found: Mapping[str, Any], *, links: bool) -> str:
 
 def _sentences(
     over_chance: _Interval | None, best: str | None, margin: _Interval | None, bought: Mapping[str, _Interval | None],
-    *, links: bool,
 ) -> Iterator[str]:  # fmt: skip
     if over_chance is not None:
         if over_chance["high"] < 0:
-            blind = "a random order" if links else "always the largest class"
-            yield f"The method is below chance: {blind} is {_points(over_chance, -1)} better."
+            yield f"The method is below chance: always the largest class is {_points(over_chance, -1)} better."
         else:
             how = "above" if over_chance["low"] > 0 else "not measurably above"
             yield f"The method is {how} chance: {_points(over_chance)}."
@@ -267,7 +244,7 @@ def _ask_nobody_in_old(record: Mapping[str, Any], nulls: Nulls) -> list[str]:
     if holds["label"]["status"] != "bounded":
         public.add("label")
     reported = {*_LEVEL_OF, "label"} - public
-    return [name for name in nulls if asks_nobody(name, reported, links=bool(record.get("links")))]
+    return [name for name in nulls if asks_nobody(name, reported)]
 
 
 _LEVEL_OF = {"adjacency": "relationship", "features": "bit_feature"}

@@ -10,11 +10,9 @@ from strategies.results.averages import Interval, few, gain, margin, mean, over_
 from strategies.results.outcome import Repeat, Score
 from strategies.results.shown_nulls import (
     CHANCE,
-    COMMON_NEIGHBOURS,
     FEATURES_ALONE,
     FEW,
     GRAPH_ALONE,
-    PAGERANK,
     PEOPLE,
     SHUFFLED,
     words_of_verdict,
@@ -26,11 +24,9 @@ def nulls_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
     scores = _scores(repeats)
     if CHANCE not in scores:
         return None
-    graph = (COMMON_NEIGHBOURS, PAGERANK) if _of_links(scores) else (GRAPH_ALONE,)
     return {
         CHANCE: {"test": mean([score.test for score in scores[CHANCE]])},
-        **{name: _figures(scores.get(name)) for name in graph},
-        FEATURES_ALONE: _figures(scores.get(FEATURES_ALONE)),
+        **{name: _figures(scores.get(name)) for name in (GRAPH_ALONE, FEATURES_ALONE)},
         "shuffled": {attribute: _figures(scores[SHUFFLED + attribute]) for attribute in _shuffled(scores)},
     }
 
@@ -66,19 +62,13 @@ def verdict_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
         },
         "ask_nobody": [name for name in scores if all(name in repeat.ask_nobody for repeat in repeats)],
     }
-    return {**section, "text": words_of_verdict(section, links=_of_links(scores))}
+    return {**section, "text": words_of_verdict(section)}
 
 
 def _scores(repeats: Sequence[Repeat]) -> dict[str, list[Score]]:
     """Return the scores of each null model that every repeat has."""
     names = [name for name in repeats[0].nulls if all(name in repeat.nulls for repeat in repeats)]
     return {name: [repeat.nulls[name] for repeat in repeats] for name in names}
-
-
-def _of_links(scores: dict[str, list[Score]]) -> bool:
-    """Return whether the scores are those of pairs: each has a number of its own, not only right or wrong."""
-    right = scores[CHANCE][0].right
-    return right is not None and right.dtype.kind == "f"
 
 
 def _shuffled(scores: dict[str, list[Score]]) -> list[str]:

@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 from curator.learning.training import TrainingSettings, choose_device
 from curator.linear.threads import trainings_at_once
@@ -26,18 +24,16 @@ from devices.enrolment.placement import PlacedState
 from devices.facts import IntArray
 from strategies.engines.collect import collect
 from strategies.engines.trainings import Trainings
-from strategies.kept_nulls import kept_predictions
 from strategies.people.shuffled import shuffled
 from strategies.progress import quiet
 from strategies.results.outcome import Outcome, Score
-from strategies.results.shown_nulls import CHANCE, SHUFFLED
+from strategies.results.shown_nulls import SHUFFLED
 from strategies.runs.run import Predict, RepeatContext, Run
 from strategies.runs.set_up import run_of, set_scene
-from strategies.setup.options import NODES
 from strategies.setup.run_setup import RunSetup
 
 
-def null_models(scene: RepeatContext, outcome: Outcome, shared: Path | None) -> Iterator[tuple[str, Predict]]:
+def null_models(scene: RepeatContext, outcome: Outcome) -> Iterator[tuple[str, Predict]]:
     """Yield the name of each null model that fits the run, and what returns its predictions (None: it does not fit).
 
     Other people are asked when the next one is drawn. The calls ask nobody and do not depend on one another.
@@ -45,16 +41,10 @@ def null_models(scene: RepeatContext, outcome: Outcome, shared: Path | None) -> 
     Args:
         scene: The repeat, after its work.
         outcome: Outcome of its work.
-        shared: Folder in which several runs share predictions; None for a single run.
     """
-    run, known, links = run_of(scene.setup.method, scene.setup.options.task), outcome.known, scene.links
+    run, known = run_of(scene.setup.method), outcome.known
     if known is not None:
-        settings: tuple[Any, ...] = (scene.seeds.training, scene.setup.options.device)
-        if links is not None:
-            settings = (*settings, links.digest)
-        for name, predict in run.null_models(scene, known):
-            kept = partial(kept_predictions, shared, known, (name, *settings), predict)
-            yield name, predict if name == CHANCE else kept
+        yield from run.null_models(scene, known)
     if scene.state is not None:
         others = partial(_others, scene, run.people_to_shuffle(scene))
         yield from run.halves(scene, others)
@@ -117,7 +107,7 @@ def models_at_once(setup: RunSetup) -> int:
     package may draw from torch's global state.
     """
     facts, method = setup.population.facts, setup.method
-    alone = setup.options.task != NODES or method.trained_by != "curator" or method.name not in BUILT_IN
+    alone = method.trained_by != "curator" or method.name not in BUILT_IN
     if alone or choose_device(setup.options.device).type != "cpu":
         return 1
     return trainings_at_once(facts.n * facts.d)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,13 +22,11 @@ from curator.reports.question import keys_of
 from curator.reports.reports import Reports
 from curator.reports.silenced import silenced
 from devices.facts import IntArray, Split
-from devices.query import ATTRIBUTES
 from strategies.people.owned_graph import own
 from strategies.results import evaluation
 from strategies.results.outcome import Outcome, Predictions
 from strategies.results.shown_nulls import FEATURES_ALONE, GRAPH_ALONE
 from strategies.rounds.collect_once import Collected
-from strategies.rounds.kept_reports import load_reports
 from strategies.rounds.stages import stages_of
 from strategies.runs.asking import gather_reports, known_to_curator
 from strategies.runs.run import ALL, Others, Predict, RepeatContext, Run
@@ -36,13 +34,10 @@ from strategies.setup.run_setup import RunSetup
 
 if TYPE_CHECKING:
     from curator.learning.training import TrainedNetwork
-    from curator.pairs.scorer import TrainedLinks
 
 
 class OneReportRun(Run):
     """One question to every device; with ``--from-reports``, the answers of an earlier run."""
-
-    uses: ClassVar[frozenset[str]] = frozenset(ATTRIBUTES)  # attributes that its predictions depend on
 
     def check(self, setup: RunSetup) -> None:
         """Check that the method's questions can be asked, or that kept reports are of these people."""
@@ -71,7 +66,7 @@ class OneReportRun(Run):
         for number, outcome in enumerate(outcomes):
             repeat, kept = setup.repeats[number], setup.options.from_reports is not None
             stages = stages_of(outcome.released) if outcome.released else 0
-            own = repeat.seeds.noise is None or repeat.links is not None or stages > 1
+            own = repeat.seeds.noise is None or stages > 1
             noise = "kept" if kept else ("own", number) if own else repeat.seeds.noise
             first.setdefault((noise, keys_of(outcome.released)), number)
         return list(first.values())
@@ -126,7 +121,7 @@ class OneReportRun(Run):
             known=known,
             reports=kept,
             graph=None if self.without_graph(method) else graph,
-            extra={**extra, **self.extra(scene, trained)},
+            extra=extra,
         )
 
     def asked_graph(self, scene: RepeatContext) -> tuple[tuple[Question, ...], Graph]:
@@ -148,7 +143,7 @@ class OneReportRun(Run):
         assert reports is not None
         volunteers = scene.setup.budget.volunteers  # theirs are in clear, and stay as they are
         asks = [ask for ask in reports.asks.values() if not (volunteers and ask.mechanisms[0].in_clear)]
-        private = sorted(self.uses & {name for ask in asks for name in ask.attributes})
+        private = sorted({name for ask in asks for name in ask.attributes})
         silent = frozenset(np.flatnonzero(~reports.answered).tolist())
 
         def ask(*attributes: str) -> Reports:
@@ -199,11 +194,7 @@ class OneReportRun(Run):
         if options.from_reports is not None:
             reports = Reports.load(options.from_reports)
             return reports.questions(), Collected(), reports
-        if scene.kept is not None:
-            questions = scene.questions
-            collected, reports = load_reports(scene.kept)
-        else:
-            questions, collected, reports = gather_reports(scene)
+        questions, collected, reports = gather_reports(scene)
         if options.save_reports:
             reports.save(scene.place("reports"))
         return questions, collected, reports
@@ -215,7 +206,7 @@ class OneReportRun(Run):
             return setup.method.reconstruct(reports, known_to_curator(scene))
         return setup.method.from_owned(own(setup.population, scene.split, trust="none"))
 
-    def train(self, scene: RepeatContext, graph: Graph) -> TrainedNetwork | TrainedLinks:
+    def train(self, scene: RepeatContext, graph: Graph) -> TrainedNetwork:
         """Train on the graph."""
         setup = scene.setup
         return setup.method.train(
@@ -225,10 +216,6 @@ class OneReportRun(Run):
             seed=scene.seeds.training,
             device=setup.options.device,
         )
-
-    def extra(self, scene: RepeatContext, trained: Any) -> Mapping[str, Mapping[str, Any]]:
-        """Return further sections of the record; none unless overridden."""
-        return {}
 
     def known(self, scene: RepeatContext, reports: Reports | None) -> NullEvidence:
         """Return what the null models may use."""

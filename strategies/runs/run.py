@@ -24,7 +24,6 @@ from curator.observer import Observer
 from curator.privacy.guarantee import Guarantee
 from curator.reports.question import keys_of, volunteers_of
 from devices.atomic_files import made_once
-from devices.data.link_split import LinkSplit
 from devices.data.population import Population
 from devices.data.splits import make_split
 from devices.enrolment.state import State
@@ -63,7 +62,6 @@ class RepeatContext:
         resumed: Whether the collection was open already.
         questions: The questions of this collection.
         tell: Called with a phase and the share of it that is done.
-        kept: Folder with the reports of this repeat, if its collection is shared and done.
         watch: Called with figures of each epoch or round of the method's own training; None: nobody watches.
     """
 
@@ -76,7 +74,6 @@ class RepeatContext:
     resumed: bool
     questions: tuple[Question, ...] = field(repr=False)
     tell: Progress = field(repr=False)
-    kept: Path | None = None
     watch: Observer | None = field(default=None, repr=False)
 
     @property
@@ -88,11 +85,6 @@ class RepeatContext:
     def split(self) -> Split:
         """Division of the people in this repeat."""
         return self.setup.repeats[self.number].split
-
-    @property
-    def links(self) -> LinkSplit | None:
-        """Held-out pairs of this repeat; None for another task."""
-        return self.setup.repeats[self.number].links
 
     @property
     def silent(self) -> frozenset[int]:

@@ -13,7 +13,6 @@ from curator.learning.training import choose_device
 from curator.methods import Method, find
 from devices.client_app import release_states
 from devices.collector import CollectorKey
-from devices.data.link_split import split_links
 from devices.data.population import Population
 from devices.enrolment.placement import enrol_elsewhere, state_at
 from devices.enrolment.state import State, enrol, is_enrolled
@@ -29,14 +28,13 @@ from strategies.progress import Progress, quiet
 from strategies.runs.federated import FederatedRun
 from strategies.runs.graph_owner import GraphOwnerRun
 from strategies.runs.isolated import IsolatedRun
-from strategies.runs.links import LinkRun
 from strategies.runs.one_report import OneReportRun
 from strategies.runs.owner import OwnerRun
 from strategies.runs.run import RepeatContext, Run
 from strategies.runs.silos import SiloRun
 from strategies.setup.feature_share import divided
 from strategies.setup.fingerprint import config_hash, hashed_parameters
-from strategies.setup.options import LINKS, NODES, RunOptions, Seeds
+from strategies.setup.options import RunOptions, Seeds
 from strategies.setup.read_options import check_read
 from strategies.setup.run_setup import (
     Collect,
@@ -55,14 +53,13 @@ _KINDS: dict[str, Run] = {
     "owner": OwnerRun(), "graph owner": GraphOwnerRun(), "silos": SiloRun(), "alone": IsolatedRun(),
     "devices": FederatedRun(), "curator": OneReportRun(),
 }  # fmt: skip
-_LINK_RUN = LinkRun()
 
 
-def run_of(method: Method, task: str = NODES) -> Run:
-    """Return the kind of run that a method and a task need; ValueError for a method that names another trainer."""
+def run_of(method: Method) -> Run:
+    """Return the kind of run that a method needs; ValueError for a method that names another trainer."""
     if method.trained_by not in _KINDS:
         raise ValueError(f"{method.name}: trained_by={method.trained_by!r} is none of {', '.join(_KINDS)}")
-    return _LINK_RUN if task == LINKS else _KINDS[method.trained_by]
+    return _KINDS[method.trained_by]
 
 
 def set_up(
@@ -94,12 +91,11 @@ def set_up(
             check_fits(options, facts)
             tell_expected([options], facts)
     choose_device(options.device)
-    run = run_of(settings.method, options.task)
+    run = run_of(settings.method)
     repeats = tuple(
         RepeatSetup(
             seeds, divide(run, seeds) if divide else run.divide(options, population, seeds),
             silent_devices(options, seeds, len(population)),
-            split_links(population, seeds.split) if options.task == LINKS else None,
         )
         for seeds in (options.seeds_of(number) for number in range(options.repeats))
     )  # fmt: skip
@@ -116,7 +112,7 @@ def set_up(
         collector=collector,
     )
     run.check(setup)
-    check_folders(options, setup.of_repeat(0).population)
+    check_folders(options, population)
     return setup
 
 
@@ -127,7 +123,7 @@ def set_scene(setup: RunSetup, number: int, folder: Path, home: Path, tell: Prog
     continue in rounds.
 
     Args:
-        setup: The run, with the people of this repeat (``RunSetup.of_repeat``).
+        setup: The run.
         number: The repeat, from 0.
         folder: The run's folder.
         home: Folder of the devices; created if it is missing.
@@ -136,7 +132,7 @@ def set_scene(setup: RunSetup, number: int, folder: Path, home: Path, tell: Prog
     Raises:
         ValueError: for devices with the data of another population, or a folder that cannot be written.
     """
-    run, split = run_of(setup.method, setup.options.task), setup.repeats[number].split
+    run, split = run_of(setup.method), setup.repeats[number].split
     collection = fresh = uuid.uuid4().hex
     questions = run.questions(setup, split, fresh)
     policy = run.policy(setup, questions)

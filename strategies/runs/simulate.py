@@ -36,13 +36,11 @@ from strategies.results.interrupted import kept_of, may_have_answered
 from strategies.results.lifetime import Losses, nothing_known, read_ledgers
 from strategies.results.lifetime_on_machines import lifetime_on_machines
 from strategies.results.outcome import Predictions, Repeat, Score, Spent
-from strategies.results.paired import SharedScores, write_scores
 from strategies.results.record import assemble
 from strategies.results.shown_nulls import asks_nobody
 from strategies.rounds.checkpoint import remove_unfinished
 from strategies.runs.nulls import models_at_once, null_models, references, start_nulls
 from strategies.runs.run import Refused, RepeatContext, RunFailed
-from strategies.runs.same_reports import collection_name, shared_scene
 from strategies.runs.set_up import run_of, set_scene, set_up
 from strategies.setup.disk_space import check_space, naming_full_disk
 from strategies.setup.fingerprint import configuration
@@ -60,8 +58,6 @@ def simulate(
     *,
     progress: Progress | None = None,
     collect: Collect | None = None,
-    shared: Path | None = None,
-    collections: Path | None = None,
     on_metric: OnMetric | None = None,
     track: Sequence[str] = (),
     keep_graph: bool = True,
@@ -74,8 +70,6 @@ def simulate(
         progress: Called with a phase and the share of it that is done; None if unknown.
         collect: Sends the questions to the devices instead of :func:`engines.collect`; called
             with the state folder, the questions, ``devices`` and ``silent``.
-        shared: Folder in which runs of one comparison share predictions of null models.
-        collections: Folder in which runs that ask the same share their collections; None: devices of its own.
         on_metric: Called with name, value, step and phase of every figure (:mod:`strategies.tracking.metrics`).
         track: Trackers, as ``ldpsim run --track`` has them: ``mlflow:URI``, ``wandb``, ``tensorboard:DIR``.
         keep_graph: Whether the result has its ``graph``, which takes memory.
@@ -92,8 +86,7 @@ def simulate(
     check_targets(track)
     tell("population", None)
     setup = set_up(options, collect)
-    place = None if collections is None else collections / collection_name(setup)
-    run = run_of(setup.method, options.task)
+    run = run_of(setup.method)
     without_graph = run.without_graph(setup.method)
     keep_graph = keep_graph or save_graph is not None
     check_graph_file(save_graph, without_graph, options)
@@ -106,7 +99,7 @@ def simulate(
         stack.enter_context(noted_if_interrupted(lambda: kept_of(setup, folder, homes)))
         stack.enter_context(naming_full_disk(folder, but=(RunFailed,)))
         stack.enter_context(on_progress(tell.step))
-        _check_space(setup, homes if place is None else [])
+        _check_space(setup, homes)
         stack.enter_context(run_folder.log_file(folder if options.out is not None else None))
         trackers = stack.enter_context(tracked(track, lambda: tracked_run(setup)))
         stack.enter_context(_one_line_each())
@@ -115,12 +108,9 @@ def simulate(
         log.info("%s on %s, %d devices, config %s", options.method, people.name, len(people), setup.digest)
         scenes, repeats = [], []
         for number in range(options.repeats):
-            if place is None:
-                scenes.append(set_scene(setup.of_repeat(number), number, folder, homes[number], tell))
-            else:
-                scenes.append(shared_scene(setup, number, folder, place, tell))
-            scenes[-1] = replace(scenes[-1], watch=metrics.observer(run.training_phase, number))
-            repeats.append(_repeat(scenes[-1], shared, keep_graph=keep_graph and number == options.repeats - 1))
+            scene = set_scene(setup, number, folder, homes[number], tell)
+            scenes.append(replace(scene, watch=metrics.observer(run.training_phase, number)))
+            repeats.append(_repeat(scenes[-1], keep_graph=keep_graph and number == options.repeats - 1))
             metrics.repeat(number, repeats[-1].accuracy)
             log.info("repeat %d: test accuracy %s", number, repeats[-1].accuracy["test"])
         seconds |= {"total": time.perf_counter() - started, "cpu": cpu_seconds() - cpu}
@@ -130,8 +120,6 @@ def simulate(
             model = repeats[-1].outcome.model
             if model is not None:
                 run_folder.write_model(folder, model.state_dict())
-            if place is not None:
-                write_scores(folder, SharedScores(place.name, [repeat.score for repeat in repeats]))
             run_folder.write_result(folder, record)
             remove_unfinished(folder)
             log.info("result written")
@@ -146,9 +134,9 @@ def simulate(
 
 
 def _scorer(scene: RepeatContext) -> Callable[[Predictions], float] | None:
-    """Return what scores everybody's classes on the test people of a repeat; None where pairs are scored."""
+    """Return what scores everybody's classes on the test people of a repeat; None without test people."""
     test = scene.split.test
-    if scene.links is not None or not len(test):
+    if not len(test):
         return None
     truth = np.array(scene.setup.population.labels[test])
     return lambda predictions: float(np.mean(predictions[test] == truth))
@@ -156,7 +144,7 @@ def _scorer(scene: RepeatContext) -> Callable[[Predictions], float] | None:
 
 def _check_space(setup: RunSetup, homes: Sequence[Path]) -> None:
     """Check that the devices that will be enrolled, and their answers, have room on the disk."""
-    run, new = run_of(setup.method, setup.options.task), [home for home in homes if not is_enrolled(home)]
+    run, new = run_of(setup.method), [home for home in homes if not is_enrolled(home)]
     if not new:
         return
     questions = run.questions(setup, setup.repeats[0].split, "before")
@@ -190,14 +178,14 @@ def _one_line_each() -> Iterator[None]:
         raise RunFailed(str(error)) from error
 
 
-def _repeat(scene: RepeatContext, shared: Path | None, *, keep_graph: bool) -> Repeat:
+def _repeat(scene: RepeatContext, *, keep_graph: bool) -> Repeat:
     """Do the work of one repeat, take the null models and score all of them."""
     with side_by_side(models_at_once(scene.setup)) as trainings:
-        return _repeat_beside(trainings, scene, shared, keep_graph=keep_graph)
+        return _repeat_beside(trainings, scene, keep_graph=keep_graph)
 
 
-def _repeat_beside(trainings: Trainings, scene: RepeatContext, shared: Path | None, *, keep_graph: bool) -> Repeat:
-    setup, state, run = scene.setup, scene.state, run_of(scene.setup.method, scene.setup.options.task)
+def _repeat_beside(trainings: Trainings, scene: RepeatContext, *, keep_graph: bool) -> Repeat:
+    setup, state, run = scene.setup, scene.state, run_of(scene.setup.method)
     # References need no report. While this thread asks and trains, one core is left: they are one piece of work.
     trained = trainings.start(partial(references, run, scene, told=False)) if trainings.workers > 1 else None
     outcome = run.work(scene)
@@ -220,7 +208,7 @@ def _repeat_beside(trainings: Trainings, scene: RepeatContext, shared: Path | No
     started = time.perf_counter()
     if setup.options.nulls:
         scene.tell("nulls", None)
-    pending = start_nulls(trainings, run, scene, null_models(scene, outcome, shared)) if setup.options.nulls else {}
+    pending = start_nulls(trainings, run, scene, null_models(scene, outcome)) if setup.options.nulls else {}
     nulls = {name: score for name, found in pending.items() if (score := found()) is not None}
     null_seconds = time.perf_counter() - started
     reference, reference_own = trained()
@@ -232,7 +220,7 @@ def _repeat_beside(trainings: Trainings, scene: RepeatContext, shared: Path | No
         reference=reference,
         reference_own=None if reference_own is None else reference_own.test,
         nulls=nulls,
-        ask_nobody=tuple(name for name in nulls if asks_nobody(name, reported, links=scene.links is not None)),
+        ask_nobody=tuple(name for name in nulls if asks_nobody(name, reported)),
         null_seconds=null_seconds,
         lifetime=known,
         seeded=None if state is None else bool(state.head["simulation_seeded"]),
@@ -247,7 +235,7 @@ def _lifetime(state: State, options: RunOptions) -> Losses:
 
 def _spent(setup: RunSetup, repeats: Sequence[Repeat]) -> Spent:
     """Return what all collections of a run cost the people together, who were the same in each repeat."""
-    run, outcomes = run_of(setup.method, setup.options.task), [repeat.outcome for repeat in repeats]
+    run, outcomes = run_of(setup.method), [repeat.outcome for repeat in repeats]
     fresh = run.fresh(setup, outcomes)
     guarantee = run.guarantee_of(setup, [outcomes[number].released for number in fresh])
     if not run.attains(setup, fresh):

@@ -30,7 +30,6 @@ from strategies.setup.option_spec import (
 )
 
 GNNS = ("gcn", "sage", "gat")
-NODES, LINKS = "nodes", "links"  # tasks
 AUTO = "auto"  # the feature share is chosen from public facts
 MOST_EPSILON = 1e6  # far beyond any budget that leaves noise; square roots and powers of it do not overflow
 _OWN = "the method's own"
@@ -175,12 +174,6 @@ class RunOptions:
         values=("both", "one-end"),
         hashed="in force",
         flower=True,
-    )
-    task: str = option(
-        NODES,
-        "Predict people's classes, or links held out.",
-        MODEL,
-        values=(NODES, LINKS),
     )
     gnn: str | None = option(
         None, "The network.", MODEL, values=GNNS, shown=_OWN, hashed="in force", column=False, flower=True

@@ -17,7 +17,6 @@ from curator.methods import find
 from curator.methods.base import Budget, Method, Question
 from devices import datasets
 from devices.collector import CollectorKey
-from devices.data.link_split import LinkSplit
 from devices.data.population import Population
 from devices.enrolment.placement import state_at
 from devices.enrolment.state import State, foreign_file, is_enrolled
@@ -37,13 +36,11 @@ class RepeatSetup:
         seeds: Its four seeds.
         split: Training, validation and test people.
         silent: Devices that never answer (``--dropout``).
-        links: Held-out pairs of ``--task links``; else None.
     """
 
     seeds: Seeds
     split: Split = field(repr=False)
     silent: frozenset[int] = field(repr=False)
-    links: LinkSplit | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,11 +97,6 @@ class RunSetup:
                  for ask in stage if "label" in (ask.attributes if witnesses else (ask.attribute,))]  # fmt: skip
         told = [np.intersect1d(split.ordinary, people) for people in asked if people is not None]
         return replace(split, train=np.unique(np.concatenate([split.train, *told])))
-
-    def of_repeat(self, number: int) -> RunSetup:
-        """Return the set-up with the people of one repeat: their lists without the held-out edges."""
-        links = self.repeats[number].links
-        return self if links is None else replace(self, population=links.without_held_out(self.population))
 
 
 def load_population(options: RunOptions) -> Population:

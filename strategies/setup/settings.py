@@ -10,10 +10,9 @@ from curator.learning.training import TrainingSettings
 from curator.methods import Method
 from curator.methods.base import Budget
 from curator.names import nearest
-from curator.pairs.scorer import LINK_TRAINING
 from curator.setting_error import SettingError
 from curator.tuned import stored
-from strategies.setup.options import LINKS, RunOptions
+from strategies.setup.options import RunOptions
 
 _WHOLE = ("hidden", "epochs", "gat_heads")
 TRAINING = {f.name for f in fields(TrainingSettings)} - {"gnn"}
@@ -62,11 +61,7 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
     Raises:
         ValueError: for a parameter that does not exist or does not fit, or nothing stored.
     """
-    links = options.task == LINKS
-    if links and (options.tuned or options.gnn is not None):
-        refused = "--tuned" if options.tuned else f"--gnn {options.gnn}"
-        raise ValueError(f"{refused} with --task {LINKS}: the network is a scorer of pairs, with settings of its own")
-    gnn = LINK_TRAINING["gnn"] if links else options.gnn or method.default_gnn
+    gnn = options.gnn or method.default_gnn
     values: dict[str, Any] = {}
     provenance: dict[str, str] = {}
     collections, share = 0, None
@@ -86,24 +81,20 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
             known = sorted(TRAINING | _defaults(method).keys())
             raise SettingError(key, f"no such parameter{nearest(key, known)} (there are {', '.join(known)})")
     for key in values:
-        if key in TRAINING and (reason := unfit_training(key, method, gnn, links=links)):
+        if key in TRAINING and (reason := unfit_training(key, method, gnn)):
             raise SettingError(key, reason)
     made = method.from_settings({key: value for key, value in values.items() if key not in TRAINING})
     chosen = {key: _number(key, value) for key, value in values.items() if key in TRAINING}
-    if links:
-        training = TrainingSettings(**{**LINK_TRAINING, **chosen})
-        reference = TrainingSettings(**LINK_TRAINING)
-    else:
-        training = TrainingSettings(gnn=gnn, **{**made.usual_training(), **chosen})
-        reference = TrainingSettings(gnn=gnn, epochs=training.epochs, hidden=training.hidden)
+    training = TrainingSettings(gnn=gnn, **{**made.usual_training(), **chosen})
+    reference = TrainingSettings(gnn=gnn, epochs=training.epochs, hidden=training.hidden)
     return Settings(made, training, reference, provenance, collections, share)
 
 
-def unfit_training(key: str, method: type[Method], gnn: str, *, links: bool = False) -> str:
+def unfit_training(key: str, method: type[Method], gnn: str) -> str:
     """Return why no training of a method has this setting with a network; empty if one has."""
     if key.startswith("gat_") and gnn != "gat":
         return f"a {gnn} has no attention heads (--gnn gat)"
-    if key == "selection" and (links or not method.common_selection):
+    if key == "selection" and not method.common_selection:
         return f"{method.name} chooses its epoch by a rule of its own"
     return ""
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks import RESULTS, ROOT
-from benchmarks.papers import links, public_graph, tables, tables_privgnn
+from benchmarks.papers import public_graph, tables, tables_privgnn
 from benchmarks.papers.agreement_page import NAME, agreement
 from benchmarks.study import Study
 
@@ -30,7 +30,7 @@ class Nothing:
 # Name of the module, or of the method or paper -> maker. Nothing is made before its test runs: cells take a second.
 STUDIES: dict[str, Callable[[], Study]] = {
     **{module.__name__.split(".")[-1]: partial(module.study, HOME)
-       for module in (links, tables_privgnn)},
+       for module in (tables_privgnn,)},
     **{f"public_graph {method}": partial(public_graph.study_of, method, HOME) for method in public_graph.METHODS},
     **{paper: partial(tables.study_of, paper, HOME) for paper in tables.PAPERS},
 }  # fmt: skip

@@ -77,21 +77,6 @@ def test_budgets_that_were_made_equal(tmp_path: Path) -> None:
     assert "<b>raw</b> unprotected at the level of a relationship" in (folder / "compare.html").read_text()
 
 
-def test_differences_from_the_same_reports(tmp_path: Path) -> None:
-    methods = ("rr", "hogs", "blink", "--public-features", "--same-reports")
-    shown = compare(tmp_path, *methods)
-    assert shown.exit_code == 0, shown.output
-    (line,) = (line for line in shown.stdout.splitlines() if line.startswith("Same reports:"))
-    alone = "blink asks another question than rr: it runs by itself"
-    assert line.startswith("Same reports: hogs - rr ") and line.endswith("points")
-    assert alone in " ".join(shown.stdout.split())
-    (folder,) = (tmp_path / "runs").iterdir()
-    page = (folder / "compare.html").read_text()
-    assert line.removeprefix("Same reports: hogs - rr ") in page and alone in page
-    (group,) = json.loads(compare(tmp_path, *methods, "--json").stdout)["same_reports"]["groups"]
-    assert group["to"] == "rr" and list(group["differences"]) == ["hogs"]
-
-
 def test_a_method_that_fails_is_named_and_the_rest_is_shown(tmp_path: Path) -> None:
     shown = compare(tmp_path, "rgnn", "raw", "--set", "m=100000")
     assert shown.exit_code == 1
@@ -115,7 +100,6 @@ def test_a_method_that_fails_is_named_and_the_rest_is_shown(tmp_path: Path) -> N
         (["hogs", "--state", "here"], "--state here with compare: each method needs people of its own"),
         (["hogs", "--engine", "flower"], "--engine flower"),
         (["hogs", "--dataset", "coar"], "cora"),
-        (["hogs", "raw", "--same-reports"], "--same-reports: no two of hogs, raw ask the same question"),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_written(arguments: list[str], said: str, tmp_path: Path) -> None:

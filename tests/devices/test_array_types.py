@@ -1,7 +1,7 @@
 """Arrays of strangers: each one that is no matrix, or no list of numbers, is refused before anything uses it.
 
 The places that use these checks have tables of their own, beside the tests of silos, raw records, saved reports,
-layouts, checkpoints, teachers and kept null models.
+layouts, checkpoints and teachers.
 """
 
 from __future__ import annotations

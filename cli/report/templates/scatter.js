@@ -144,7 +144,7 @@ function scatter(width, { points, all, panel, strips, title, ticksAs, mark, what
       { name: "y", type: "linear", domain: [bottom, top], range: [height, 0], zero: false },
     ],
     axes: [
-      { scale: "y", orient: "left", grid: true, tickCount: narrow ? 5 : 6, domain: false, ticks: false, zindex: 0, ...overAxis(`test ${page.score} (%)`, axis) },
+      { scale: "y", orient: "left", grid: true, tickCount: narrow ? 5 : 6, domain: false, ticks: false, zindex: 0, ...overAxis("test accuracy (%)", axis) },
       ...(any ? [{ scale: "x", orient: "bottom", values: ticks, title: heading, titleX: inner / 2, titleAlign: "center", zindex: 0, grid: true, labelOverlap: "greedy",
         encode: { labels: { update: { text: { signal: "words[datum.value]" } } } } }] : []),
     ],
@@ -184,7 +184,7 @@ function privacyChart(width, panel) {
   });
   return scatter(width, {
     points: ofPanel(all, panel), all, panel, strips: words.strips, title: words.title, ticksAs: grouped,
-    mark: state.side === "claimed" ? null : page.mark, what: `Test ${page.score} against epsilon; the table At a glance has the same figures`,
+    mark: state.side === "claimed" ? null : page.mark, what: `Test accuracy against epsilon; the table At a glance has the same figures`,
   });
 }
 
@@ -200,6 +200,6 @@ function bytesChart(width, panel) {
   return scatter(width, {
     points: ofPanel(all, panel), all, panel, strips: { left: "nothing sent" }, title: "bytes a device, down and up (log scale)",
     ticksAs: (value) => (value >= 1e9 ? value / 1e9 + " GB" : value >= 1e6 ? value / 1e6 + " MB" : value >= 1e3 ? value / 1e3 + " kB" : value + " B"),
-    mark: null, joined: false, what: `Test ${page.score} against the bytes that a device sends and receives; the table At a glance has the same figures`,
+    mark: null, joined: false, what: `Test accuracy against the bytes that a device sends and receives; the table At a glance has the same figures`,
   });
 }

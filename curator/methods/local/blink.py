@@ -34,16 +34,14 @@ from numpy.typing import NDArray
 
 from curator.links.beta_model import fit_beta_model
 from curator.links.blink import LinkPosterior, PairOdds
-from curator.methods.base import Budget, Graph, Grid
+from curator.methods.base import Budget, Grid
 from curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
 from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import parameter
-from curator.pairs.rows import spread_over
 from curator.reports.reports import Reports
 from curator.reports.rows import noisy_rows_of_bits
 from curator.setting_error import SettingError
-from devices.array_types import DoubleArray, IntArray
-from devices.facts import PublicFacts, PublicKnowledge
+from devices.facts import PublicFacts
 from devices.mechanisms import Degree, Mechanism, RandomizedResponse
 
 VARIANTS = ("hard", "soft", "hybrid")
@@ -73,7 +71,6 @@ class Blink(LinkMethod):
     name: ClassVar[str] = "blink"
     memory: ClassVar[MemoryLaw | None] = MemoryLaw(work=60.0)
     joins_both_ends: ClassVar[bool] = True
-    link_task: ClassVar[bool] = True
     paper: ClassVar[str] = "Zhu et al., Blink: Link Local Differential Privacy in GNNs via Bayesian Estimation"
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "degree", "grr")
     query_grid: ClassVar[Grid] = {"degree_share": (0.1, 0.3, 0.5, 0.7, 0.9)}
@@ -93,14 +90,6 @@ class Blink(LinkMethod):
         posterior, notes = link_posterior(reports)
         pairs, weights = chosen_links(posterior, self.variant, self.floor, notes)
         return both_ways(pairs.left, pairs.right), weights, notes
-
-    def link_rows(self, graph: Graph) -> Any:
-        """Spread the public features over the reconstructed graph by personalised PageRank."""
-        return spread_over(graph)
-
-    def pair_estimates(self, reports: Reports, public: PublicKnowledge, pairs: IntArray) -> DoubleArray | None:
-        """P_ij of the prior and both reported bits."""
-        return link_posterior(reports)[0].probability(*pairs)
 
     def reasons(self, budget: Budget) -> tuple[str, ...]:
         """As :meth:`LinkMethod.reasons`; one edge changes a bit and the degree at both ends."""

@@ -43,7 +43,7 @@ from curator.linear.factored import product_of
 from curator.linear.packed import PackedBits
 from curator.linear.propagation import bit_strips, mean_matrix, propagate
 from curator.linear.scaling import PUBLIC_SCALINGS, scale_public, standardise
-from curator.links.hogs import likely_links, pair_probability
+from curator.links.hogs import likely_links
 from curator.links.similarity import BitRows, Rows, public_rows
 from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
 from curator.methods.local.links import LocalMethod, both_ways, labelled_graph, with_labels
@@ -53,7 +53,7 @@ from curator.privacy.guarantee import Claim
 from curator.reports.reports import Reports
 from curator.reports.rows import FlippedRows, noisy_rows_of_bits
 from curator.shown import shown_loss
-from devices.array_types import DoubleArray, FloatArray, IntArray
+from devices.array_types import FloatArray, IntArray
 from devices.facts import PublicFacts, PublicKnowledge, Split
 from devices.mechanisms import Mechanism, OneBit, RandomizedResponse
 from devices.query import Ask
@@ -91,7 +91,6 @@ class HoGS(LocalMethod):
         work=1.0, likely=140.0, estimates=True, large=1 << 28, large_rows=0.0
     )
     joins_both_ends: ClassVar[bool] = True
-    link_task: ClassVar[bool] = True
     paper: ClassVar[str] = "Xu et al., HoGS: Homophily-Oriented Graph Synthesis for Local DP GNN Training"
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "one_bit", "grr")
     # l, weight decay and dropout: measured better than l 1, 1e-4 and .1 (docs/results/hogs-defaults.md)
@@ -158,10 +157,6 @@ class HoGS(LocalMethod):
     def least_posterior(self) -> float:
         """Smallest P_ij of an edge or, where features are averaged, of a potential neighbour."""
         return min(self.tau, POTENTIAL) if self.l else self.tau
-
-    def pair_estimates(self, reports: Reports, public: PublicKnowledge, pairs: IntArray) -> DoubleArray | None:
-        """P_ij of eq. 9."""
-        return np.asarray(pair_probability(*self._evidence(reports, public), *pairs), np.float64)
 
     def _evidence(self, reports: Reports, public: PublicKnowledge) -> tuple[FlippedRows, Rows]:
         """Return the reported bits, and the rows whose cosines are s_ij."""

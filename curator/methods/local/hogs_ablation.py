@@ -25,7 +25,6 @@ from curator.methods.memory import MemoryLaw
 from curator.methods.parameters import ABOVE_0, parameter
 from curator.reports.agreed_pairs import reported_pairs
 from curator.reports.reports import Reports
-from devices.array_types import DoubleArray
 from devices.facts import IntArray, PublicFacts, PublicKnowledge
 from devices.mechanisms import Mechanism
 
@@ -85,12 +84,6 @@ class HoGSAblation(HoGS):
         if self.features == "kprop":
             weights = kprop_matrix(adjacency_matrix(reports.facts.n, edges))
         return edges, weights, notes
-
-    def pair_estimates(self, reports: Reports, public: PublicKnowledge, pairs: IntArray) -> DoubleArray | None:
-        """P_ij of HoGS or of Blink; None for a topology without probabilities."""
-        if self.topology == "hogs":
-            return super().pair_estimates(reports, public, pairs)
-        return link_posterior(reports)[0].probability(*pairs) if self.topology == "blink" else None
 
     def reasons(self, budget: Budget) -> tuple[str, ...]:
         """As :meth:`HoGS.reasons`; Blink's topology asks for the degree too."""

@@ -118,7 +118,6 @@ class LPGNN(LocalMethod):
 
     name: ClassVar[str] = "lpgnn"
     memory: ClassVar[MemoryLaw | None] = MemoryLaw(rows=1.0, codes=0.1)
-    link_task: ClassVar[bool] = True
     paper: ClassVar[str] = "Sajadmanesh and Gatica-Perez, Locally Private Graph Neural Networks"
     private: ClassVar[tuple[str, ...]] = ("features", "label")
     mechanisms: ClassVar[tuple[str, ...]] = ("multi_bit", "laplace", "analytic_gaussian", "grr")

@@ -12,8 +12,6 @@ undoes neither, which is ``debias=false``. By default the entries are the unbias
 deviation of one. On validation nodes that is as good at epsilon 1. At epsilon 8 it is far better with few drawn
 features: the code's entry of a feature at ``low`` is then nearly 0, and such a report names nobody.
 
-Links (``--task links``): Z over the edges that are not held out, and the scorer of :mod:`curator.pairs.scorer`.
-
 m is a hyper-parameter of the code, 1 to 50 by data set, and it waits for 50 epochs; ``--tuned`` has its values. The
 default 1 has the smallest variance up to epsilon 3.
 """
@@ -73,7 +71,6 @@ class PrivGE(PublicGraphMethod):
     paper: ClassVar[str] = "Li et al., Privacy-Preserving Graph Embedding based on Local Differential Privacy (PrivGE)"
     mechanisms: ClassVar[tuple[str, ...]] = ("window", "grr")
     default_gnn: ClassVar[str] = "mlp"
-    link_task: ClassVar[bool] = True
     options: ClassVar[frozenset[str]] = PublicGraphMethod.options - o.NETWORK
     training_defaults: ClassVar[Mapping[str, Any]] = {
         "hidden": 128, "weight_decay": 5e-4, "gnn_dropout": 0.7, "epochs": 1000,

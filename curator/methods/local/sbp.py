@@ -89,7 +89,6 @@ class SBP(LocalMethod):
     query_grid: ClassVar[Grid] = {"feature_share": HoGS.query_grid["feature_share"]}
     common_selection: ClassVar[bool] = False
     auto_share: ClassVar[bool] = True
-    asks_questions_of: ClassVar[str] = "asks"
     options: ClassVar[frozenset[str]] = HoGS.options
 
     def __post_init__(self) -> None:

@@ -97,7 +97,6 @@ class Solitude(LocalMethod):
 
     name: ClassVar[str] = "solitude"
     memory: ClassVar[MemoryLaw | None] = MemoryLaw(work=16.0, listed=True, learned=True)
-    link_task: ClassVar[bool] = True
     paper: ClassVar[str] = "Lin et al., Towards Private Learning on Decentralized Graphs with Local DP (Solitude)"
     mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "multi_bit", "grr")
     default_gnn: ClassVar[str] = "sage"

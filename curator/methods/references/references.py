@@ -15,7 +15,6 @@ from curator import options as o
 from curator.linear.scaling import PUBLIC_SCALINGS, scale_public
 from curator.methods.base import Budget, Graph, Question, WithoutReports
 from curator.owned import OwnedGraph
-from curator.pairs.rows import spread_over
 from curator.privacy.guarantee import Guarantee, open_guarantee
 from devices.facts import PublicFacts
 
@@ -70,12 +69,7 @@ class Raw(Reference):
     """The chosen GNN on the true graph with the true features."""
 
     name: ClassVar[str] = "raw"
-    link_task: ClassVar[bool] = True
     reads: ClassVar[tuple[str, ...]] = ("adjacency", "features", "label")
-
-    def link_rows(self, graph: Graph) -> Any:
-        """Spread the features over the graph by personalised PageRank."""
-        return spread_over(graph)
 
 
 @dataclass(frozen=True)

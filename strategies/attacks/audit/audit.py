@@ -101,7 +101,7 @@ def _asked(options: AuditOptions) -> dict[str, tuple[Method, Budget]]:
             raise ValueError(f"{option}: only for methods, and {name} is none; name the methods to audit")
     run = RunOptions(epsilon=options.epsilon, settings=options.settings)
     found = {}
-    for cell in cells_of(options.names, run, {}):
+    for cell in cells_of(options.names, run):
         kind = methods()[cell.label]
         if kind.trained_by in ("owner", "graph owner"):
             raise ValueError(

@@ -80,7 +80,7 @@ class PoisonOptions:
             raise ValueError("--state and --from-reports: each cell needs devices of its own")
         if self.join and self.run.volunteers is not None:
             raise ValueError("--join: accounts that join are measured without --volunteers")
-        own = cells_of(self.methods, self.run, {})  # checks the names and --set
+        own = cells_of(self.methods, self.run)  # checks the names and --set
         for method in self.methods:
             if find(method).trained_by not in ("curator", "devices"):
                 raise ValueError(f"{method}: its records are in the hands of an owner, of silos or of nobody; poison "

@@ -130,5 +130,5 @@ def _share(which: Any) -> float | None:
 def _nulls(scene: RepeatContext, outcome: Outcome) -> dict[str, float]:
     """Return the null models that need no further devices: they read the reports of this run."""
     test, labels = scene.split.test, scene.setup.population.labels
-    made = {name: predict() for name, predict in null_models(replace(scene, state=None), outcome, None)}
+    made = {name: predict() for name, predict in null_models(replace(scene, state=None), outcome)}
     return {name: float(np.mean(found[test] == labels[test])) for name, found in made.items() if found is not None}

@@ -72,9 +72,3 @@ def test_by_hand() -> None:
     heard = np.array([True, False, True])
     silent = LinkPosterior(np.ones(3), _bits(ones & heard[:, None], heard, 1 / 3))
     np.testing.assert_allclose(silent.above(0.0).odds, [3, 1, 1 / 3])
-
-
-def test_a_list_of_pairs_has_the_probability_of_the_search() -> None:
-    posterior, _ = _world(2, (0, 3))
-    found = posterior.above(1e-9)
-    assert np.allclose(posterior.probability(found.left, found.right), found.probability, rtol=1e-12)

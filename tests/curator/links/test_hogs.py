@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from curator.linear import ones as sparse_ones
 from curator.links import hogs as hogs_topology
-from curator.links.hogs import edge_posterior, likely_links, pair_probability
+from curator.links.hogs import edge_posterior, likely_links
 from curator.links.similarity import BitRows, Rows, public_rows
 from curator.reports.rows import FlippedRows
 
@@ -135,10 +135,3 @@ def test_near_duplicates_are_looked_for_without_looking_at_all_pairs() -> None:
     links = likely_links(bits, BitRows(packed), 0.5)
     assert (links.path, links.looked_at) == ("pairs", 1)
     assert (links.left.tolist(), links.right.tolist(), links.probability.tolist()) == ([7], [1900], [1.0])
-
-
-def test_a_list_of_pairs_has_the_probability_of_the_search() -> None:
-    bits, _, _, rows = _case(1)
-    links = likely_links(bits, rows, 1e-6)
-    found = pair_probability(bits, rows, links.left, links.right)
-    assert len(links) and np.array_equal(found, links.probability)

@@ -256,7 +256,6 @@ def test_a_result_without_a_part_does_not_do_where_it_is_asked_for(part: str, tm
     assert run_sweep(wanted, folder).found == 0
     assert run_sweep(wanted, folder).found == 1 == run_sweep([Cell(options, "a")], folder).found
     assert len(list(folder.glob("*/result.json"))) == 2
-    assert (folder / "nulls").exists() == (part == "nulls")
 
 
 # ---- workers -------------------------------------------------------------------------
@@ -392,15 +391,12 @@ def test_an_interrupted_sweep_says_what_is_finished(tmp_path: Path) -> None:
     assert sweep._kept(cells, outcomes, tmp_path) == f"7 of 9 are finished and kept in {tmp_path} {names}; {rest}"
 
 
-def test_a_result_counts_only_with_the_devices_and_models_that_a_cell_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_counts_only_with_the_models_that_a_cell_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
     whole, bare = {"config": {"reference": True, "nulls": True}}, {"config": {"reference": False, "nulls": False}}
-    monkeypatch.setattr(sweep, "results_in", lambda folder: {"d": [("bare", bare), ("own", whole), ("shared", whole)]})
-    scores = {Path("out/shared"): SimpleNamespace(collection="abc"), Path("out/own"): SimpleNamespace(collection="x")}
-    monkeypatch.setattr(sweep, "read_scores", scores.get)
+    monkeypatch.setattr(sweep, "results_in", lambda folder: {"d": [("bare", bare), ("own", whole)]})
 
-    def earlier(shares: str | None, nulls: bool) -> object:
-        cell = SimpleNamespace(shares=shares, options=SimpleNamespace(reference=False, nulls=nulls))
+    def earlier(nulls: bool) -> object:
+        cell = SimpleNamespace(options=SimpleNamespace(reference=False, nulls=nulls))
         return sweep._earlier([cell], ["d"], Path("out")).get(0)  # type: ignore[list-item]
 
-    assert (earlier(None, False), earlier(None, True), earlier("abc", True)) == ("bare", "own", "shared")
-    assert earlier("xyz", False) is None
+    assert (earlier(False), earlier(True)) == ("bare", "own")

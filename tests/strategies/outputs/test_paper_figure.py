@@ -18,7 +18,7 @@ def group(method: str, options: Mapping[str, str], mean: float = 0.6, **changed:
     label = " ".join([method, *options.values()])
     interval = Interval(mean, mean - 0.2, mean + 0.1)
     given: dict[str, Any] = {
-        "method": method, "data": ("cora", 60), "options": options, "label": label, "score": "accuracy", "n": 3,
+        "method": method, "data": ("cora", 60), "options": options, "label": label, "n": 3,
         "mean": mean, "sd": 0.1, "interval": interval, "chance": 0.3, "best_null": "graph_alone", "null": mean - 0.05,
         "levels": {}, "collections": 1, "together": {},
     }  # fmt: skip

@@ -19,7 +19,7 @@ def group(method: str = "hogs", **changed: Any) -> SeedGroup:
     levels = {"relationship": ("bounded", 3.6), "user": ("unprotected", None)}
     given: dict[str, Any] = {
         "method": method, "data": ("cora", 60), "options": {"epsilon": "4"}, "label": f"{method} ε 4",
-        "score": "accuracy", "n": 3, "mean": 0.6, "sd": 0.1, "interval": Interval(0.6, 0.3516, 0.8484), "chance": 0.3,
+        "n": 3, "mean": 0.6, "sd": 0.1, "interval": Interval(0.6, 0.3516, 0.8484), "chance": 0.3,
         "best_null": "graph_alone", "null": 0.4, "levels": levels, "collections": 1,
         "together": levels,
     }  # fmt: skip

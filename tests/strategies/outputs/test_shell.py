@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from curator.methods import BUILT_IN, find
 from strategies.outputs.shell import command_of, comparison_of, page_of
 from strategies.setup.options import RunOptions
 
@@ -61,14 +62,24 @@ def test_a_comparison_has_the_options_of_the_run_and_reads_back(monkeypatch: pyt
         seed=3, seeds={"noise": None}, repeats=5, caps={"bit": 4.0}, state=None, data_dir=Path("/data"), workers=3,
         out=Path("else where"),
     )  # fmt: skip
-    command = comparison_of(["hogs", "raw"], options)
+    command = comparison_of(options)
     assert command == (
-        "ldpsim compare hogs raw --dataset 'my graphs/a.npz' --clients 500 --epsilon 4.5 --feature-share 0.2 "
+        "ldpsim compare hogs sbp vote raw --dataset 'my graphs/a.npz' --clients 500 --epsilon 4.5 --feature-share 0.2 "
         "--set tau=0.7 --seed 3 --noise-seed os --repeats 5 --out 'else where'"
     )
     monkeypatch.delenv("LDPSIM_DATA")
-    assert "--data-dir /data" in comparison_of(["hogs"], options)
-    assert comparison_of(["raw", "hogs"], RunOptions(method="raw")) == "ldpsim compare raw hogs"
+    assert "--data-dir /data" in comparison_of(options)
+
+
+@pytest.mark.parametrize("method", sorted(BUILT_IN))
+def test_every_method_has_a_comparison_with_its_own_kind(method: str) -> None:
+    words = shlex.split(comparison_of(RunOptions(method=method)))
+    assert words[:3] == ["ldpsim", "compare", method] and len(set(words)) == len(words)
+    compared = words[3:]
+    assert compared and all(find(name).name == name for name in compared)
+    assert (
+        any(find(name).trained_by == find(method).trained_by for name in compared) or find(method).trained_by == "alone"
+    )
 
 
 def test_a_page_of_a_folder_with_a_blank_reads_back() -> None:

@@ -84,7 +84,6 @@ def test_repeats_vary_what_they_say() -> None:
 def test_stored_hashes_depend_on_these_options() -> None:
     """A change of stored config hashes needs a new version."""
     specs = declared(RunOptions)
-    assert specs["task"].hashed == "unless default"
     assert {name for name, spec in specs.items() if spec.hashed == "always"} == {
         "method", "split", "label_rate", "device", "repeats", "repeats_vary", "dropout", "on_requery", "caps",
     }  # fmt: skip
