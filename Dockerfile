@@ -9,6 +9,7 @@ COPY pyproject.toml constraints.txt MANIFEST.in README.md LICENSE CHANGELOG.md C
 COPY cli ./cli
 COPY curator ./curator
 COPY devices ./devices
+COPY ldpsim ./ldpsim
 COPY strategies ./strategies
 # The versions are those of constraints.txt; of torch the build without CUDA.
 RUN /ldpsim/bin/python -m pip install --no-cache-dir --constraint constraints.txt \

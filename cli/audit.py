@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from cli import completion
-from cli import options as o
-from cli.audit_page import FAIL, NO_BOUND, PASS, AuditTable, attack_table, loss_table, write_page
-from cli.errors import FAILED, Failure
-from cli.output import console, echo, print_json, text_table, working
-from strategies.setup.option_spec import OUTPUT
+from ldpsim.cli import completion
+from ldpsim.cli import options as o
+from ldpsim.cli.audit_page import FAIL, NO_BOUND, PASS, AuditTable, attack_table, loss_table, write_page
+from ldpsim.cli.errors import FAILED, Failure
+from ldpsim.cli.output import console, echo, print_json, text_table, working
+from ldpsim.strategies.setup.option_spec import OUTPUT
 
 Names = Annotated[
     list[str] | None,
@@ -106,7 +106,7 @@ def audit(
     with working(silent=quiet or as_json) as progress:
         rows: Sequence[Any]
         if released_model:
-            from strategies.attacks.audit.released_model import SHADOWS, audit_released
+            from ldpsim.strategies.attacks.audit.released_model import SHADOWS, audit_released
 
             if names is None or len(names) > 1:
                 raise ValueError("--released-model attacks one method: give its name")
@@ -117,7 +117,7 @@ def audit(
         elif theirs:
             if names is None or len(names) > 1 or domain is None or claims is None:
                 raise ValueError("module:function is audited alone, and needs --domain and --claims")
-            from strategies.attacks.audit.randomiser import RandomiserOptions, audit_named
+            from ldpsim.strategies.attacks.audit.randomiser import RandomiserOptions, audit_named
 
             rows = audit_named(
                 RandomiserOptions(function=names[0], domain=domain, claims=claims, delta=delta, law=law, event=event,
@@ -125,9 +125,9 @@ def audit(
                 progress=progress,
             )  # fmt: skip
         else:
-            from strategies.attacks.audit.audit import AuditOptions
-            from strategies.attacks.audit.audit import audit as run
-            from strategies.engines.pool import available_cores
+            from ldpsim.strategies.attacks.audit.audit import AuditOptions
+            from ldpsim.strategies.attacks.audit.audit import audit as run
+            from ldpsim.strategies.engines.pool import available_cores
 
             asked = AuditOptions(names=tuple(dict.fromkeys(names or ())), trials=trials, confidence=confidence,
                                  seed=seed, workers=workers or available_cores(), epsilon=epsilon,

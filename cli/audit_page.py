@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cli.words import points
-from curator.shown import shown_bound, shown_loss
+from ldpsim.cli.words import points
+from ldpsim.curator.shown import shown_bound, shown_loss
 
 PASS, FAIL, NO_BOUND = "pass", "FAIL", "no bound"
 _VERDICTS = {True: PASS, False: FAIL, None: NO_BOUND}
@@ -56,7 +56,7 @@ def loss_table(rows: Sequence[Any], *, trials: int, confidence: float, theirs: b
         confidence: Confidence of all bounds together.
         theirs: Whether the rows are about a person's own function.
     """
-    from curator.privacy.levels import LEVELS
+    from ldpsim.curator.privacy.levels import LEVELS
 
     changes = {**{name: spec.term for name, spec in LEVELS.items()}, **_CHANGES}
     lines = []
@@ -81,7 +81,7 @@ def loss_table(rows: Sequence[Any], *, trials: int, confidence: float, theirs: b
 
 def attack_table(rows: Sequence[Any], *, confidence: float) -> AuditTable:
     """Return the words of an attack on a released model."""
-    from curator.privacy.levels import LEVELS
+    from ldpsim.curator.privacy.levels import LEVELS
 
     lines = [
         AuditLine(row.name, row.level, LEVELS[row.level].term,
@@ -105,8 +105,8 @@ def write_page(path: Path, table: AuditTable, command: str) -> None:
         table: Its rows.
         command: What was asked for.
     """
-    from cli.report.page import environment
-    from devices.atomic_files import PASSED_AROUND, write_atomically
+    from ldpsim.cli.report.page import environment
+    from ldpsim.devices.atomic_files import PASSED_AROUND, write_atomically
 
     names = list(dict.fromkeys(line.name for line in table.lines))
     title = f"{', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}: claimed and audited loss"

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from cli import options as o
-from cli.output import echo
+from ldpsim.cli import options as o
+from ldpsim.cli.output import echo
 
 collector = typer.Typer(help="The key of a collector, and the Flower app that asks devices.", no_args_is_help=True)
 
@@ -24,7 +24,7 @@ def keygen(
     debug: o.PlainDebug = False,
 ) -> None:
     """Make a key pair. Keep FILE; give FILE.pub to the people, who pin it at enrolment."""
-    from devices.collector import generate
+    from ldpsim.devices.collector import generate
 
     public = generate(path)
     echo(f"{path}: secret, signs the terms of collections (ldpsim collector sign --collector-key {path})", err=True)
@@ -47,10 +47,10 @@ def sign(
     """
     import tomli_w
 
-    from devices.atomic_files import read_file
-    from devices.collector import CollectorKey
-    from strategies.flower_app.alone import read_config
-    from strategies.flower_app.deployed import signed_config
+    from ldpsim.devices.atomic_files import read_file
+    from ldpsim.devices.collector import CollectorKey
+    from ldpsim.strategies.flower_app.alone import read_config
+    from ldpsim.strategies.flower_app.deployed import signed_config
 
     key, given = CollectorKey.load(collector_key), read_config(config)
     facts = Path(str(given.get("facts") or "facts.json"))
@@ -69,8 +69,8 @@ def write_app(
     debug: o.PlainDebug = False,
 ) -> None:
     """Write the Flower app of the installed version into a new folder, for `flwr run DIR`."""
-    from strategies.engines.flower_processes import app_folder
-    from strategies.flower_app.alone import default_config
+    from ldpsim.strategies.engines.flower_processes import app_folder
+    from ldpsim.strategies.flower_app.alone import default_config
 
     if path.exists():
         raise ValueError(f"{path} exists already: the app gets a new folder")

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli import completion
-from cli import options as o
-from cli.errors import end_if_any_failed
-from cli.imports import large_imports
-from cli.output import WIDTH, console, echo, print_json, show_failures, show_sums, text_table, working
-from cli.words import ABOVE, TONES, bytes_, level_in_column, null_points, points, seconds
-from strategies.setup.option_spec import BUDGET, MODEL, RUNNING
-from strategies.setup.options import RunOptions
+from ldpsim.cli import completion
+from ldpsim.cli import options as o
+from ldpsim.cli.errors import end_if_any_failed
+from ldpsim.cli.imports import large_imports
+from ldpsim.cli.output import WIDTH, console, echo, print_json, show_failures, show_sums, text_table, working
+from ldpsim.cli.words import ABOVE, TONES, bytes_, level_in_column, null_points, points, seconds
+from ldpsim.strategies.setup.option_spec import BUDGET, MODEL, RUNNING
+from ldpsim.strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from cli.report.gather import Gathered
-    from strategies.experiments.failures import Failures
+    from ldpsim.cli.report.gather import Gathered
+    from ldpsim.strategies.experiments.failures import Failures
 
 PAGE = "compare.html"
 _MATCH = o.in_panel(BUDGET, "--match", "Solve for budgets at which X holds at LEVEL.", "LEVEL X",
@@ -63,10 +63,10 @@ def compare(
     """Run several methods on the same people with the same splits, and compare them."""
     with working(silent=quiet or as_json) as progress:
         with large_imports():
-            from cli.report.gather import gather
-            from cli.report.page import write_page
-            from cli.report.shown import shown_rows
-            from strategies.experiments.compare import compare as run
+            from ldpsim.cli.report.gather import gather
+            from ldpsim.cli.report.page import write_page
+            from ldpsim.cli.report.shown import shown_rows
+            from ldpsim.strategies.experiments.compare import compare as run
 
         result = run(
             methods, replace(options, reference=reference), matching=match, engine=engine, workers=options.workers,
@@ -100,8 +100,8 @@ def compare(
 def _show(rows: Sequence[Mapping[str, Any]], gathered: Gathered, failures: Failures) -> None:
     from rich.markup import escape
 
-    from cli.report.page import verdict
-    from strategies.results.levels import level_term, shown_levels
+    from ldpsim.cli.report.page import verdict
+    from ldpsim.strategies.results.levels import level_term, shown_levels
 
     held = list(shown_levels(3))
     match = gathered.match
@@ -143,7 +143,7 @@ def _in_words(rows: Sequence[Mapping[str, Any]], gathered: Gathered) -> Table:
     from rich.markup import escape
     from rich.table import Table
 
-    from strategies.results.in_words import in_short
+    from ldpsim.strategies.results.in_words import in_short
 
     short = {entry.row["folder"]: in_short(entry.record) for entry in gathered.results}
     shown = Table.grid(padding=(0, 1))
@@ -158,7 +158,7 @@ def _show_nulls(screen: Console, rows: Sequence[Mapping[str, Any]]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS
+    from ldpsim.strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS
 
     taken = [name for name in NULLS if any(name in row["nulls"] for row in rows)]
     if not taken:

@@ -33,49 +33,49 @@ def from_metavar(metavar: str | None) -> Completion | None:
 
 
 def _methods() -> Iterable[str]:
-    from curator.methods import names
+    from ldpsim.curator.methods import names
 
     return sorted(names())
 
 
 def _datasets() -> Iterable[str]:
-    from devices.datasets import names
+    from ldpsim.devices.datasets import names
 
     return names()
 
 
 def _audited() -> Iterable[str]:
-    from devices.mechanisms import BUILT_IN
+    from ldpsim.devices.mechanisms import BUILT_IN
 
     return sorted({*BUILT_IN, *_methods(), "device", "noise"})
 
 
 def _levels() -> Iterable[str]:
-    from strategies.results.levels import compared_levels
+    from ldpsim.strategies.results.levels import compared_levels
 
     return compared_levels()
 
 
 def _adversaries() -> Iterable[str]:
-    from strategies.attacks.stress.known import EVERY
+    from ldpsim.strategies.attacks.stress.known import EVERY
 
     return (*EVERY, "help")
 
 
 def _faults() -> Iterable[str]:
-    from strategies.attacks.stress.known import STRIKING
+    from ldpsim.strategies.attacks.stress.known import STRIKING
 
     return (*STRIKING, "help")
 
 
 def _attacks() -> Iterable[str]:
-    from strategies.attacks.poison.lies import ATTACKS
+    from ldpsim.strategies.attacks.poison.lies import ATTACKS
 
     return (*ATTACKS, "help")
 
 
 def _defences() -> Iterable[str]:
-    from curator.defences import ALL, DEFENCES, NONE
+    from ldpsim.curator.defences import ALL, DEFENCES, NONE
 
     return (NONE, ALL, *DEFENCES)
 

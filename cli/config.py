@@ -11,8 +11,8 @@ import click
 import typer
 from click.core import ParameterSource
 
-from strategies.setup.option_spec import declared
-from strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions
 
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
@@ -21,7 +21,7 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
     Raises:
         ValueError: for a file that cannot be read, or a key that no run has.
     """
-    from devices.atomic_files import read_file
+    from ldpsim.devices.atomic_files import read_file
 
     if path is None:
         return None
@@ -54,7 +54,7 @@ def check_places(context: click.Context | None) -> None:
 
 def as_parameters(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """Return the values of a config.toml (fields of RunOptions) by the names of ``run``'s parameters."""
-    from curator.names import nearest
+    from ldpsim.curator.names import nearest
 
     known = declared(RunOptions)
     found: dict[str, Any] = {}

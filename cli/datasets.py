@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from cli import options as o
-from cli.output import console, print_json, text_table
+from ldpsim.cli import options as o
+from ldpsim.cli.output import console, print_json, text_table
 
 
 def datasets(
@@ -19,7 +19,7 @@ def datasets(
     as_json: o.PlainJson = False,
 ) -> None:
     """List the data sets: sizes, whether they are on disk, and their source."""
-    from devices.datasets import describe
+    from ldpsim.devices.datasets import describe
 
     rows = describe(data_dir)
     if as_json:
@@ -27,7 +27,7 @@ def datasets(
         return
     from rich.markup import escape
 
-    from devices.datasets.files import default_root
+    from ldpsim.devices.datasets.files import default_root
 
     shown = text_table("data set", ">nodes", ">edges", ">features", ">classes", "disk", "!from", gap=1)
     for row in rows:

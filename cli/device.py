@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli import completion
-from cli import options as o
-from cli.enrolment import pinned, read_data, read_enrolment
-from cli.output import echo
-from strategies.setup.option_spec import declared
-from strategies.setup.options import RunOptions
+from ldpsim.cli import completion
+from ldpsim.cli import options as o
+from ldpsim.cli.enrolment import pinned, read_data, read_enrolment
+from ldpsim.cli.output import echo
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
-    from curator.reports.question import Question
-    from devices.enrolment.state import State
-    from devices.policy.policy import OnRequery, Policy
+    from ldpsim.curator.reports.question import Question
+    from ldpsim.devices.enrolment.state import State
+    from ldpsim.devices.policy.policy import OnRequery, Policy
 
 device = typer.Typer(help="A device that lives in a vault: its data, secret and ledger in a process of its own.",
                      no_args_is_help=True)  # fmt: skip
@@ -58,8 +58,8 @@ def enrol(
 
     Before that it tells what they will answer, and how well it can be guessed.
     """
-    from devices.enrolment.state import is_enrolled
-    from devices.vault.folder import harden, served_alone
+    from ldpsim.devices.enrolment.state import is_enrolled
+    from ldpsim.devices.vault.folder import harden, served_alone
 
     harden()
     tell = _teller(sheet)
@@ -103,9 +103,9 @@ def serve(
     """Answer queries over a local socket until SIGTERM."""
     from contextlib import ExitStack
 
-    from devices.enrolment.state import is_enrolled
-    from devices.vault.folder import check_socket_path, harden, listening, served_alone
-    from devices.vault.server import Vault
+    from ldpsim.devices.enrolment.state import is_enrolled
+    from ldpsim.devices.vault.folder import check_socket_path, harden, listening, served_alone
+    from ldpsim.devices.vault.server import Vault
 
     harden()
     allowed = None if group is None else _group(group)
@@ -145,8 +145,8 @@ def _say_terms(state: State) -> None:
 
 def _teller(path: Path | None) -> Callable[..., None]:
     """Check where a consent sheet goes; the function that is returned writes or prints it."""
-    from cli.documents import write_document
-    from cli.sheet import sheet_of
+    from ldpsim.cli.documents import write_document
+    from ldpsim.cli.sheet import sheet_of
 
     if path is not None and path.suffix not in (".md", ".html"):
         raise ValueError(f"--sheet {path}: the name of a sheet ends with .md or .html")
@@ -199,7 +199,7 @@ def _group(name: str) -> int:
 
 
 def _open(folder: Path, data: Path | None) -> State:
-    from devices.enrolment.state import State
+    from ldpsim.devices.enrolment.state import State
 
     state = State(folder)
     if data is not None:
@@ -237,8 +237,8 @@ def policy(
 
     It also tells what the devices are asked, what is in clear, and how well the answers can be guessed.
     """
-    from devices.policy.file import write_policy
-    from strategies.flower_app.deployed import PublicFile, agreed_policy, questions_of
+    from ldpsim.devices.policy.file import write_policy
+    from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy, questions_of
 
     tell = _teller(sheet)
     if eps_labels == float("inf"):

@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from devices.atomic_files import PASSED_AROUND, write_atomically
-from strategies.outputs.untrusted import text
-from strategies.results import in_words, numbers
+from ldpsim.devices.atomic_files import PASSED_AROUND, write_atomically
+from ldpsim.strategies.outputs.untrusted import text
+from ldpsim.strategies.results import in_words, numbers
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -48,7 +48,7 @@ def page(made: str) -> str:
     """Return a Markdown document, which begins with its title, as one self-contained page without a script."""
     from markdown_it import MarkdownIt
 
-    from cli.report.page import environment
+    from ldpsim.cli.report.page import environment
 
     content = MarkdownIt("commonmark", {"html": False}).enable("table").render(made)
     title = content.partition("<h1>")[2].partition("</h1>")[0]
@@ -75,7 +75,7 @@ def _environment(plain: Callable[[Any], str]) -> Environment:
     from markupsafe import Markup
 
     made = Environment(
-        loader=PackageLoader("cli.report"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        loader=PackageLoader("ldpsim.cli.report"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         autoescape=True, finalize=lambda value: value if isinstance(value, Markup) else Markup(plain(value)),
     )  # fmt: skip
     made.filters |= {**FORMS, "of_100": in_words.of_100}

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from cli import options as o
-from cli.output import echo, print_json
-from strategies.setup.option_spec import OUTPUT
+from ldpsim.cli import options as o
+from ldpsim.cli.output import echo, print_json
+from ldpsim.strategies.setup.option_spec import OUTPUT
 
 FILES = ("dossier.html", "dossier.md")
 RUN, PLAN = "run", "plan"
@@ -36,8 +36,8 @@ def dossier(
     debug: o.Debug = False,
 ) -> None:
     """Write a dossier: data, necessity, risks, measures, what remains, with the source of each figure."""
-    from cli.documents import write_document
-    from strategies.results.folder import prepare
+    from ldpsim.cli.documents import write_document
+    from ldpsim.strategies.results.folder import prepare
 
     made = made_of(folder, method)
     place = out or (folder.parent if folder.is_file() else folder)
@@ -63,7 +63,7 @@ def made_of(path: Path, method: str | None = None) -> str:
     Raises:
         ValueError: one line: no such file, content that is none of the three, or a method that it does not have.
     """
-    from strategies.results.folder import COMPARISON
+    from ldpsim.strategies.results.folder import COMPARISON
 
     folder = path.parent if path.is_file() else path
     names = [path.name] if path.is_file() else ["result.json", "plan.json", COMPARISON]
@@ -99,15 +99,15 @@ def follow(document: Any, path: str) -> Any:
 
 
 def _filled(kind: str, whole: Any, subject: Part, others: list[Part]) -> str:
-    from cli.documents import markdown
-    from curator.methods import find
-    from curator.privacy.level import NOT_COUNTED
-    from curator.privacy.levels import LEVELS
-    from strategies.estimate.asked import mechanisms_of_run
-    from strategies.group_accuracy.shown import group_rows
-    from strategies.planning.listed import listed_as
-    from strategies.results.in_words import NOT_HIDDEN, PROTECTIONS, privacy_in_words
-    from strategies.results.levels import compared_levels, held
+    from ldpsim.cli.documents import markdown
+    from ldpsim.curator.methods import find
+    from ldpsim.curator.privacy.level import NOT_COUNTED
+    from ldpsim.curator.privacy.levels import LEVELS
+    from ldpsim.strategies.estimate.asked import mechanisms_of_run
+    from ldpsim.strategies.group_accuracy.shown import group_rows
+    from ldpsim.strategies.planning.listed import listed_as
+    from ldpsim.strategies.results.in_words import NOT_HIDDEN, PROTECTIONS, privacy_in_words
+    from ldpsim.strategies.results.levels import compared_levels, held
 
     file, root, record = subject
     at, config = ("holds", record["settings"]) if kind == PLAN else ("privacy.holds", record["config"])
@@ -142,8 +142,8 @@ def _filled(kind: str, whole: Any, subject: Part, others: list[Part]) -> str:
 
 
 def _shown(record: Any) -> Any:
-    from cli.documents import FORMS
-    from strategies.results.numbers import NONE
+    from ldpsim.cli.documents import FORMS
+    from ldpsim.strategies.results.numbers import NONE
 
     def shown(path: str, form: str) -> Any:
         value = follow(record, path)
@@ -158,7 +158,7 @@ def _left_out(holds: Mapping[str, Any], words: Mapping[str, str]) -> Iterator[st
 
 
 def _of_run(folder: Path, method: str | None) -> tuple[str, Any, Part, list[Part]]:
-    from strategies.results.folder import read_result
+    from ldpsim.strategies.results.folder import read_result
 
     record = read_result(folder / "result.json")
     if method is not None and method != record["method"]:
@@ -167,7 +167,7 @@ def _of_run(folder: Path, method: str | None) -> tuple[str, Any, Part, list[Part
 
 
 def _of_plan(folder: Path, method: str | None) -> tuple[str, Any, Part, list[Part]]:
-    from devices.atomic_files import read_file
+    from ldpsim.devices.atomic_files import read_file
 
     plan = json.loads(read_file(folder / "plan.json"))
     if method is None and plan["choice"] is None:
@@ -182,8 +182,8 @@ def _of_plan(folder: Path, method: str | None) -> tuple[str, Any, Part, list[Par
 
 
 def _of_comparison(folder: Path, method: str | None) -> tuple[str, Any, Part, list[Part]]:
-    from devices.atomic_files import read_file
-    from strategies.results.folder import COMPARISON, read_result
+    from ldpsim.devices.atomic_files import read_file
+    from ldpsim.strategies.results.folder import COMPARISON, read_result
 
     document = json.loads(read_file(folder / COMPARISON))
     places = [place for place in document["folders"]

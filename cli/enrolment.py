@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from devices.data.population import Population
-    from devices.enrolment.state import State
-    from devices.policy.policy import Policy
+    from ldpsim.devices.data.population import Population
+    from ldpsim.devices.enrolment.state import State
+    from ldpsim.devices.policy.policy import Policy
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ def read_enrolment(
     Raises:
         ValueError: one line, for what does not fit together.
     """
-    from devices.enrolment.counters import check_place
-    from devices.enrolment.state import enrol
+    from ldpsim.devices.enrolment.counters import check_place
+    from ldpsim.devices.enrolment.state import enrol
 
     if counters is not None:
         check_place(counters, state)
@@ -52,7 +52,7 @@ def pinned(policy: Policy, collector_key: Path | None) -> Policy:
     Raises:
         ValueError: where the policy pins another one.
     """
-    from devices.collector import read_public
+    from ldpsim.devices.collector import read_public
 
     if collector_key is None:
         return policy
@@ -68,8 +68,8 @@ def read_data(path: Path) -> tuple[Population, tuple[int, ...] | None]:
     Raises:
         ValueError: for a file of another kind.
     """
-    from devices.datasets.npz_file import read_npz_file
-    from devices.enrolment.record_file import read_own_data
+    from ldpsim.devices.datasets.npz_file import read_npz_file
+    from ldpsim.devices.enrolment.record_file import read_own_data
 
     if path.suffix == ".json":
         return read_own_data(path)
@@ -81,11 +81,11 @@ def read_data(path: Path) -> tuple[Population, tuple[int, ...] | None]:
 def _read_policy(path: Path | None, population: Population) -> Policy:
     import numpy as np
 
-    from devices.policy.file import read_policy
+    from ldpsim.devices.policy.file import read_policy
 
     if path is None:
         # The usual default: HoGS's question at epsilon 8, with public labels.
-        from strategies.flower_app.deployed import PublicFile, agreed_policy
+        from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy
 
         return agreed_policy({}, PublicFile(population.facts, np.zeros(population.facts.n, np.int64)))
     policy = read_policy(path)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli import completion
-from cli import options as o
-from cli.output import console, echo, print_json, text_table
-from cli.words import epsilon as shown
+from ldpsim.cli import completion
+from ldpsim.cli import options as o
+from ldpsim.cli.output import console, echo, print_json, text_table
+from ldpsim.cli.words import epsilon as shown
 
 if TYPE_CHECKING:
-    from curator.owner.privacy.accountant import Account, Figure
+    from ldpsim.curator.owner.privacy.accountant import Account, Figure
 
 _METHODS = "privgnn|pate-g|pate-m|vote"
 _NAMES = {"privgnn": "PrivGnn", "pate-g": "PATE-G", "pate-m": "PATE-M"}
@@ -90,13 +90,13 @@ def epsilon(
     if foreign:
         raise ValueError(f"{foreign[0]}: {method} has no such option")
     if method == "vote":
-        from cli.epsilon_vote import show
+        from ldpsim.cli.epsilon_vote import show
 
         show(epsilon_, eps_labels=eps_labels, times=queries, lists=lists, people=nodes, reporting=reporting,
              as_json=as_json)  # fmt: skip
         return
-    from curator.names import nearest
-    from curator.owner.privacy.accountant import FIGURES, METHODS, LabelRelease, account, largest_lambda
+    from ldpsim.curator.names import nearest
+    from ldpsim.curator.owner.privacy.accountant import FIGURES, METHODS, LabelRelease, account, largest_lambda
 
     if method not in METHODS:
         raise ValueError(

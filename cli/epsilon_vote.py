@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cli.output import console, print_json, text_table
-from cli.words import epsilon as shown
-from curator.privacy.levels import LEVELS
-from strategies.setup.option_spec import declared
-from strategies.setup.options import RunOptions
+from ldpsim.cli.output import console, print_json, text_table
+from ldpsim.cli.words import epsilon as shown
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
-    from curator.privacy.votes import Votes
+    from ldpsim.curator.privacy.votes import Votes
 
 _ROWS = {
     "bit": LEVELS["bit_adjacency"].words,
@@ -36,7 +36,7 @@ def show(
     Raises:
         ValueError: for a value that is missing or impossible.
     """
-    from curator.privacy.votes import Votes, vote_losses
+    from ldpsim.curator.privacy.votes import Votes, vote_losses
 
     if epsilon is None:
         raise ValueError("--epsilon: the loss of one answer is needed, for example --epsilon 4")

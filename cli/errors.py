@@ -20,10 +20,10 @@ import click
 import typer
 from typer.core import TyperGroup
 
-from cli.output import echo
+from ldpsim.cli.output import echo
 
 if TYPE_CHECKING:
-    from strategies.experiments.failures import Failures
+    from ldpsim.strategies.experiments.failures import Failures
 
 INTERRUPTION = "interrupted"
 NOTHING_HALF_WRITTEN = "nothing half-written is left, and the same command may be given again"

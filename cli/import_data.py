@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from cli import options as o
-from cli.errors import MISTAKE, say
-from cli.output import console, echo, print_json, text_table, working
-from cli.words import count, percent
-from strategies.importing import ImportOptions, WrongFiles
+from ldpsim.cli import options as o
+from ldpsim.cli.errors import MISTAKE, say
+from ldpsim.cli.output import console, echo, print_json, text_table, working
+from ldpsim.cli.words import count, percent
+from ldpsim.strategies.importing import ImportOptions, WrongFiles
 
 _RANGE_FROM = {"stated": "stated", "default": "the default", "data": "taken from the data: this is a release"}
 _CLASSES_FROM = {"stated": "stated", "labels": "counted in the labels: state them with --class-names"}
@@ -57,7 +57,7 @@ def import_data(
 
     ldpsim import edges.csv people.csv --out mine.npz
     """
-    from strategies.importing import import_graph
+    from ldpsim.strategies.importing import import_graph
 
     try:
         with working(silent=True):

@@ -16,14 +16,14 @@ def large_imports() -> Iterator[None]:
     while they come, and again at the end of the process: a third of the CPU time of a small run's start.
     Nothing is done where the imports have been made before: what is there then may be garbage later.
     """
-    if "strategies.runs.simulate" in sys.modules:
+    if "ldpsim.strategies.runs.simulate" in sys.modules:
         yield
         return
     collects = gc.isenabled()
     gc.disable()
     try:
         yield
-        from strategies.engines.collect import leave_old_objects_alone
+        from ldpsim.strategies.engines.collect import leave_old_objects_alone
 
         leave_old_objects_alone()
     finally:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 import typer
 
-from cli import options as o
-from cli.output import console, print_json, text_table
-from cli.words import epsilon
+from ldpsim.cli import options as o
+from ldpsim.cli.output import console, print_json, text_table
+from ldpsim.cli.words import epsilon
 
 if TYPE_CHECKING:
-    from devices.enrolment.state import State
-    from devices.ledger.rows import Answer, Part
+    from ldpsim.devices.enrolment.state import State
+    from ldpsim.devices.ledger.rows import Answer, Part
 
 Lifetime = dict[str, dict[str, float | None]]
 ledger = typer.Typer(help="Show what devices have released, and what they have lost.", no_args_is_help=True)
@@ -48,7 +48,7 @@ def states_in(folder: Path) -> list[State]:
     Raises:
         ValueError: if there are none.
     """
-    from devices.enrolment.state import State, is_enrolled
+    from ldpsim.devices.enrolment.state import State, is_enrolled
 
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder")
@@ -71,7 +71,7 @@ def newest_run(out: Path) -> Path:
     """
     import tomllib
 
-    from strategies.results.folder import origin_of
+    from ldpsim.strategies.results.folder import origin_of
 
     # Each start of a run writes config.toml.
     found = [path for pattern in ("*/config.toml", "*/*/config.toml") for path in out.glob(pattern)]
@@ -108,9 +108,9 @@ def read_account(state: State, device: int | None = None) -> LedgerContent:
 
 
 def _parts_of(state: State, shard: int) -> list[tuple[Answer, Part]]:
-    from devices.enrolment.state import ledger_name
-    from devices.ledger.chain import checked
-    from devices.ledger.ledger import LedgerDamaged
+    from ldpsim.devices.enrolment.state import ledger_name
+    from ldpsim.devices.ledger.chain import checked
+    from ldpsim.devices.ledger.ledger import LedgerDamaged
 
     path = state.folder / ledger_name(shard)
     if not path.is_file():  # opening would create an empty ledger, as if nobody had answered
@@ -131,7 +131,7 @@ def _lifetime_of(state: State, device: int | None, parts: Sequence[tuple[Answer,
     """Return the lifetime loss of one device, or of all."""
     import numpy as np
 
-    from strategies.results.lifetime import extremes, ledger_levels, lifetime, losses_of
+    from ldpsim.strategies.results.lifetime import extremes, ledger_levels, lifetime, losses_of
 
     if device is None:
         return {level: values for level, values in lifetime(state).items() if level != "complete"}
@@ -218,14 +218,14 @@ def releases(parts: Sequence[tuple[Answer, Part]]) -> dict[tuple[str, str], list
 
 def size_of(answer: Answer, part: Part) -> int:
     """Return the bytes that left: of the attribute's report, or of the whole answer of a training."""
-    from devices.ledger.rows import TrainingAnswer
+    from ldpsim.devices.ledger.rows import TrainingAnswer
 
     return answer.size if isinstance(answer, TrainingAnswer) else len(part.report)
 
 
 def stage_of(answer: Answer) -> int:
     """Return the stage of a query's answer, or the number of a training's."""
-    from devices.ledger.rows import TrainingAnswer
+    from ldpsim.devices.ledger.rows import TrainingAnswer
 
     return answer.number if isinstance(answer, TrainingAnswer) else answer.stage
 
@@ -240,7 +240,7 @@ def view(account: LedgerContent) -> Any:
     from rich.console import Group
     from rich.markup import escape
 
-    from curator.privacy.levels import level_spec
+    from ldpsim.curator.privacy.levels import level_spec
 
     state, policy = account.state, account.state.policy
     parts: list[Any] = [

@@ -7,26 +7,26 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperArgument
 
-from cli.audit import audit
-from cli.collector import collector
-from cli.compare import compare
-from cli.datasets import datasets
-from cli.device import device
-from cli.doctor.command import doctor
-from cli.dossier import dossier
-from cli.epsilon import epsilon
-from cli.errors import OneLineErrors
-from cli.import_data import import_data
-from cli.ledger import ledger
-from cli.methods import methods
-from cli.output import echo, write_plainly_where_needed
-from cli.plan import plan
-from cli.poison import poison
-from cli.report.command import report
-from cli.run import run
-from cli.stress import stress
-from cli.sweep import sweep
-from cli.tune import tune
+from ldpsim.cli.audit import audit
+from ldpsim.cli.collector import collector
+from ldpsim.cli.compare import compare
+from ldpsim.cli.datasets import datasets
+from ldpsim.cli.device import device
+from ldpsim.cli.doctor.command import doctor
+from ldpsim.cli.dossier import dossier
+from ldpsim.cli.epsilon import epsilon
+from ldpsim.cli.errors import OneLineErrors
+from ldpsim.cli.import_data import import_data
+from ldpsim.cli.ledger import ledger
+from ldpsim.cli.methods import methods
+from ldpsim.cli.output import echo, write_plainly_where_needed
+from ldpsim.cli.plan import plan
+from ldpsim.cli.poison import poison
+from ldpsim.cli.report.command import report
+from ldpsim.cli.run import run
+from ldpsim.cli.stress import stress
+from ldpsim.cli.sweep import sweep
+from ldpsim.cli.tune import tune
 
 
 class Argument(TyperArgument):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cli import options as o
-from cli.output import console, print_json, text_table
+from ldpsim.cli import options as o
+from ldpsim.cli.output import console, print_json, text_table
 
 _SHORT = {
     "randomized_response": "RR", "one_bit": "1bit", "multi_bit": "MB", "grr": "GRR", "grr_fs": "GRR-FS",
@@ -41,7 +41,7 @@ def methods(as_json: o.PlainJson = False) -> None:
 
 def rows_of_methods() -> list[dict[str, Any]]:
     """Return one JSON-ready row per method, by name."""
-    from curator.methods import table
+    from ldpsim.curator.methods import table
 
     shown = ("name", "paper", "trust", "private", "mechanisms")
     found = [{name: getattr(method, name) for name in shown} for _, method in sorted(table().items())]

@@ -17,11 +17,11 @@ from typing import Annotated, Any
 import click
 import typer
 
-from cli import completion
-from cli.config import check_places, read_config
-from cli.errors import ask_for_debug
-from strategies.setup.option_spec import OUTPUT, READERS, OptionSpec, declared
-from strategies.setup.options import RunOptions, Seeds
+from ldpsim.cli import completion
+from ldpsim.cli.config import check_places, read_config
+from ldpsim.cli.errors import ask_for_debug
+from ldpsim.strategies.setup.option_spec import OUTPUT, READERS, OptionSpec, declared
+from ldpsim.strategies.setup.options import RunOptions, Seeds
 
 
 def _of_an_owner(kind: type, help: str, shown: str, metavar: str = "", **more: Any) -> tuple[type, OptionSpec]:

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cli.progress import Progress
-from strategies.foreign_text import printable
+from ldpsim.cli.progress import Progress
+from ldpsim.strategies.foreign_text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from strategies.experiments.failures import Failures
-    from strategies.outputs.sums import AskedInAll
+    from ldpsim.strategies.experiments.failures import Failures
+    from ldpsim.strategies.outputs.sums import AskedInAll
 
 WIDTH = 80
 _PLAIN = {"±": "+-", "–": "-", "…": "...", "▲": "^", "◎": "(o)", "·": "-", "ε": "epsilon", "δ": "delta", "λ": "lambda",
@@ -57,7 +57,7 @@ def print_json(document: Any) -> None:
 
 def console() -> Console:
     """Return a console on standard output, 80 columns wide or as narrow as the terminal is."""
-    from cli.screen import Screen
+    from ldpsim.cli.screen import Screen
 
     screen = Screen(highlight=False)
     return Screen(highlight=False, width=min(WIDTH, screen.width) if screen.is_terminal else WIDTH)
@@ -71,7 +71,7 @@ def text_table(*headings: str, gap: int = 2) -> Table:
             ``~text`` is wrapped where the terminal is narrow, so that no value is cut.
         gap: Blanks between columns.
     """
-    from cli.titled_rows import FittingTable
+    from ldpsim.cli.titled_rows import FittingTable
 
     cut = any(heading.startswith("!") for heading in headings)
     made = FittingTable(box=None, padding=(0, gap, 0, 0), header_style="dim", show_edge=False, expand=cut)
@@ -98,7 +98,7 @@ def show_sums(screen: Console, sums: Iterable[AskedInAll]) -> None:
     """Print what holds over all collections of the same people; nothing where nobody was asked twice."""
     from rich.markup import escape
 
-    from strategies.outputs.untrusted import text
+    from ldpsim.strategies.outputs.untrusted import text
 
     for asked in sums:
         screen.print(f"[bold yellow]{escape(text(asked.text))}[/]")

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli import completion
-from cli import options as o
-from cli.imports import large_imports
-from cli.output import console, echo, print_json, text_table, working
-from cli.words import NONE, bytes_, count, guessed, percent, planned_loss, points, short_time, size
-from strategies.setup.option_spec import MODEL, POPULATION
-from strategies.setup.options import RunOptions
+from ldpsim.cli import completion
+from ldpsim.cli import options as o
+from ldpsim.cli.imports import large_imports
+from ldpsim.cli.output import console, echo, print_json, text_table, working
+from ldpsim.cli.words import NONE, bytes_, count, guessed, percent, planned_loss, points, short_time, size
+from ldpsim.strategies.setup.option_spec import MODEL, POPULATION
+from ldpsim.strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from strategies.planning.plan import Plan
-    from strategies.planning.rows import PlanRow
+    from ldpsim.strategies.planning.plan import Plan
+    from ldpsim.strategies.planning.rows import PlanRow
 
 _WISHES = "Wishes"
 _DEFAULT = "of --like"
@@ -109,9 +109,9 @@ def plan(
     given = {"mean_degree": mean_degree, "homophily": homophily, "classes": classes, "features": features}
     with working(silent=quiet or as_json) as progress:
         with large_imports():
-            from strategies.planning.plan import make_plan
-        from strategies.planning.planned_people import planned_people
-        from strategies.planning.wishes import Wishes
+            from ldpsim.strategies.planning.plan import make_plan
+        from ldpsim.strategies.planning.planned_people import planned_people
+        from ldpsim.strategies.planning.wishes import Wishes
 
         known = {name: value for name, value in given.items() if value is not None}
         facts, people = planned_people(replace(options, dataset=like), known, feature_rate)
@@ -128,8 +128,8 @@ def plan(
 
 def written(made: Plan, out: Path) -> tuple[Path, ...]:
     """Write the files of a plan and its page; return their paths, the page first."""
-    from cli.report.plan_page import write_plan_page
-    from strategies.planning.files import PAGE, undeployable, write_files
+    from ldpsim.cli.report.plan_page import write_plan_page
+    from ldpsim.strategies.planning.files import PAGE, undeployable, write_files
 
     files = write_files(made, out)
     if made.choice is not None and (reason := undeployable(made.choice)):
@@ -141,7 +141,7 @@ def written(made: Plan, out: Path) -> tuple[Path, ...]:
 def _show(made: Plan, files: Sequence[Path]) -> None:
     from rich.markup import escape
 
-    from strategies.planning.plan import VOLUNTEERS
+    from ldpsim.strategies.planning.plan import VOLUNTEERS
 
     screen, facts = console(), made.facts
     where = "on paper" if made.like.name is None else f"like those of {made.like.name}"
@@ -194,9 +194,9 @@ def _table(screen: Console, made: Plan) -> None:
     from rich.markup import escape
     from rich.text import Text
 
-    from cli.titled_rows import NARROW
-    from strategies.planning.listed import GROUPS
-    from strategies.results.levels import level_term
+    from ldpsim.cli.titled_rows import NARROW
+    from ldpsim.strategies.planning.listed import GROUPS
+    from ldpsim.strategies.results.levels import level_term
 
     narrow, shown_rows = screen.width < NARROW, made.shown
     level, worth = level_term(made.wishes.level), made.rehearsal is not None
@@ -242,7 +242,7 @@ def _table(screen: Console, made: Plan) -> None:
 
 
 def _factors(made: Plan) -> str:
-    from strategies.estimate.load import MEMORY_ERROR, TIME_ERROR
+    from ldpsim.strategies.estimate.load import MEMORY_ERROR, TIME_ERROR
 
     figures = [row.figures for row in made.rows if row.figures["measured_up_to"] and not row.figures["seconds_factor"]]
     least = min((each["measured_up_to"] for each in figures), default=None)

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli import completion
-from cli import options as o
-from cli.errors import end_if_any_failed
-from cli.imports import large_imports
-from cli.output import WIDTH, console, echo, print_json, show_failures, show_sums, text_table, working
-from cli.words import NONE, plus_minus, points
-from strategies.setup.option_spec import RUNNING
-from strategies.setup.options import RunOptions
+from ldpsim.cli import completion
+from ldpsim.cli import options as o
+from ldpsim.cli.errors import end_if_any_failed
+from ldpsim.cli.imports import large_imports
+from ldpsim.cli.output import WIDTH, console, echo, print_json, show_failures, show_sums, text_table, working
+from ldpsim.cli.words import NONE, plus_minus, points
+from ldpsim.strategies.setup.option_spec import RUNNING
+from ldpsim.strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from strategies.attacks.campaign import CampaignResult
+    from ldpsim.strategies.attacks.campaign import CampaignResult
 
 LYING = "Lying devices"
 _ATTACK = o.in_panel(LYING, "--attack", "Attack; repeatable, `help` lists them.", "NAME", show_default="all that fit",
@@ -64,7 +64,7 @@ def poison(
     ldpsim poison hogs rgnn --dataset cora --shares 0.05,0.2
     """
     if attack and "help" in attack:
-        from strategies.attacks.poison.lies import ATTACKS
+        from ldpsim.strategies.attacks.poison.lies import ATTACKS
 
         for name, kind in ATTACKS.items():
             echo(f"{name:<16} {kind.description}")
@@ -73,7 +73,7 @@ def poison(
         raise ValueError("poison needs a folder to write to")
     with working(silent=quiet or as_json) as progress:
         with large_imports():
-            from strategies.attacks.poison.campaign import PoisonCampaign, PoisonOptions
+            from ldpsim.strategies.attacks.poison.campaign import PoisonCampaign, PoisonOptions
 
         asked = PoisonOptions(
             methods=tuple(methods), run=replace(options, reference=False, engine=engine),
@@ -98,7 +98,7 @@ def show(result: CampaignResult, folder: Path) -> None:
     """Print the table of all methods, and how to read it; a narrow terminal has its first columns."""
     from rich.markup import escape
 
-    from strategies.results.shown_nulls import NULLS
+    from ldpsim.strategies.results.shown_nulls import NULLS
 
     screen = console()
     shown_columns = len(_COLUMNS) if screen.width >= WIDTH else 4

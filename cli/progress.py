@@ -12,8 +12,8 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from strategies.foreign_text import printable
-from strategies.results.numbers import duration
+from ldpsim.strategies.foreign_text import printable
+from ldpsim.strategies.results.numbers import duration
 
 PATIENCE = 2.0  # seconds of silence before anything appears
 _NARROW = 60  # columns, below which there is no room for a bar

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from curator.privacy.levels import LEVELS
+from ldpsim.curator.privacy.levels import LEVELS
 
 UNITS = ("relationship", "user", "node", "central_node")
 PARTS = ("vector", "label")  # units in place of a person, where a person as a whole is not protected
@@ -35,13 +35,13 @@ def registry_texts(record: Mapping[str, Any]) -> dict[str, str]:
     """
     import yaml
 
-    from cli import documents
-    from curator.methods import find
-    from curator.privacy.level import LABEL, NOT_COUNTED
-    from strategies.estimate.asked import mechanisms_of_run
-    from strategies.results.in_words import privacy_in_words
-    from strategies.results.levels import compared_levels, held, level_term
-    from strategies.setup.fingerprint import ldpsim_version
+    from ldpsim.cli import documents
+    from ldpsim.curator.methods import find
+    from ldpsim.curator.privacy.level import LABEL, NOT_COUNTED
+    from ldpsim.strategies.estimate.asked import mechanisms_of_run
+    from ldpsim.strategies.results.in_words import privacy_in_words
+    from ldpsim.strategies.results.levels import compared_levels, held, level_term
+    from ldpsim.strategies.setup.fingerprint import ldpsim_version
 
     try:
         entries = {level: held(record["privacy"]["holds"], level) for level in compared_levels()}
@@ -68,7 +68,7 @@ def registry_texts(record: Mapping[str, Any]) -> dict[str, str]:
 
 def write_registry(texts: Mapping[str, str], folder: Path) -> None:
     """Write drafts, and remove those of other units, which an earlier result of this folder left."""
-    from devices.atomic_files import write_atomically
+    from ldpsim.devices.atomic_files import write_atomically
 
     for unit in (*UNITS, *PARTS):
         (folder / file_of(unit)).unlink(missing_ok=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cli import options as o
-from cli.errors import FAILED, REFUSED, Failure
-from cli.imports import large_imports
-from cli.output import console, echo, print_json, working
-from strategies.setup.option_spec import OUTPUT
-from strategies.setup.options import RunOptions
+from ldpsim.cli import options as o
+from ldpsim.cli.errors import FAILED, REFUSED, Failure
+from ldpsim.cli.imports import large_imports
+from ldpsim.cli.output import console, echo, print_json, working
+from ldpsim.strategies.setup.option_spec import OUTPUT
+from ldpsim.strategies.setup.options import RunOptions
 
 _GRAPH = "Save the reconstructed graph: .npz, .graphml, .gml or .csv; a form alone: in the run's folder."
 
@@ -29,7 +29,7 @@ def run(
     """Run one simulation: devices answer once, a curator rebuilds the graph and trains a network on it."""
     with working(silent=quiet or as_json) as progress:
         with large_imports():
-            from strategies import Refused, RunFailed, simulate
+            from ldpsim.strategies import Refused, RunFailed, simulate
 
         try:
             result = simulate(options, progress=progress, track=track or (), keep_graph=False, save_graph=save_graph)
@@ -39,15 +39,15 @@ def run(
             raise Failure(str(failed), FAILED) from failed
 
     if as_json:
-        from strategies.results.folder import plain
+        from ldpsim.strategies.results.folder import plain
 
         print_json(plain(result.record))
     elif quiet:
         if result.folder is not None:
             echo(str(result.folder / "result.json"))
     else:
-        from cli.summary import first_screen, summary
-        from strategies.outputs.shell import comparison_of
+        from ldpsim.cli.summary import first_screen, summary
+        from ldpsim.strategies.outputs.shell import comparison_of
 
         following = comparison_of(options)
         if details:

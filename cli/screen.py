@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.segment import Segment
 from rich.text import Text
 
-from strategies.foreign_text import printable
+from ldpsim.strategies.foreign_text import printable
 
 _GLUE = "\ue000"  # stands for a blank while lines are broken; Rich also breaks at no-break spaces
 _INSIDE = re.compile(r"(?<=\d) (?=(?:%|points\b|[kMGT]?B\b|s\b|±|▲))|(?<=±) (?=\d)")

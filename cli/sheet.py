@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from curator.privacy.level import Level
-from curator.privacy.levels import LEVELS, LevelSpec
-from devices.mechanisms.exact_loss import round_up
-from devices.policy.policy import VOLUNTEERED, Policy
-from devices.query import ATTRIBUTES
+from ldpsim.curator.privacy.level import Level
+from ldpsim.curator.privacy.levels import LEVELS, LevelSpec
+from ldpsim.devices.mechanisms.exact_loss import round_up
+from ldpsim.devices.policy.policy import VOLUNTEERED, Policy
+from ldpsim.devices.query import ATTRIBUTES
 
 if TYPE_CHECKING:
-    from curator.reports.question import Question
-    from devices.query import Query
+    from ldpsim.curator.reports.question import Question
+    from ldpsim.devices.query import Query
 
 VOLUNTEER, OTHER, EVERYBODY = "volunteer", "other", "everybody"
 _WHOLE = {"adjacency": "bit_adjacency", "features": "vector", "label": "label"}  # in clear where this is unprotected
@@ -35,9 +35,10 @@ class Role:
     Args:
         name: ``VOLUNTEER``, ``OTHER`` or ``EVERYBODY``.
         people: Their number.
-        questions: Attributes that a person is asked, in the order of :data:`devices.query.ATTRIBUTES`. Of several
+        questions: Attributes that a person is asked, in the order of :data:`ldpsim.devices.query.ATTRIBUTES`. Of
+        several
             entries each person gets one.
-        holds: A level of guarantee for each of :data:`~curator.privacy.levels.LEVELS`.
+        holds: A level of guarantee for each of :data:`~ldpsim.curator.privacy.levels.LEVELS`.
         allowed: What holds for all questions that the policy lets through; the same as ``holds`` without a question.
         refused: Whether the policy refuses the question.
         stages: Most steps in which a person answers.
@@ -73,8 +74,8 @@ def sheet_of(policy: Policy, questions: Sequence[Question] | None = None, people
     Raises:
         ValueError: for a policy of a federated training.
     """
-    from cli.documents import markdown
-    from strategies.results.in_words import PROTECTIONS
+    from ldpsim.cli.documents import markdown
+    from ldpsim.strategies.results.in_words import PROTECTIONS
 
     roles = roles_of(policy, questions)
     if people is not None and policy.volunteers is not None:
@@ -107,7 +108,7 @@ def _role(name: str, people: int, policy: Policy, questions: Sequence[Question] 
     if questions is None:
         asked = VOLUNTEERED if name == VOLUNTEER else set(policy.caps)
         return Role(name, people, (_ordered(asked),) if asked else (), allowed, allowed)
-    from curator.privacy.guarantee import Claim, local_guarantee
+    from ldpsim.curator.privacy.guarantee import Claim, local_guarantee
 
     holds = local_guarantee(policy.facts, questions, claim=Claim("", None), volunteers=name != EVERYBODY).holds
     mine = [question for question in questions

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from cli import completion
-from cli import options as o
-from cli.errors import FAILED, Failure, end_if_any_failed
-from cli.imports import large_imports
-from cli.output import console, echo, print_json, show_failures, text_table, working
-from cli.words import percent, points
+from ldpsim.cli import completion
+from ldpsim.cli import options as o
+from ldpsim.cli.errors import FAILED, Failure, end_if_any_failed
+from ldpsim.cli.imports import large_imports
+from ldpsim.cli.output import console, echo, print_json, show_failures, text_table, working
+from ldpsim.cli.words import percent, points
 
 Protection = Annotated[
     list[str] | None,
@@ -52,17 +52,17 @@ def stress(
 
     ldpsim stress --dataset cora --clients 200 --asks 1,25 --protection refuse
     """
-    from strategies.attacks.stress.known import EVERY
-    from strategies.attacks.stress.options import StressOptions
-    from strategies.attacks.stress.protections import PROTECTIONS
-    from strategies.engines.pool import available_cores
+    from ldpsim.strategies.attacks.stress.known import EVERY
+    from ldpsim.strategies.attacks.stress.options import StressOptions
+    from ldpsim.strategies.attacks.stress.protections import PROTECTIONS
+    from ldpsim.strategies.engines.pool import available_cores
 
     if adversary and "help" in adversary:
         for name, curator in EVERY.items():
             echo(f"{name:<16} {curator.description}")
         return
     if fault and "help" in fault:
-        from strategies.attacks.adversaries.faults import FAULTS
+        from ldpsim.strategies.attacks.adversaries.faults import FAULTS
 
         for name, known in FAULTS.items():
             echo(f"{name:<19} {known.description}" + ("" if known.strike else f" [{known.test}]"))
@@ -76,7 +76,7 @@ def stress(
     )  # fmt: skip
     with working(silent=quiet or as_json) as progress:
         with large_imports():
-            from strategies.attacks.stress.campaign import StressCampaign
+            from ldpsim.strategies.attacks.stress.campaign import StressCampaign
 
         progress("population", None)
         campaign = StressCampaign(asked)

@@ -13,16 +13,16 @@ from rich.panel import Panel
 from rich.rule import Rule
 from rich.text import Text
 
-from cli.output import text_table
-from cli.titled_rows import TitledRows
-from cli.verdict import ShellCommand, verdict
-from cli.words import GUESS, TONES, best_guess, count, epsilon, percent, points, share, size
-from cli.words import seconds as in_words
-from curator.methods.base import NO_NETWORK
-from curator.privacy.levels import level_spec
-from strategies.outputs.sums import really_asked
-from strategies.results.in_words import claimed, density_of
-from strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS, shown_nulls_of, shown_verdict
+from ldpsim.cli.output import text_table
+from ldpsim.cli.titled_rows import TitledRows
+from ldpsim.cli.verdict import ShellCommand, verdict
+from ldpsim.cli.words import GUESS, TONES, best_guess, count, epsilon, percent, points, share, size
+from ldpsim.cli.words import seconds as in_words
+from ldpsim.curator.methods.base import NO_NETWORK
+from ldpsim.curator.privacy.levels import level_spec
+from ldpsim.strategies.outputs.sums import really_asked
+from ldpsim.strategies.results.in_words import claimed, density_of
+from ldpsim.strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS, shown_nulls_of, shown_verdict
 
 
 def summary(record: Mapping[str, Any], *, folder: Path | None, next_command: str | None = None) -> Group:

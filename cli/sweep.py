@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli import options as o
-from cli.errors import end_if_any_failed
-from cli.imports import large_imports
-from cli.output import WIDTH, console, echo, print_json, show_failures, show_sums, text_table, working
-from cli.words import ABOVE, TONES, epsilon, null_points, plus_minus, points
-from strategies.setup.option_spec import OUTPUT, RUNNING
+from ldpsim.cli import options as o
+from ldpsim.cli.errors import end_if_any_failed
+from ldpsim.cli.imports import large_imports
+from ldpsim.cli.output import WIDTH, console, echo, print_json, show_failures, show_sums, text_table, working
+from ldpsim.cli.words import ABOVE, TONES, epsilon, null_points, plus_minus, points
+from ldpsim.strategies.setup.option_spec import OUTPUT, RUNNING
 
 if TYPE_CHECKING:
-    from strategies.outputs.seed_groups import SeedGroup
+    from ldpsim.strategies.outputs.seed_groups import SeedGroup
 
 _SHOWN = 40
 
@@ -44,9 +44,9 @@ def sweep(
     """Run a grid of simulations; cells with a result do not run again."""
     with working(silent=quiet or as_json) as progress:
         with large_imports():
-            from strategies.experiments.cells_folder import has_some_of
-            from strategies.experiments.sweep import run_sweep
-            from strategies.experiments.sweep_file import read_sweep
+            from ldpsim.strategies.experiments.cells_folder import has_some_of
+            from ldpsim.strategies.experiments.sweep import run_sweep
+            from ldpsim.strategies.experiments.sweep_file import read_sweep
 
         cells = [replace(cell, options=replace(cell.options, data_dir=data_dir)) for cell in read_sweep(file)]
         result = run_sweep(
@@ -76,10 +76,10 @@ def sweep(
 def _show(labels: Sequence[str], result: Any) -> None:
     from rich.markup import escape
 
-    from cli.verdict import ShellCommand
-    from strategies.outputs.shell import page_of, table_of
-    from strategies.results.levels import shown_levels
-    from strategies.results.shown_nulls import NULLS, STANDINGS, best_null
+    from ldpsim.cli.verdict import ShellCommand
+    from ldpsim.strategies.outputs.shell import page_of, table_of
+    from ldpsim.strategies.results.levels import shown_levels
+    from ldpsim.strategies.results.shown_nulls import NULLS, STANDINGS, best_null
 
     screen = console()
     levels = list(shown_levels(2))

@@ -9,14 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
-from cli import completion
-from cli import options as o
-from cli.errors import FAILED, REFUSED, Failure
-from cli.imports import large_imports
-from cli.output import console, echo, print_json, show_sums, text_table, working
-from cli.words import percent
-from strategies.setup.option_spec import BUDGET, MODEL, OUTPUT
-from strategies.setup.options import RunOptions
+from ldpsim.cli import completion
+from ldpsim.cli import options as o
+from ldpsim.cli.errors import FAILED, REFUSED, Failure
+from ldpsim.cli.imports import large_imports
+from ldpsim.cli.output import console, echo, print_json, show_sums, text_table, working
+from ldpsim.cli.words import percent
+from ldpsim.strategies.setup.option_spec import BUDGET, MODEL, OUTPUT
+from ldpsim.strategies.setup.options import RunOptions
 
 _SHOWN = 10
 _VALUES = "Values of a query parameter (left out: the method's own); new people for each."
@@ -60,9 +60,9 @@ def tune(
 
     with working(silent=quiet or as_json) as progress:
         with large_imports():
-            from strategies import Refused, RunFailed
-            from strategies.experiments.tune import built_in, query_values, search
-        from strategies.experiments.tuned_file import as_toml, read_settings, setting_of, store
+            from ldpsim.strategies import Refused, RunFailed
+            from ldpsim.strategies.experiments.tune import built_in, query_values, search
+        from ldpsim.strategies.experiments.tuned_file import as_toml, read_settings, setting_of, store
 
         if out is not None:
             read_settings(out)

@@ -1,6 +1,6 @@
 """Verdict on a run, before its tables: accuracy, the claim, privacy in words, cost, and the next command.
 
-The words about privacy are those of :mod:`strategies.results.in_words`.
+The words about privacy are those of :mod:`ldpsim.strategies.results.in_words`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from cli.titled_rows import TitledRows
-from cli.words import TONES, count, difference, percent, seconds, share, size
-from strategies.group_accuracy.shown import group_rows, words_of_groups
-from strategies.outputs.sums import of_repeats
-from strategies.outputs.untrusted import text
-from strategies.results.in_words import claimed, privacy_in_words
-from strategies.results.shown_nulls import (
+from ldpsim.cli.titled_rows import TitledRows
+from ldpsim.cli.words import TONES, count, difference, percent, seconds, share, size
+from ldpsim.strategies.group_accuracy.shown import group_rows, words_of_groups
+from ldpsim.strategies.outputs.sums import of_repeats
+from ldpsim.strategies.outputs.untrusted import text
+from ldpsim.strategies.results.in_words import claimed, privacy_in_words
+from ldpsim.strategies.results.shown_nulls import (
     CHANCE,
     NOT_TAKEN,
     NULLS,

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from strategies.results.numbers import NONE as NONE
-from strategies.results.numbers import bytes_ as bytes_
-from strategies.results.numbers import count as count
-from strategies.results.numbers import epsilon as epsilon
-from strategies.results.numbers import guessed as guessed
-from strategies.results.numbers import percent as percent
-from strategies.results.numbers import plus_minus as plus_minus
-from strategies.results.numbers import points as points
-from strategies.results.numbers import seconds as seconds
-from strategies.results.numbers import size as size
-from strategies.results.shown_nulls import NULLS, PEOPLE
+from ldpsim.strategies.results.numbers import NONE as NONE
+from ldpsim.strategies.results.numbers import bytes_ as bytes_
+from ldpsim.strategies.results.numbers import count as count
+from ldpsim.strategies.results.numbers import epsilon as epsilon
+from ldpsim.strategies.results.numbers import guessed as guessed
+from ldpsim.strategies.results.numbers import percent as percent
+from ldpsim.strategies.results.numbers import plus_minus as plus_minus
+from ldpsim.strategies.results.numbers import points as points
+from ldpsim.strategies.results.numbers import seconds as seconds
+from ldpsim.strategies.results.numbers import size as size
+from ldpsim.strategies.results.shown_nulls import NULLS, PEOPLE
 
 TONES = {"good": "green", "open": "yellow", "bad": "red"}  # colours of the terminal
 GUESS = "best guess: chance of identifying which of two possible values is yours (50 %: pure chance)"
@@ -82,7 +82,7 @@ def claim(entry: Mapping[str, Any]) -> str:
 
 def best_guess(value: float, delta: float = 0.0) -> str:
     """Chance of identifying which of two possible values is yours, at most."""
-    from strategies.results.in_words import guess
+    from ldpsim.strategies.results.in_words import guess
 
     return guessed(guess(value, delta))
 
@@ -112,7 +112,7 @@ def method_names(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def words_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the words of a row's figures (:func:`cli.report.rows.row_of`); the page's charts show them."""
+    """Return the words of a row's figures (:func:`ldpsim.cli.report.rows.row_of`); the page's charts show them."""
     times = {name: f"{seconds(value)} s" for name, value in row["seconds"].items()}
     edges = {name: {"short": points(row["edges"][name], 0), "full": percent(row["edges"][name])}
              for name in ("precision", "recall")}  # fmt: skip

@@ -2,5 +2,5 @@
 
 Nothing here imports Flower, Ray, ``strategies`` or ``cli``, and from ``devices`` only
 ``query``, ``mechanisms`` and ``facts``: a curator cannot reach a device. A local method
-is given :class:`~curator.reports.reports.Reports` and public knowledge, nothing else.
+is given :class:`~ldpsim.curator.reports.reports.Reports` and public knowledge, nothing else.
 """

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from devices.array_types import IntArray
+from ldpsim.devices.array_types import IntArray
 
 
 @dataclass(frozen=True, eq=False)

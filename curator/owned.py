@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from devices.array_types import IntArray
-from devices.facts import PublicFacts, Split
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.facts import PublicFacts, Split
 
 Trust = Literal["trusted curator", "none"]
 

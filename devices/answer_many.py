@@ -1,24 +1,25 @@
-"""One question to many devices of one ledger: the answers that :meth:`devices.device.Device.answer` gives one by one.
+"""One question to many devices of one ledger: the answers that :meth:`ldpsim.devices.device.Device.answer` gives one by
+one.
 
 A device that never answered and whose policy allows the question reports. What these devices
 compute is computed together, with their own secrets, digests and keys: every byte of a report
 and of a row is the same. A device whose only answer was to this question repeats it. All other devices, and
-all refusals, go through :meth:`devices.device.Device.answer`.
+all refusals, go through :meth:`ldpsim.devices.device.Device.answer`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from devices.data.records import records_of
-from devices.device import PermittedQuery, Refusal, Report, pack_columns, pack_report, question_to
-from devices.enrolment.state import SHARD, State
-from devices.keyed.hashes import KeyedHashes
-from devices.keyed_data import SEAL, data_messages
-from devices.ledger.ledger import CounterMismatch, LedgerDamaged
-from devices.ledger.rows import FirstAnswers
-from devices.noise import NoiseStream, key_message
-from devices.query import InvalidQuery, Query
+from ldpsim.devices.data.records import records_of
+from ldpsim.devices.device import PermittedQuery, Refusal, Report, pack_columns, pack_report, question_to
+from ldpsim.devices.enrolment.state import SHARD, State
+from ldpsim.devices.keyed.hashes import KeyedHashes
+from ldpsim.devices.keyed_data import SEAL, data_messages
+from ldpsim.devices.ledger.ledger import CounterMismatch, LedgerDamaged
+from ldpsim.devices.ledger.rows import FirstAnswers
+from ldpsim.devices.noise import NoiseStream, key_message
+from ldpsim.devices.query import InvalidQuery, Query
 
 
 def answer_together(state: State, devices: Sequence[int], question: bytes) -> list[Report | Refusal]:
@@ -55,7 +56,7 @@ def answer_many(state: State, devices: Sequence[int], question: bytes) -> list[R
     """Answer a question inside a transaction of the devices' ledger; no answer may leave before its commit.
 
     Raises:
-        LedgerDamaged: as :meth:`devices.device.Device.answer`; the transaction has to be given up whole.
+        LedgerDamaged: as :meth:`ldpsim.devices.device.Device.answer`; the transaction has to be given up whole.
     """
     asked = question_to(state.policy, question)
     found: dict[int, Report] = {}
@@ -122,7 +123,7 @@ _Columns = dict[str, list[bytes]]  # one value for each device, by attribute
 
 
 def _draw(state: State, nonces: Mapping[int, bytes], query: Query, hashes: KeyedHashes) -> tuple[_Columns, _Columns]:
-    """Return the reports and data digests of these devices, as :meth:`devices.device.Device.answer` draws them."""
+    """Return reports and data digests of these devices, as :meth:`ldpsim.devices.device.Device.answer` draws them."""
     devices = list(nonces)
     records = records_of(state.population, devices)
     counted = [key_message(nonce) if nonce else b"" for nonce in nonces.values()]

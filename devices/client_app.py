@@ -6,7 +6,7 @@ as in Flower's simulation runtime, the environment does (``LDPSIM_STATE``). A ru
 never does: whoever starts a run writes it. Flower's node id is never an identity, and Flower's
 ``Context.state`` is never a ledger. Where the node
 names a ``socket``, the device lives behind it in a vault, and the ClientApp only carries
-messages (:mod:`devices.vault.relay`).
+messages (:mod:`ldpsim.devices.vault.relay`).
 
 Flower puts the text of an exception into its reply. Nothing may therefore escape from
 here: every failure becomes one of the fixed refusals.
@@ -21,15 +21,15 @@ from pathlib import Path
 from flwr.app import Context, Message, MessageType
 from flwr.clientapp import ClientApp
 
-from devices.answer_many import answer_together
-from devices.device import Device, Refusal
-from devices.enrolment.parts import ldpsim_home
-from devices.enrolment.state import SHARD, State
-from devices.ledger.ledger import LedgerDamaged
-from devices.query import InvalidQuery
-from devices.training_task import AnswerKind
-from devices.vault.relay import relay
-from devices.wire import batch_reply, introduction, read_batch, read_query, reply
+from ldpsim.devices.answer_many import answer_together
+from ldpsim.devices.device import Device, Refusal
+from ldpsim.devices.enrolment.parts import ldpsim_home
+from ldpsim.devices.enrolment.state import SHARD, State
+from ldpsim.devices.ledger.ledger import LedgerDamaged
+from ldpsim.devices.query import InvalidQuery
+from ldpsim.devices.training_task import AnswerKind
+from ldpsim.devices.vault.relay import relay
+from ldpsim.devices.wire import batch_reply, introduction, read_batch, read_query, reply
 
 HOSTS_SHARD = "hosts-shard"  # of a node's own configuration
 STATE = "LDPSIM_STATE"  # in the environment of Flower's processes: the folder of simulated devices
@@ -127,7 +127,7 @@ def report(message: Message, context: Context) -> Message:
 
 @app.query("reports")
 def answer_shard(message: Message, context: Context) -> Message:
-    """Answer for many devices, where the node hosts a whole shard of them (:class:`devices.fleet.Fleet`).
+    """Answer for many devices, where the node hosts a whole shard of them (:class:`ldpsim.devices.fleet.Fleet`).
 
     Only the node can say so. A node that is one device does not know this question.
     """
@@ -188,7 +188,7 @@ def receive(message: Message, context: Context) -> Message:
 
 
 def _answer_training(message: Message, context: Context, kind: AnswerKind | None) -> Message:
-    from devices.federated import participation, silo
+    from ldpsim.devices.federated import participation, silo
 
     if context.node_config.get("silo-dir"):
         return silo.answer_as_silo(Path(str(context.node_config["silo-dir"])), message, kind)

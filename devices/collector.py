@@ -1,8 +1,8 @@
 """The collector's key: a signature under the terms of a collection, by which a device knows who asks.
 
-A device may pin the public key of the one collector it reports to (:mod:`devices.policy`).
+A device may pin the public key of the one collector it reports to (:mod:`ldpsim.devices.policy`).
 Then it verifies the signature before it reads anything else of a question. The signature
-(Ed25519) covers a fixed label and the terms of the whole collection (:mod:`devices.policy.terms`). The collector
+(Ed25519) covers a fixed label and the terms of the whole collection (:mod:`ldpsim.devices.policy.terms`). The collector
 signs them once, where the key lives. They travel with every question, and the device asks whether
 the question stays inside them. So nobody who runs the collection needs the key.
 
@@ -22,7 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from devices.atomic_files import read_file
+from ldpsim.devices.atomic_files import read_file
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -82,7 +82,7 @@ class CollectorKey:
         return self._key.public_key().public_bytes_raw().hex()
 
     def sign(self, terms: bytes) -> SignedTerms:
-        """Return signed terms for the bytes of terms (:func:`devices.policy.terms.terms_of`)."""
+        """Return signed terms for the bytes of terms (:func:`ldpsim.devices.policy.terms.terms_of`)."""
         return SignedTerms(self._key.sign(_LABEL + terms), terms)
 
     @property

@@ -14,20 +14,20 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from devices import raw_record
-from devices.array_types import BoolArray
-from devices.collector import query_of, split_question
-from devices.data.population import Record
-from devices.facts import LARGEST_SIZE
-from devices.keyed_data import SEAL, data_message, noise_parts
-from devices.ledger.ledger import AlreadyCollected, CounterMismatch, Ledger, LedgerDamaged, Replay
-from devices.ledger.rows import Head, QueryAnswer, TrainingAnswer
-from devices.mechanisms.exact_loss import Loss
-from devices.noise import NoiseStream, derive_key
-from devices.policy.policy import Policy
-from devices.policy.terms import people_asked
-from devices.query import Ask, InvalidQuery, Query
-from devices.training_task import AnswerKind, Task
+from ldpsim.devices import raw_record
+from ldpsim.devices.array_types import BoolArray
+from ldpsim.devices.collector import query_of, split_question
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.facts import LARGEST_SIZE
+from ldpsim.devices.keyed_data import SEAL, data_message, noise_parts
+from ldpsim.devices.ledger.ledger import AlreadyCollected, CounterMismatch, Ledger, LedgerDamaged, Replay
+from ldpsim.devices.ledger.rows import Head, QueryAnswer, TrainingAnswer
+from ldpsim.devices.mechanisms.exact_loss import Loss
+from ldpsim.devices.noise import NoiseStream, derive_key
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.policy.terms import people_asked
+from ldpsim.devices.query import Ask, InvalidQuery, Query
+from ldpsim.devices.training_task import AnswerKind, Task
 
 _ALWAYS_TAKEN, _MOST_EACH = 1 << 16, 16  # bytes of a report; of one number, bit or category in it
 

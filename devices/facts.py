@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from devices.array_types import IntArray as IntArray
+from ldpsim.devices.array_types import IntArray as IntArray
 
 LARGEST_SIZE = (1 << 31) - 1  # people and columns are numbered by int32
 MOST_LOCAL_STEPS = 10_000  # of one answer in a federated training

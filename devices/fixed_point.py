@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from devices.array_types import IntArray
+from ldpsim.devices.array_types import IntArray
 
 UNIT_BITS = 16  # a unit of a logarithm is 2**-16 nats
 LARGEST = 1 << 62

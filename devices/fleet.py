@@ -1,12 +1,12 @@
 """Many devices in one process: one commit a batch, before any reply leaves.
 
-A message that names many devices is a batch of its own (:mod:`devices.answer_many`). Other
+A message that names many devices is a batch of its own (:mod:`ldpsim.devices.answer_many`). Other
 messages the fleet hands to the ClientApp one by one, inside one ledger transaction. If
 the transaction fails, nothing was released, and every message of the batch is answered
 ``LEDGER_DAMAGED``. Where the counter, advanced after the commit, shows that a device's ledger
 is a copy, that device answers ``COUNTER_MISMATCH`` and the others go on. Rounds of a federated
 training are computed for all devices of a batch at once
-(:mod:`devices.federated.participation`), with the results they have one by one.
+(:mod:`ldpsim.devices.federated.participation`), with the results they have one by one.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pathlib import Path
 
 from flwr.app import Context, Message, RecordDict, UserConfig
 
-from devices.client_app import HOSTS_SHARD, app, open_state
-from devices.device import Refusal
-from devices.enrolment.state import SHARD, State
-from devices.federated.participation import TOGETHER, answer_batch
-from devices.ledger.ledger import CounterMismatch, LedgerDamaged
-from devices.wire import REPORTS_TYPE, reply
+from ldpsim.devices.client_app import HOSTS_SHARD, app, open_state
+from ldpsim.devices.device import Refusal
+from ldpsim.devices.enrolment.state import SHARD, State
+from ldpsim.devices.federated.participation import TOGETHER, answer_batch
+from ldpsim.devices.ledger.ledger import CounterMismatch, LedgerDamaged
+from ldpsim.devices.wire import REPORTS_TYPE, reply
 
 BATCH = 512
 MOST_OPEN = 8  # ledgers; each one has three files and a cache of pages

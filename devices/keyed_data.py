@@ -8,9 +8,9 @@ from functools import cache
 
 import numpy as np
 
-from devices.data.population import Record
-from devices.data.records import Records, row_bytes
-from devices.noise import key_message
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.records import Records, row_bytes
+from ldpsim.devices.noise import key_message
 
 SEAL = key_message(b"seal")  # its HMAC is the key of a device's seals
 

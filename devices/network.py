@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from devices.array_types import FloatArray as FloatArray
+from ldpsim.devices.array_types import FloatArray as FloatArray
 
 # Numbers of a message are at most this large. A product of two weights, summed over the inputs and the hidden units, is
 # then far below float32's limit. The weights of a training that works are far below this limit.

@@ -12,7 +12,7 @@ answer is that of the full 64-bit comparison.
 
 Statement: exact for ideal uniform noise; computational through ChaCha20 and HMAC. What each
 method draws from a key never changes. A mechanism that draws in another way says so with
-its sampler version (:attr:`devices.mechanisms.base.Mechanism.sampler`).
+its sampler version (:attr:`ldpsim.devices.mechanisms.base.Mechanism.sampler`).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms
 from numpy.typing import NDArray
 
-from devices.array_types import BoolArray, Words
-from devices.keyed.chacha import first_blocks
+from ldpsim.devices.array_types import BoolArray, Words
+from ldpsim.devices.keyed.chacha import first_blocks
 
 _LOW, _HIGH = 0, 1
 AT_ONCE = 1 << 17  # words of many streams; 512 KiB of them stay in a core's cache

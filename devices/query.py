@@ -16,9 +16,9 @@ anything is computed. It is at most
     c1 * bytes + c2 * numbers + c3 * steps,    bytes <= 4 MiB, numbers <= 2^17, steps <= 2^17
 
 where ``numbers`` counts the entries of all lists in the plan (domains of a mechanism), and
-``steps`` adds :attr:`devices.mechanisms.base.Mechanism.judging_steps` of all mechanisms of all stages.
+``steps`` adds :attr:`ldpsim.devices.mechanisms.base.Mechanism.judging_steps` of all mechanisms of all stages.
 Any question beyond a bound is malformed. A vault's own limit on bytes is lower
-(:func:`devices.vault.protocol.question_limit`).
+(:func:`ldpsim.devices.vault.protocol.question_limit`).
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-from devices.array_types import BoolArray
-from devices.mechanisms import Loss, find
-from devices.mechanisms.base import LATER, Mechanism
+from ldpsim.devices.array_types import BoolArray
+from ldpsim.devices.mechanisms import Loss, find
+from ldpsim.devices.mechanisms.base import LATER, Mechanism
 
 FORMAT = 1
 ATTRIBUTES = ("adjacency", "features", "label")
@@ -66,7 +66,7 @@ class Ask:
     Raises:
         InvalidQuery: for an unknown attribute, or mechanisms that do not apply to it.
 
-    >>> from devices.mechanisms import GRR
+    >>> from ldpsim.devices.mechanisms import GRR
     >>> Ask("label", (GRR.from_epsilon(1.0, categories=3),)).loss()
     Loss(bit=1.0, vector=1.0, delta=0.0)
     """
@@ -113,7 +113,7 @@ class Query:
     Raises:
         InvalidQuery: for anything that is not of this form.
 
-    >>> from devices.mechanisms import RandomizedResponse
+    >>> from ldpsim.devices.mechanisms import RandomizedResponse
     >>> query = Query("first", ((Ask("adjacency", (RandomizedResponse.from_epsilon(1.0, n=4),)),),))
     >>> query.loss("adjacency"), Query.from_bytes(query.to_bytes()) == query
     (Loss(bit=1.0, vector=3.0, delta=0.0), True)
@@ -191,7 +191,7 @@ class Query:
 
     @cached_property
     def people_by_terms(self) -> dict[tuple[bytes, int], BoolArray]:
-        """People who may be asked, by terms and number of people (:func:`devices.policy.terms.people_asked`)."""
+        """People who may be asked, by terms and number of people (:func:`ldpsim.devices.policy.terms.people_asked`)."""
         return {}  # kept here, as a hash of a query with a grouping takes a step for each person
 
     @cached_property

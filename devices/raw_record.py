@@ -16,13 +16,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from devices.array_types import checked_numbers
-from devices.data.population import Record
-from devices.facts import PublicFacts
-from devices.mechanisms.base import Grouping
-from devices.mechanisms.clear import InClear
-from devices.network import are_usable
-from devices.query import ATTRIBUTES, Ask, InvalidQuery, Query, malformed
+from ldpsim.devices.array_types import checked_numbers
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms.base import Grouping
+from ldpsim.devices.mechanisms.clear import InClear
+from ldpsim.devices.network import are_usable
+from ldpsim.devices.query import ATTRIBUTES, Ask, InvalidQuery, Query, malformed
 
 FORMAT = 1
 _COUNT = struct.Struct("<I")

@@ -17,14 +17,14 @@ from typing import Literal
 
 import numpy as np
 
-from devices.array_types import FloatArray
-from devices.facts import MOST_LOCAL_STEPS, PublicFacts
-from devices.mechanisms import gaussian
-from devices.mechanisms.analytic_gaussian import UNIT
-from devices.mechanisms.exact_loss import Loss, check_delta
-from devices.network import LARGEST, Shape
-from devices.noise import NoiseStream, derive_key
-from devices.query import COLLECTION_ID, InvalidQuery, canonical, malformed
+from ldpsim.devices.array_types import FloatArray
+from ldpsim.devices.facts import MOST_LOCAL_STEPS, PublicFacts
+from ldpsim.devices.mechanisms import gaussian
+from ldpsim.devices.mechanisms.analytic_gaussian import UNIT
+from ldpsim.devices.mechanisms.exact_loss import Loss, check_delta
+from ldpsim.devices.network import LARGEST, Shape
+from ldpsim.devices.noise import NoiseStream, derive_key
+from ldpsim.devices.query import COLLECTION_ID, InvalidQuery, canonical, malformed
 
 FORMAT = 1
 STEPS = 1 << 20  # grid steps in the clipping norm: rounding towards 0 costs at most sqrt(size) of them
@@ -46,7 +46,7 @@ class GaussianUpdate:
     The grid has 2**20 steps in ``clip`` and values go towards 0, so that the norm only
     shrinks. Any two records of a person give updates at most 2 ``clip`` apart: that is the
     sensitivity of the *whole record*, and the loss at every finer level is bounded by it.
-    The noise is drawn exactly (:mod:`devices.mechanisms.gaussian`), and delta(eps) is the
+    The noise is drawn exactly (:mod:`ldpsim.devices.mechanisms.gaussian`), and delta(eps) is the
     curve of Balle and Wang (2018), not the formula that holds for eps < 1 only.
 
     Args:

@@ -19,8 +19,8 @@ sys.path.insert(0, str(ROOT))
 
 from pygments.lexers.shell import BashLexer  # noqa: E402
 
-from curator.methods import BUILT_IN  # noqa: E402
 from docs import docstrings, method_pages, offline  # noqa: E402
+from ldpsim.curator.methods import BUILT_IN  # noqa: E402
 
 project = "ldpsim"
 author = "the authors of ldpsim"

@@ -12,8 +12,8 @@ from importlib import import_module
 from typing import Any
 
 from docs.rooms import ROOT
-from strategies.setup.option_spec import declared
-from strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions
 
 _CODE = re.compile(r"(:[\w:]+:`[^`]*`|``.*?``|`[^`]*`_*|(?<![\w*])\*\w[^*\n]*\w\*(?![\w*]))", re.DOTALL)
 _SECTION = re.compile(r"(Args|Returns|Raises|Yields|Attributes|Example|Examples):$")
@@ -66,9 +66,11 @@ def structured(lines: list[str]) -> list[str]:
 def named(name: str, module: str | None, owner: str | None) -> bool:
     """Return True if a dotted name exists, by itself or seen from a module or a class.
 
-    >>> named("curator.privacy.levels.LEVELS", None, None), named("LEVELS", "curator.privacy.levels", None)
-    (True, True)
-    >>> named("curator.privacy.levels.FLOORS", None, None)
+    >>> named("ldpsim.curator.privacy.levels.LEVELS", None, None)
+    True
+    >>> named("LEVELS", "ldpsim.curator.privacy.levels", None)
+    True
+    >>> named("ldpsim.curator.privacy.levels.FLOORS", None, None)
     False
     """
     name = name.partition("[")[0]

@@ -12,13 +12,13 @@ from html import escape
 
 import numpy as np
 
-from cli import words
-from curator.methods import Budget, find
-from curator.privacy.guarantee import Guarantee
-from curator.privacy.levels import LEVELS, LevelSpec
-from devices.facts import PublicFacts, Split
 from docs.dark_svg import with_dark_style
 from docs.rooms import ROOT
+from ldpsim.cli import words
+from ldpsim.curator.methods import Budget, find
+from ldpsim.curator.privacy.guarantee import Guarantee
+from ldpsim.curator.privacy.levels import LEVELS, LevelSpec
+from ldpsim.devices.facts import PublicFacts, Split
 
 PICTURE = ROOT / "docs" / "images" / "levels.svg"
 PEOPLE = ("Ada", "Ben", "Cleo", "Dan")

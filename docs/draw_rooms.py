@@ -52,7 +52,7 @@ def package_arrows(root: Path) -> Arrows:
     found = set()
     for package in PACKAGES:
         for name, path in modules(root, package).items():
-            found |= {(package, target.partition(".")[0]) for target in imports(path, name)}
+            found |= {(package, target.removeprefix("ldpsim.").partition(".")[0]) for target in imports(path, name)}
     return {(start, end) for start, end in found if end in PACKAGES and start != end}
 
 

@@ -22,21 +22,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cli import words
-from curator.learning.training import TrainingSettings
-from curator.methods import BUILT_IN, Method, find
-from curator.methods.federated.fedavg import Federated
-from curator.methods.owner.owner import LabelAnswers
-from curator.methods.parameters import beside_words
-from curator.options import OF_METHODS
-from curator.privacy.guarantee import Guarantee
-from curator.privacy.levels import LEVELS
-from devices import datasets
-from devices.data.population import Population
 from docs.docstrings import structured
-from strategies import RunOptions
-from strategies.runs.set_up import run_of, set_up
-from strategies.setup.option_spec import declared
+from ldpsim.cli import words
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods import BUILT_IN, Method, find
+from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.curator.methods.owner.owner import LabelAnswers
+from ldpsim.curator.methods.parameters import beside_words
+from ldpsim.curator.options import OF_METHODS
+from ldpsim.curator.privacy.guarantee import Guarantee
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.devices import datasets
+from ldpsim.devices.data.population import Population
+from ldpsim.strategies import RunOptions
+from ldpsim.strategies.runs.set_up import run_of, set_up
+from ldpsim.strategies.setup.option_spec import declared
 
 FOLDER = Path(__file__).parent / "methods"
 PEOPLE = 3000
@@ -126,8 +126,8 @@ def explanations(kind: type[Method]) -> Iterator[tuple[str, str]]:
     seen = set()
     for base in reversed(kind.__mro__):
         module = base.__module__
-        shared = module in ("curator.methods.base", "curator.methods.local.links")
-        if module.startswith("curator.methods.") and not shared and module not in seen:
+        shared = module in ("ldpsim.curator.methods.base", "ldpsim.curator.methods.local.links")
+        if module.startswith("ldpsim.curator.methods.") and not shared and module not in seen:
             seen.add(module)
             yield module, sys.modules[module].__doc__ or ""
 
@@ -187,7 +187,7 @@ def example(name: str) -> str:
         short = {"queries": "10", **short}
     given = f", settings={short}" if short and kind().trains_network() else ""
     return "\n".join((
-        ">>> from strategies import RunOptions, simulate",
+        ">>> from ldpsim.strategies import RunOptions, simulate",
         f'>>> options = RunOptions(method="{name}", clients=100{given}, nulls=False, reference=False)',
         ">>> result = simulate(options)",
         '>>> result.record["devices"]["asked"]',

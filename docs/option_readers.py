@@ -6,11 +6,11 @@ file; a test compares it with the declarations.
 
 from __future__ import annotations
 
-from curator.methods import BUILT_IN
-from curator.options import OF_METHODS
-from strategies.setup.option_spec import READERS, declared
-from strategies.setup.options import RunOptions
-from strategies.setup.read_options import readers
+from ldpsim.curator.methods import BUILT_IN
+from ldpsim.curator.options import OF_METHODS
+from ldpsim.strategies.setup.option_spec import READERS, declared
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.read_options import readers
 
 FEW = 8  # most methods that a line of --help names
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("devices", "curator", "strategies", "benchmarks")
+OUTSIDE = ("benchmarks",)  # of the package ldpsim
 
 # From the lowest floor to the highest. Rooms of one floor do not import one another.
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -69,8 +70,10 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
 
 
 def modules(root: Path, package: str) -> dict[str, Path]:
-    """Return the modules of a package by dotted name; a folder's ``__init__`` keeps that word."""
-    return {".".join(path.relative_to(root).with_suffix("").parts): path for path in (root / package).rglob("*.py")}
+    """Return the modules of a package by the name that imports have; a folder's ``__init__`` keeps that word."""
+    above = () if package in OUTSIDE else ("ldpsim",)
+    return {".".join((*above, *path.relative_to(root).with_suffix("").parts)): path
+            for path in (root / package).rglob("*.py")}  # fmt: skip
 
 
 def imports(path: Path, name: str) -> Iterator[str]:
@@ -117,7 +120,7 @@ def _module(target: str, known: dict[str, Path]) -> str | None:
 
 def room(module: str) -> str:
     """Return a module's room, without the package's name."""
-    parts = module.split(".")[1:]
+    parts = module.removeprefix("ldpsim.").split(".")[1:]
     if parts[-1] == "__init__" or len(parts) == 1:
         return ".".join(parts)
     return ".".join(parts[:-1])

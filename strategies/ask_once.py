@@ -10,17 +10,17 @@ from typing import Any
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
-from curator.methods import find
-from curator.methods.base import Graph
-from curator.privacy.guarantee import Guarantee
-from devices.data.population import Population
-from devices.datasets.pyg_file import people_of
-from strategies.outputs.graph_arrays import GraphArrays
-from strategies.progress import quiet
-from strategies.runs.one_report import OneReportRun
-from strategies.runs.set_up import run_of, set_scene, set_up
-from strategies.setup.options import RunOptions
-from strategies.setup.run_setup import RunSetup
+from ldpsim.curator.methods import find
+from ldpsim.curator.methods.base import Graph
+from ldpsim.curator.privacy.guarantee import Guarantee
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets.pyg_file import people_of
+from ldpsim.strategies.outputs.graph_arrays import GraphArrays
+from ldpsim.strategies.progress import quiet
+from ldpsim.strategies.runs.one_report import OneReportRun
+from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.run_setup import RunSetup
 
 _MASKS = ("train_mask", "val_mask", "test_mask")
 
@@ -32,14 +32,14 @@ class AskOnce(BaseTransform):
     the input of a model of your own. It has no true edge, no record and no label of a test person.
 
     The input has ``x``, ``edge_index`` and ``y``, and ``feature_range`` or ``num_classes`` where these are public
-    (:mod:`devices.datasets.pyg_file`). Its ``train_mask``, ``val_mask`` and ``test_mask`` divide the people if it has
-    all three; else the people are divided at random.
+    (:mod:`ldpsim.devices.datasets.pyg_file`). Its ``train_mask``, ``val_mask`` and ``test_mask`` divide the people if
+    it has all three; else the people are divided at random.
 
     It simulates: with the same options and people the devices give the same answers, so a second call asks nobody
     again. With other options it is another world, whose answers the same people could not give as well.
 
-    The result has what :meth:`strategies.outputs.graph_arrays.GraphArrays.to_pyg` says, and ``holds``: the loss that
-    holds at each level, as ``privacy.holds`` of a result has it.
+    The result has what :meth:`ldpsim.strategies.outputs.graph_arrays.GraphArrays.to_pyg` says, and ``holds``: the loss
+    that holds at each level, as ``privacy.holds`` of a result has it.
 
     Args:
         method: A method whose devices answer one question, ``hogs`` for example.
@@ -87,7 +87,7 @@ def graph_before_training(options: RunOptions, population: Population) -> tuple[
     Raises:
         ValueError: one line, before anybody is asked: options that do not fit, or a method that does not end in a
             graph (it trains in rounds, or for an owner, or predicts links).
-        Refused, RunFailed: as :func:`strategies.runs.simulate.simulate`.
+        Refused, RunFailed: as :func:`ldpsim.strategies.runs.simulate.simulate`.
     """
     method = find(options.method)
     run = run_of(method())

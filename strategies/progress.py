@@ -7,11 +7,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from strategies.foreign_text import printable
+from ldpsim.strategies.foreign_text import printable
 
 # Called with a phase's name and the share of it that is done (0 to 1), None where that is not known.
 Progress = Callable[[str, float | None], None]
-# Called with a figure: its name, its value, the epoch or round, and the phase (strategies.tracking.metrics).
+# Called with a figure: its name, its value, the epoch or round, and the phase (ldpsim.strategies.tracking.metrics).
 OnMetric = Callable[[str, float, int, str], None]
 
 NOTHING_KEPT = "nothing is kept, and the same command starts again on simulated people of its own"
@@ -43,7 +43,7 @@ class SteppedProgress:
         self._progress(phase, share)
 
     def step(self, share: float) -> None:
-        """Tell the share of a collection or a training, as :func:`curator.steps.track` gives it."""
+        """Tell the share of a collection or a training, as :func:`ldpsim.curator.steps.track` gives it."""
         if self._phase in ("collect", "train"):
             self._progress(self._phase, share)
 

@@ -3,8 +3,8 @@
 Its environment, the run's configuration and the nodes' answers decide what it does:
 
 - ``LDPSIM_JOB`` in its environment names a folder: it runs the collection in this folder
-  (:mod:`strategies.engines.flower_job`) and writes the result there. ``ldpsim run --engine flower`` uses Flower in
-  this way. No configuration of a run can name a folder: whoever reaches a SuperLink writes it.
+  (:mod:`ldpsim.strategies.engines.flower_job`) and writes the result there. ``ldpsim run --engine flower`` uses Flower
+  in this way. No configuration of a run can name a folder: whoever reaches a SuperLink writes it.
 - No job, and no node has a device of its own (``flwr run .`` on the simulation runtime): it
   enrols one device for every node and runs the whole simulation.
 - Nodes have devices of their own (SuperNodes with ``state-dir`` in ``--node-config``): it enrols
@@ -22,12 +22,12 @@ from flwr.serverapp import Grid, ServerApp
 # Flower's simulation runtime runs this app in a thread and loads the ClientApp in another. It
 # takes a module that is only half imported for a whole one ("Unable to load attribute app"), so
 # the ClientApp must not be imported for the first time while this app runs.
-import devices.client_app  # noqa: F401
-from strategies.engines.flower_job import JOB, Job, save_collected, save_failure
-from strategies.flower_app.roster import introduce, ready_nodes, roster_of, strategy_of_nodes
-from strategies.flower_app.training_job import is_training, run_training
-from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
-from strategies.rounds.replies import TooManyFailed
+import ldpsim.devices.client_app  # noqa: F401
+from ldpsim.strategies.engines.flower_job import JOB, Job, save_collected, save_failure
+from ldpsim.strategies.flower_app.roster import introduce, ready_nodes, roster_of, strategy_of_nodes
+from ldpsim.strategies.flower_app.training_job import is_training, run_training
+from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, run_collection
+from ldpsim.strategies.rounds.replies import TooManyFailed
 
 app = ServerApp()
 
@@ -48,7 +48,7 @@ def run_on_grid(grid: Grid, context: Context) -> None:
     if os.environ.get(JOB):
         run_job(grid, Path(os.environ[JOB]))
     else:
-        from strategies.flower_app.alone import run_alone
+        from ldpsim.strategies.flower_app.alone import run_alone
 
         run_alone(grid, context)
 

@@ -135,8 +135,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.enable()
     if session.config.getoption("collectonly") or not session.items:
         return
-    if "strategies.engines.collect" in sys.modules:
-        sys.modules["strategies.engines.collect"].leave_old_objects_alone()
+    if "ldpsim.strategies.engines.collect" in sys.modules:
+        sys.modules["ldpsim.strategies.engines.collect"].leave_old_objects_alone()
     warm.start()
 
 
@@ -155,7 +155,7 @@ def data_dir() -> Path:
 @pytest.fixture(scope="session")
 def ray_here() -> Iterator[None]:
     """One Ray for all tests: starting it takes seconds."""
-    from strategies.engines import ray_session
+    from ldpsim.strategies.engines import ray_session
 
     ray_session.START_SECONDS = 3600.0  # a busy machine starts workers late
     session = ray_session.RaySession(2)
@@ -172,7 +172,7 @@ def real_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def cells_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run cells of sweeps and comparisons here: a worker's start takes seconds. One by one: torch's seed is global."""
-    from strategies.engines.pool import processes
-    from strategies.experiments import sweep
+    from ldpsim.strategies.engines.pool import processes
+    from ldpsim.strategies.experiments import sweep
 
     monkeypatch.setattr(sweep, "processes", lambda workers: processes(1, here=True))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from devices.collector import CollectorKey, SignedTerms
-from devices.policy.terms import terms_of
-from devices.query import Query
+from ldpsim.devices.collector import CollectorKey, SignedTerms
+from ldpsim.devices.policy.terms import terms_of
+from ldpsim.devices.query import Query
 
 
 def terms_for(key: CollectorKey, query: Query, people: int, devices: Any = None) -> SignedTerms:

@@ -19,19 +19,19 @@ import torch
 from scipy.sparse import csr_array
 from typer.testing import CliRunner
 
-from cli.main import app
-from curator.graph import Graph
-from curator.learning import networks, pair_attention
-from curator.learning.epoch_scores import cross_entropy
-from curator.learning.networks import make_network
-from curator.learning.training import TrainedNetwork, TrainingSettings, choose_device, train
-from curator.owner.teachers import answering
-from curator.owner.teachers.answering import Teaching, posteriors
-from curator.owner.teachers.graph import PlainGraph, cut
-from curator.owner.teachers.randomness import Masks, weights_generator
-from curator.owner.teachers.sage import SageSettings, train_sage
-from curator.owner.teachers.stacked import train_stacked
-from curator.owner.teachers.weights import Layout
+from ldpsim.cli.main import app
+from ldpsim.curator.graph import Graph
+from ldpsim.curator.learning import networks, pair_attention
+from ldpsim.curator.learning.epoch_scores import cross_entropy
+from ldpsim.curator.learning.networks import make_network
+from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings, choose_device, train
+from ldpsim.curator.owner.teachers import answering
+from ldpsim.curator.owner.teachers.answering import Teaching, posteriors
+from ldpsim.curator.owner.teachers.graph import PlainGraph, cut
+from ldpsim.curator.owner.teachers.randomness import Masks, weights_generator
+from ldpsim.curator.owner.teachers.sage import SageSettings, train_sage
+from ldpsim.curator.owner.teachers.stacked import train_stacked
+from ldpsim.curator.owner.teachers.weights import Layout
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 N, D, CLASSES = 200, 30, 3
@@ -160,7 +160,7 @@ Shown = Callable[..., dict[str, Any]]
 @pytest.fixture
 def ldpsim(tmp_path: Path) -> Shown:
     def run(*arguments: str) -> dict[str, Any]:
-        from devices.client_app import open_state
+        from ldpsim.devices.client_app import open_state
 
         devices = () if "raw" in arguments else ("--workers", "1")  # raw asks nobody
         given = ["run", *arguments, "--no-reference", "--no-nulls", "--json", *devices, "--out", str(tmp_path)]

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from devices.mechanisms import BUILT_IN
+from ldpsim.devices.mechanisms import BUILT_IN
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("devices", "curator", "strategies", "cli")
@@ -19,7 +19,8 @@ PACKAGES = ("devices", "curator", "strategies", "cli")
 def with_examples(root: Path) -> list[str]:
     """Return the dotted names of the modules whose text holds an example."""
     found = (path for package in PACKAGES for path in (root / package).rglob("*.py") if ">>> " in path.read_text())
-    return sorted(".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__") for path in found)
+    names = (".".join(("ldpsim", *path.relative_to(root).with_suffix("").parts)) for path in found)
+    return sorted(name.removesuffix(".__init__") for name in names)
 
 
 def wrong(module: ModuleType) -> int:
@@ -43,9 +44,17 @@ def test_every_mechanism_has_an_example(kind: type) -> None:
 
 
 def test_every_package_has_examples() -> None:
-    assert {name.partition(".")[0] for name in MODULES} >= {"devices", "curator", "strategies"}
-    main = {"devices.query", "devices.facts", "devices.noise", "devices.policy.policy", "devices.data.population"}
-    assert main | {"curator.methods", "curator.links.hogs", "strategies.setup.options"} <= set(MODULES)
+    assert {name.split(".")[1] for name in MODULES} >= {"devices", "curator", "strategies"}
+    main = {
+        "ldpsim.devices.query",
+        "ldpsim.devices.facts",
+        "ldpsim.devices.noise",
+        "ldpsim.devices.policy.policy",
+        "ldpsim.devices.data.population",
+    }
+    assert main | {"ldpsim.curator.methods", "ldpsim.curator.links.hogs", "ldpsim.strategies.setup.options"} <= set(
+        MODULES
+    )
 
 
 def module_of(path: Path, text: str) -> ModuleType:
@@ -78,4 +87,4 @@ def test_a_module_with_an_example_is_found(tmp_path: Path) -> None:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    assert with_examples(tmp_path) == ["cli.a", "devices.b.c"]
+    assert with_examples(tmp_path) == ["ldpsim.cli.a", "ldpsim.devices.b.c"]

@@ -14,14 +14,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("devices", "curator", "strategies", "cli", "benchmarks")
-MECHANISM, METHOD = "devices.mechanisms.base.Mechanism", "curator.methods.base.Method"
+PACKAGES = ("ldpsim.devices", "ldpsim.curator", "ldpsim.strategies", "ldpsim.cli", "benchmarks")
+MECHANISM, METHOD = "ldpsim.devices.mechanisms.base.Mechanism", "ldpsim.curator.methods.base.Method"
 STRATEGY = "flwr.serverapp.strategy.Strategy"
 # Base class -> the packages in which nobody asks for a class below it, and the room where that is allowed. A test for
 # the base class itself is none of these: what another package made may be no mechanism at all.
 WALLS: dict[str, tuple[tuple[str, ...], str | None]] = {
-    MECHANISM: (PACKAGES, "devices.mechanisms."), METHOD: (("strategies",), None), STRATEGY: (("strategies",), None),
-}  # fmt: skip
+    MECHANISM: (PACKAGES, "ldpsim.devices.mechanisms."),
+    METHOD: (("ldpsim.strategies",), None),
+    STRATEGY: (("ldpsim.strategies",), None),
+}
 _READ = (ast.ClassDef, ast.Assign, ast.Import, ast.ImportFrom, ast.Call, ast.MatchClass, ast.Compare)
 
 
@@ -113,9 +115,13 @@ def _asked(nodes: Sequence[ast.AST]) -> Iterator[tuple[ast.expr, int]]:
 
 @cache
 def _product() -> Classes:
-    paths = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
-    modules = [".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in paths]
-    return Classes({module: path.read_text() for module, path in zip(modules, paths, strict=True)})
+    roots = {package: ROOT / package.removeprefix("ldpsim.") for package in PACKAGES}
+    paths = [(package, path) for package, root in roots.items() for path in sorted(root.rglob("*.py"))]
+    modules = [".".join((package, *path.relative_to(roots[package]).with_suffix("").parts)).removesuffix(".__init__")
+               for package, path in paths]  # fmt: skip
+    return Classes(
+        {module: path.read_text() for module, path in zip(modules, (path for _, path in paths), strict=True)}
+    )
 
 
 def _places(classes: Classes, root: str) -> list[str]:
@@ -123,7 +129,7 @@ def _places(classes: Classes, root: str) -> list[str]:
     return [
         f"{module}:{line} asks for {ast.unparse(kind)}"
         for module, nodes in classes.nodes.items()
-        if module.split(".")[0] in packages and not (home and module.startswith(home))
+        if module.startswith(tuple(f"{package}." for package in packages)) and not (home and module.startswith(home))
         for kind, line in _asked(nodes)
         if classes.descends(classes.resolved(kind, module), root)
     ]
@@ -139,10 +145,10 @@ def test_nobody_asks_for_a_class(root: str) -> None:
 
 def test_each_kind_of_violation_is_seen() -> None:
     """Power: a class below the base, under another name, from a package that imports it late, or in a tuple."""
-    bits = "from devices.mechanisms.base import Mechanism as M\nclass Bits(M): pass\nclass Few(Bits): pass\n"
+    bits = "from ldpsim.devices.mechanisms.base import Mechanism as M\nclass Bits(M): pass\nclass Few(Bits): pass\n"
     reader = """
-from devices.mechanisms import bits, Few
-from devices.mechanisms.base import Mechanism
+from ldpsim.devices.mechanisms import bits, Few
+from ldpsim.devices.mechanisms.base import Mechanism
 KINDS = (bits.Bits, int)
 def f(m):
     isinstance(m, bits.Bits)
@@ -155,7 +161,13 @@ def f(m):
     isinstance(m, (Mechanism, int))
 """
     base = "class Mechanism: pass\n"
-    made = Classes({"devices.mechanisms.base": base, "devices.mechanisms.bits": bits, "curator.reader": reader})
+    made = Classes(
+        {
+            "ldpsim.devices.mechanisms.base": base,
+            "ldpsim.devices.mechanisms.bits": bits,
+            "ldpsim.curator.reader": reader,
+        }
+    )
     found = [place.split(":")[1] for place in _places(made, MECHANISM)]
     assert sorted(found) == sorted([
         "6 asks for bits.Bits", "7 asks for Few", "8 asks for Few", "9 asks for KINDS", "10 asks for Few",

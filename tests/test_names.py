@@ -109,7 +109,7 @@ def test_both_kinds_of_violation_are_seen(tmp_path: Path) -> None:
     texts = {
         "devices/a/one.py": '"""What it is."""\n\nclass Grid:\n    """Where."""\n\nRATE = 1\n_Own = 2\nUsed: int = 3\n',
         "curator/two.py": '"""Whatever is left."""\n\nGrid = dict[str, int]\nRATE = 2\n_Own = 3\n',
-        "strategies/three.py": "from curator.two import Grid\n\nclass Used:\n    pass\n",
+        "strategies/three.py": "from ldpsim.curator.two import Grid\n\nclass Used:\n    pass\n",
         "cli/four.py": 'class Grid:\n    async def f(self):\n        """How: so."""\n\ndef g():\n    """Return g."""\n',
     }
     for name, text in texts.items():

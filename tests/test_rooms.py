@@ -12,7 +12,7 @@ from docs.rooms import FLOORS, PACKAGES, ROOT, module_arrows, modules, room, roo
 
 MOST_MODULES, MOST_LINES = 16, 500
 # One file each of many of a kind: no cap, so that one more can be added.
-FAMILIES = ("devices.mechanisms", "devices.datasets", "curator.methods")
+FAMILIES = ("ldpsim.devices.mechanisms", "ldpsim.devices.datasets", "ldpsim.curator.methods")
 
 
 def circle(arrows: set[tuple[str, str]]) -> list[str] | None:
@@ -80,14 +80,14 @@ def test_each_kind_of_violation_is_seen(tmp_path: Path) -> None:
     """Power: a long circle, one through a function, a relative import and an arrow up."""
     _house(
         tmp_path,
-        devices__ledger__a="def f():\n    from devices.policy.b import x\n",
+        devices__ledger__a="def f():\n    from ldpsim.devices.policy.b import x\n",
         devices__policy__b="from ..vault import c\n",
-        devices__vault__c="import devices.ledger.a\n",
+        devices__vault__c="import ldpsim.devices.ledger.a\n",
     )
     arrows = module_arrows(tmp_path, "devices")
     assert arrows == {
-        ("devices.ledger.a", "devices.policy.b"), ("devices.policy.b", "devices.vault.c"),
-        ("devices.vault.c", "devices.ledger.a"),
+        ("ldpsim.devices.ledger.a", "ldpsim.devices.policy.b"), ("ldpsim.devices.policy.b", "ldpsim.devices.vault.c"),
+        ("ldpsim.devices.vault.c", "ldpsim.devices.ledger.a"),
     }  # fmt: skip
     found = circle(arrows)
     assert found is not None and len(set(found)) == 3

@@ -47,7 +47,7 @@ def test_every_promise_names_a_test() -> None:
 
 
 def test_every_adversary_stands_there() -> None:
-    from strategies.attacks.adversaries import ADVERSARIES
+    from ldpsim.strategies.attacks.adversaries import ADVERSARIES
 
     told = {cells[0].strip("`"): cells for cells in rows("Adversaries")}
     assert set(told) == set(ADVERSARIES)
@@ -58,7 +58,7 @@ def test_every_adversary_stands_there() -> None:
 
 
 def test_every_fault_stands_there() -> None:
-    from strategies.attacks.adversaries.faults import FAULTS
+    from ldpsim.strategies.attacks.adversaries.faults import FAULTS
 
     told = {cells[0].strip("`"): cells for cells in rows("Faults")}
     assert set(told) == set(FAULTS)

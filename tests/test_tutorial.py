@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.data.population import Record
-from devices.mechanisms import GRR
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.mechanisms import GRR
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "tutorial.md").read_text()
@@ -48,7 +48,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _ldpsim(installed: Path, *arguments: str) -> str:
     paths = [str(installed), str(ROOT), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "cli.main", *arguments]
+    command = [sys.executable, "-m", "ldpsim.cli.main", *arguments]
     run = subprocess.run(command, env=environment, cwd=installed, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     return run.stdout

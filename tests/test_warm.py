@@ -39,7 +39,7 @@ def test_words_streams_folder_environment_and_exit_code(run: Callable[..., Any],
     (tmp_path / "script.py").write_text(SAYS)
     done = run([sys.executable, str(tmp_path / "script.py")], **given)
     assert done.returncode == 0 and done.stdout.startswith(f"['{tmp_path}/script.py'] {tmp_path} this __main__")
-    done = run([sys.executable, "-m", "cli.main", "--version"], **{**given, "cwd": Path(__file__).parents[1]})
+    done = run([sys.executable, "-m", "ldpsim.cli.main", "--version"], **{**given, "cwd": Path(__file__).parents[1]})
     assert done.returncode == 0 and done.stdout.startswith("ldpsim ") and done.stderr == ""
 
 
@@ -73,7 +73,7 @@ def test_workers_of_a_pool_have_the_environment_and_no_other_state(monkeypatch: 
 def test_a_program_has_a_pool_of_its_own_that_ends_with_it(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "import os, sys, time\nfrom pathlib import Path\nfrom strategies.engines.pool import processes\n"
+        "import os, sys, time\nfrom pathlib import Path\nfrom ldpsim.strategies.engines.pool import processes\n"
         "def work(path):\n    Path(path).write_text(str(os.getpid()))\n    time.sleep(600)\n"
         "if __name__ == '__main__':\n    with processes(1, prepare=None) as pool:\n"
         "        list(pool.in_order(work, [sys.argv[1]]))\n"

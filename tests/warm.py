@@ -37,9 +37,10 @@ import pytest
 first_context = multiprocessing.get_context
 # Imported by the server when it is asked for the first time; in a run of all tests they are there.
 LARGE = (
-    "cli.main", "cli.run", "dp_accounting.pld", "dp_accounting.rdp", "strategies.runs.simulate",
-    "strategies.runs.federated", "strategies.runs.owner", "strategies.runs.silos", "strategies.runs.teachers",
-    "strategies.experiments.sweep", "strategies.experiments.compare",
+    "ldpsim.cli.main", "ldpsim.cli.run", "dp_accounting.pld", "dp_accounting.rdp", "ldpsim.strategies.runs.simulate",
+    "ldpsim.strategies.runs.federated", "ldpsim.strategies.runs.owner", "ldpsim.strategies.runs.silos",
+    "ldpsim.strategies.runs.teachers",
+    "ldpsim.strategies.experiments.sweep", "ldpsim.strategies.experiments.compare",
 )  # fmt: skip
 
 

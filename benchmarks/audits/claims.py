@@ -22,13 +22,13 @@ from scipy.stats import norm
 from benchmarks.audits import page
 from benchmarks.audits.accountants import TABLE as ACCOUNTANTS
 from benchmarks.study import read_rows, write_rows
-from curator.attacks.audit_row import Effort
-from curator.attacks.randomiser_audit import Randomiser, audit_randomiser
-from curator.owner.privacy.label import label_epsilon
-from curator.owner.privacy.rdp import rdp_epsilon
-from curator.shown import loss_in_table, shown_bound, shown_loss
-from devices.mechanisms import gaussian
-from strategies.seeded import seeded
+from ldpsim.curator.attacks.audit_row import Effort
+from ldpsim.curator.attacks.randomiser_audit import Randomiser, audit_randomiser
+from ldpsim.curator.owner.privacy.label import label_epsilon
+from ldpsim.curator.owner.privacy.rdp import rdp_epsilon
+from ldpsim.curator.shown import loss_in_table, shown_bound, shown_loss
+from ldpsim.devices.mechanisms import gaussian
+from ldpsim.strategies.seeded import seeded
 
 NONE = math.inf
 DELTA = 1e-5

@@ -10,8 +10,8 @@ from typing import Any
 from benchmarks.papers.agreement import ABOVE, AGREES, Accuracy, bound, judge
 from benchmarks.papers.table_cell import NOT_HERE, Page, TableCell, command
 from benchmarks.study import Row
-from curator.shown import loss_in_table
-from strategies.results.levels import compared_loss
+from ldpsim.curator.shown import loss_in_table
+from ldpsim.strategies.results.levels import compared_loss
 
 LEVELS = ("relationship", "vector")  # of the page of the agreement
 KEYS = ("table", "command")

@@ -62,10 +62,10 @@ def error_of(cell: ErrorCell) -> float:
     """Return mean |estimate - truth| after one aggregation, by the mean or by GCN's operator."""
     from scipy.sparse import csr_array
 
-    from curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix
-    from curator.reports.estimates import estimated_strips
-    from strategies.experiments.trial import gather
-    from strategies.setup.options import RunOptions
+    from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix
+    from ldpsim.curator.reports.estimates import estimated_strips
+    from ldpsim.strategies.experiments.trial import gather
+    from ldpsim.strategies.setup.options import RunOptions
 
     settings = {"version": "text", "mechanism": MECHANISMS[cell.curve]}
     trial = gather(RunOptions(method="lpgnn", dataset=cell.dataset, eps_features=cell.epsilon, device="cpu", out=None,

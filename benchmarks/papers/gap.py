@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.papers.gap_page import draw, page
 from benchmarks.study import Found, Measured, Row, Study, main
-from devices.mechanisms import round_up
+from ldpsim.devices.mechanisms import round_up
 
 ORACLE, TRUST = "oracle", "trust"
 NO_NOISE = "none"
@@ -88,8 +88,8 @@ CELLS = tuple(_cells())
 
 @cache
 def _population(dataset: str, seed: int) -> Any:
-    from strategies.setup.options import RunOptions
-    from strategies.setup.run_setup import load_population
+    from ldpsim.strategies.setup.options import RunOptions
+    from ldpsim.strategies.setup.run_setup import load_population
 
     return load_population(RunOptions(dataset=dataset, clients=3000 if dataset == "generated" else None, seed=seed))
 
@@ -98,13 +98,13 @@ def run(cell: GapCell) -> dict[str, str]:
     """Train a cell and return its row."""
     import torch
 
-    from curator.learning.training import TrainingSettings
-    from curator.methods import find
-    from curator.owner.aggregation.sums import HandedLists
-    from curator.owner.aggregation.training import Learners
-    from devices.data.splits import make_split
-    from strategies.people.owned_graph import sparse_features
-    from strategies.setup.options import RunOptions
+    from ldpsim.curator.learning.training import TrainingSettings
+    from ldpsim.curator.methods import find
+    from ldpsim.curator.owner.aggregation.sums import HandedLists
+    from ldpsim.curator.owner.aggregation.training import Learners
+    from ldpsim.devices.data.splits import make_split
+    from ldpsim.strategies.people.owned_graph import sparse_features
+    from ldpsim.strategies.setup.options import RunOptions
 
     torch.set_num_threads(1)
     drawn = cell.dataset == "generated"

@@ -11,8 +11,8 @@ from typing import Any
 from benchmarks import RESULTS
 from benchmarks.markdown import table
 from benchmarks.study import Found, Row, read_rows, rows_in
-from curator.shown import loss_in_table
-from strategies.palette import MARKS, SERIES
+from ldpsim.curator.shown import loss_in_table
+from ldpsim.strategies.palette import MARKS, SERIES
 
 ASKED = ("vote", "sbp")  # with public features: relationships are private, as at the edge level
 SHARE = "0.25"  # of volunteers, of the reports in which everything of the others is private

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.metrics import roc_auc_score
 
-from devices.data.population import Population
-from devices.data.splits import make_split
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.splits import make_split
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,10 +44,10 @@ class Statistics:
 
 def statistics(population: Population, *, seed: int = 0) -> Statistics:
     """Return the statistics; the null models use a random 50/25/25 split."""
-    from curator.nulls.known import known_from_graph
-    from curator.nulls.models import features_alone, graph_alone
-    from strategies.people.owned_graph import own
-    from strategies.results.evaluation import accuracy
+    from ldpsim.curator.nulls.known import known_from_graph
+    from ldpsim.curator.nulls.models import features_alone, graph_alone
+    from ldpsim.strategies.people.owned_graph import own
+    from ldpsim.strategies.results.evaluation import accuracy
 
     split = make_split("random", population, seed)
     known = known_from_graph(own(population, split, trust="none"), ("adjacency", "features", "label"))

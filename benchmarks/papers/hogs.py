@@ -8,8 +8,8 @@ from typing import Any
 
 from benchmarks.papers.agreement import look_up
 from benchmarks.papers.table_cell import Page, TableCell, cell_options, note
-from curator.methods.base import Budget
-from curator.tuned import stored
+from ldpsim.curator.methods.base import Budget
+from ldpsim.curator.tuned import stored
 
 PUBLIC, PRIVATE = "Table III: public features", "Private features"
 PAGE = Page(

@@ -11,8 +11,8 @@ import numpy as np
 
 from benchmarks.papers.agreement import look_up
 from benchmarks.papers.table_cell import Page, TableCell, cell_options, note
-from devices import datasets
-from strategies.setup.options import RunOptions
+from ldpsim.devices import datasets
+from ldpsim.strategies.setup.options import RunOptions
 
 TEXT, CCS = "Table 3 (version text)", "Features and labels (version ccs), Cora"
 SPLITS = "Table 3 (version text), a new split in every run"

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from rich.console import Console, RenderableType
 
-from cli.output import WIDTH
-from cli.summary import first_screen, summary
-from strategies import RunOptions, simulate
-from strategies.outputs.shell import comparison_of
+from ldpsim.cli.output import WIDTH
+from ldpsim.cli.summary import first_screen, summary
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.outputs.shell import comparison_of
 
 
 def main() -> None:

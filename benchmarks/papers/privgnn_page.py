@@ -11,9 +11,9 @@ from benchmarks.papers import NOTES
 from benchmarks.papers.agreement import published
 from benchmarks.speed import measured
 from benchmarks.study import Row
-from curator.owner.privacy.accountant import LabelRelease, figure_of, printed_by
-from curator.owner.teachers.answering import Teaching
-from strategies.results.averages import spread
+from ldpsim.curator.owner.privacy.accountant import LabelRelease, figure_of, printed_by
+from ldpsim.curator.owner.teachers.answering import Teaching
+from ldpsim.strategies.results.averages import spread
 
 Rows = Sequence[Row]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.study import Row
-from strategies.results.averages import spread
+from ldpsim.strategies.results.averages import spread
 
 _QUERIES = 1000  # the most that the paper asks
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.papers.agreement import look_up
 from benchmarks.papers.table_cell import Page, TableCell, cell_options, note
-from devices import datasets
+from ldpsim.devices import datasets
 
 TABLE_1, ABLATION = "Table 1", "Ablation (eps_x 1, eps_y 0.5)"
 PAGE = Page(

@@ -1,4 +1,4 @@
-"""Results of table cells as simulated runs, in the folders of sweeps (:mod:`strategies.experiments.sweep`)."""
+"""Results of table cells as simulated runs, in the folders of sweeps (:mod:`ldpsim.strategies.experiments.sweep`)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.papers.table_cell import TableCell
-from strategies.experiments.failures import Failed
-from strategies.experiments.sweep import check_cells, results_in, run_sweep
-from strategies.experiments.sweep_file import Cell
+from ldpsim.strategies.experiments.failures import Failed
+from ldpsim.strategies.experiments.sweep import check_cells, results_in, run_sweep
+from ldpsim.strategies.experiments.sweep_file import Cell
 
 
 class TimeIsUp(Exception):

@@ -11,8 +11,8 @@ from typing import Any
 
 from benchmarks.papers import NOTES
 from benchmarks.papers.agreement import Accuracy
-from strategies.setup.option_spec import exact
-from strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.option_spec import exact
+from ldpsim.strategies.setup.options import RunOptions
 
 RUNS = 10
 NOT_HERE = "not run here"

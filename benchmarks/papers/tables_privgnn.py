@@ -30,18 +30,18 @@ from benchmarks.papers.index import write_index
 from benchmarks.papers.privgnn_page import page
 from benchmarks.papers.privgnn_picture import picture
 from benchmarks.study import Measured, Row, Study, main, rows_in
-from curator.learning.training import TrainingSettings
-from curator.methods.owner.owner import B1, B2, B1Sampled, private_graph
-from curator.methods.owner.pate import PateG, PateM
-from curator.methods.owner.privgnn import PrivGnn
-from curator.owner.privacy.accountant import LabelRelease, account
-from curator.owner.teachers.sage import SageSettings
-from curator.owner.teachers.selection import query_order
-from curator.owner.teachers.student import train_network
-from devices import datasets
-from strategies.people.owner_graphs import owned_people, public_graph
-from strategies.people.private_and_public import divide
-from strategies.runs.teachers import Classroom
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods.owner.owner import B1, B2, B1Sampled, private_graph
+from ldpsim.curator.methods.owner.pate import PateG, PateM
+from ldpsim.curator.methods.owner.privgnn import PrivGnn
+from ldpsim.curator.owner.privacy.accountant import LabelRelease, account
+from ldpsim.curator.owner.teachers.sage import SageSettings
+from ldpsim.curator.owner.teachers.selection import query_order
+from ldpsim.curator.owner.teachers.student import train_network
+from ldpsim.devices import datasets
+from ldpsim.strategies.people.owner_graphs import owned_people, public_graph
+from ldpsim.strategies.people.private_and_public import divide
+from ldpsim.strategies.runs.teachers import Classroom
 
 LAMBDAS = (0.1, 0.2, 0.4, 0.8, 1.0)
 MOST, DRAWS = 1000, 10

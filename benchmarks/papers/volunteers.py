@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.markdown import table
 from benchmarks.study import Measured, Row, Study, main
-from strategies.palette import MARKS, SERIES
+from ldpsim.strategies.palette import MARKS, SERIES
 
 SHARES, EPSILONS = ("0.01", "0.05", "0.1", "0.25"), ("1", "2", "4", "8")
 NULLS_AT = "4"
@@ -66,7 +66,7 @@ CELLS = tuple(_cells())
 
 def run(cell: VolunteerCell) -> dict[str, str]:
     """Run a cell and return its row."""
-    from strategies import RunOptions, simulate
+    from ldpsim.strategies import RunOptions, simulate
 
     nulls = cell.epsilon == NULLS_AT and cell.dataset not in LARGE
     return row_of(simulate(RunOptions(

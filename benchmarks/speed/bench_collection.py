@@ -53,16 +53,16 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     """Enrol, collect, ask again; run in a fresh process."""
     people, folder, engine = given.devices, given.state, given.measure
     devices = given.asked or people
-    from curator.methods.base import Question
-    from devices.datasets.generated import generate
-    from devices.enrolment.state import State, enrol
-    from devices.mechanisms import GRR, OneBit, RandomizedResponse
-    from devices.policy.policy import policy_for
-    from devices.query import Ask, Query
-    from strategies.engines.collect import collect
-    from strategies.engines.grids import LocalGrid
-    from strategies.engines.usage import cpu_seconds, forget_peak, peak_rss
-    from strategies.results.lifetime import lifetime
+    from ldpsim.curator.methods.base import Question
+    from ldpsim.devices.datasets.generated import generate
+    from ldpsim.devices.enrolment.state import State, enrol
+    from ldpsim.devices.mechanisms import GRR, OneBit, RandomizedResponse
+    from ldpsim.devices.policy.policy import policy_for
+    from ldpsim.devices.query import Ask, Query
+    from ldpsim.strategies.engines.collect import collect
+    from ldpsim.strategies.engines.grids import LocalGrid
+    from ldpsim.strategies.engines.usage import cpu_seconds, forget_peak, peak_rss
+    from ldpsim.strategies.results.lifetime import lifetime
 
     population = generate(people, seed=given.seed)
     facts = population.facts

@@ -26,20 +26,20 @@ from flwr.serverapp.strategy import FedAvg
 
 from benchmarks.speed.process import beside
 from benchmarks.speed.wire_bytes import measure_wire
-from devices.client_app import STATE
-from devices.data.population import Population
-from devices.datasets.generated import generate
-from devices.enrolment.state import State, enrol
-from devices.policy.policy import policy_for_training
-from devices.training_task import Task
-from strategies.engines.collect import quiet_flower
-from strategies.engines.flower_job import JOB
-from strategies.engines.flower_processes import Flower, app_folder
-from strategies.engines.grids import LocalGrid
-from strategies.federated.fedavg import EVERYBODY
-from strategies.flower_app.training_job import TrainingJob
-from strategies.rounds.flower_rounds import run_rounds
-from strategies.rounds.training_grid import TrainingGrid
+from ldpsim.devices.client_app import STATE
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.policy.policy import policy_for_training
+from ldpsim.devices.training_task import Task
+from ldpsim.strategies.engines.collect import quiet_flower
+from ldpsim.strategies.engines.flower_job import JOB
+from ldpsim.strategies.engines.flower_processes import Flower, app_folder
+from ldpsim.strategies.engines.grids import LocalGrid
+from ldpsim.strategies.federated.fedavg import EVERYBODY
+from ldpsim.strategies.flower_app.training_job import TrainingJob
+from ldpsim.strategies.rounds.flower_rounds import run_rounds
+from ldpsim.strategies.rounds.training_grid import TrainingGrid
 
 
 def enrolled(folder: Path, people: Population, task: Task, rounds: int) -> State:

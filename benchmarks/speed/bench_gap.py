@@ -18,16 +18,16 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from curator.learning.training import TrainingSettings
-from curator.methods.owner.gap import Gap
-from curator.owner.aggregation.layers import Classifier, Encoder
-from curator.owner.aggregation.sums import HandedLists
-from curator.owner.aggregation.training import Learners
-from devices.data.population import Population
-from devices.data.splits import make_split
-from strategies.people.owned_graph import sparse_features
-from strategies.setup.options import RunOptions
-from strategies.setup.run_setup import load_population
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods.owner.gap import Gap
+from ldpsim.curator.owner.aggregation.layers import Classifier, Encoder
+from ldpsim.curator.owner.aggregation.sums import HandedLists
+from ldpsim.curator.owner.aggregation.training import Learners
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.splits import make_split
+from ldpsim.strategies.people.owned_graph import sparse_features
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.run_setup import load_population
 
 AIM = 2.0
 

@@ -25,11 +25,11 @@ EPSILON, SHARE, TAU, STEPS = 8.0, 0.1, 0.9, 1
 def load(dataset: str) -> tuple[Any, Any]:
     """Return (reports, public knowledge) of one collection."""
     from benchmarks.speed.drawn_reports import drawn_reports
-    from curator.methods.base import Budget
-    from curator.methods.local.hogs import HoGS
-    from devices import datasets
-    from devices.data.splits import make_split
-    from devices.facts import PublicKnowledge
+    from ldpsim.curator.methods.base import Budget
+    from ldpsim.curator.methods.local.hogs import HoGS
+    from ldpsim.devices import datasets
+    from ldpsim.devices.data.splits import make_split
+    from ldpsim.devices.facts import PublicKnowledge
 
     people = datasets.load(dataset)
     split = make_split("random", people, 0)
@@ -39,7 +39,7 @@ def load(dataset: str) -> tuple[Any, Any]:
 
 def synthesise_ours(given: tuple[Any, Any]) -> int:
     """Run Algorithms 2 and 3 as the package does; return the number of edges."""
-    from curator.methods.local.hogs import HoGS
+    from ldpsim.curator.methods.local.hogs import HoGS
 
     graph = HoGS(tau=TAU, l=STEPS).reconstruct(*given)
     return graph.edge_index.shape[1] // 2

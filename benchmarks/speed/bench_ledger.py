@@ -24,20 +24,20 @@ from pathlib import Path
 from flwr.app import Message
 
 from benchmarks.speed.process import MIB, beside, resident
-from devices.data.population import Population
-from devices.datasets.generated import generate
-from devices.device import Device
-from devices.enrolment.state import enrol
-from devices.fleet import Fleet
-from devices.ledger.counter import Entry
-from devices.ledger.counter_folder import FolderCounter
-from devices.ledger.ledger import Ledger
-from devices.ledger.rows import Head
-from devices.mechanisms import OneBit, RandomizedResponse
-from devices.policy.policy import policy_for
-from devices.query import Ask, Query
-from devices.wire import QUERY_TYPE, query_content
-from strategies.engines.flower_internals import assume_identity
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.device import Device
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.fleet import Fleet
+from ldpsim.devices.ledger.counter import Entry
+from ldpsim.devices.ledger.counter_folder import FolderCounter
+from ldpsim.devices.ledger.ledger import Ledger
+from ldpsim.devices.ledger.rows import Head
+from ldpsim.devices.mechanisms import OneBit, RandomizedResponse
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.devices.query import Ask, Query
+from ldpsim.devices.wire import QUERY_TYPE, query_content
+from ldpsim.strategies.engines.flower_internals import assume_identity
 
 FEATURES = 64
 

@@ -23,7 +23,8 @@ from benchmarks import ROOT
 from benchmarks.speed.process import ONE_THREAD, beside
 
 _IMPORTS = (
-    "import cli.main\nfrom cli.imports import large_imports\nwith large_imports():\n    from strategies import simulate"
+    "import ldpsim.cli.main\nfrom ldpsim.cli.imports import large_imports\n"
+    "with large_imports():\n    from ldpsim.strategies import simulate"
 )
 
 
@@ -88,9 +89,9 @@ def start(repeats: int) -> list[Seen]:
 
 _RUN = """
 import json, sys, time
-from cli.imports import large_imports
+from ldpsim.cli.imports import large_imports
 with large_imports():
-    from strategies import RunOptions, simulate
+    from ldpsim.strategies import RunOptions, simulate
 from benchmarks.speed.phases import Phases
 phases, began = Phases("start"), time.perf_counter()
 simulate(RunOptions(method="hogs", clients=3000, feature_share=0.3, out=None), progress=phases)

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.speed.process import MIB, beside, cost_of
-from strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.options import RunOptions
 
 LEAST_ROOM = 6 << 30
 COMMON: Mapping[str, Any] = {"out": None, "reference": False, "nulls": False, "device": "cpu", "engine": "local"}
@@ -63,8 +63,8 @@ LARGE = (
 
 def load(options: Mapping[str, Any]) -> RunOptions:
     """Read the data and run once, warm, on a few people; return the options of the run."""
-    from devices import datasets
-    from strategies import simulate
+    from ldpsim.devices import datasets
+    from ldpsim.strategies import simulate
 
     warm = {key: value for key, value in options.items() if key not in ("dataset", "tuned", "split")}
     warm["settings"] = {**options.get("settings", {}), "epochs": "1"}
@@ -77,7 +77,7 @@ def load(options: Mapping[str, Any]) -> RunOptions:
 
 def accuracy(options: RunOptions) -> float:
     """Run and return the test accuracy."""
-    from strategies import simulate
+    from ldpsim.strategies import simulate
 
     return float(simulate(options).record["accuracy"]["test"])
 

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.speed.process import ONE_THREAD
-from strategies.estimate.fits import asked_of, load_of
-from strategies.estimate.graph_facts import known_before
-from strategies.estimate.load import MEMORY_ERROR, TIME_ERROR, constants
-from strategies.estimate.machine import calibration
-from strategies.estimate.traffic import expected_traffic
-from strategies.setup.options import RunOptions
+from ldpsim.strategies.estimate.fits import asked_of, load_of
+from ldpsim.strategies.estimate.graph_facts import known_before
+from ldpsim.strategies.estimate.load import MEMORY_ERROR, TIME_ERROR, constants
+from ldpsim.strategies.estimate.machine import calibration
+from ldpsim.strategies.estimate.traffic import expected_traffic
+from ldpsim.strategies.setup.options import RunOptions
 
 SIZES = (3_000, 10_000, 30_000)
 CASES: tuple[tuple[str, dict[str, Any]], ...] = (("hogs", {"eps_adjacency": 8.0, "eps_features": 0.8}), ("rgnn", {}),
@@ -33,7 +33,7 @@ BYTES_ERROR = 1.02
 
 def run(options: RunOptions) -> dict[str, Any]:
     """Run ``ldpsim run --json`` in a process of its own and return its result."""
-    words = [sys.executable, "-m", "cli.main", "run", "--json", "--method", options.method, "--dataset",
+    words = [sys.executable, "-m", "ldpsim.cli.main", "run", "--json", "--method", options.method, "--dataset",
              options.dataset, "--clients", str(options.clients), "--no-nulls", "--no-reference", "--device", "cpu",
              "--engine", "local"]  # fmt: skip
     for name in ("eps_adjacency", "eps_features"):

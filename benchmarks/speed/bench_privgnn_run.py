@@ -51,7 +51,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as out, open(Path(out) / "stdout", "w+") as shown:
         asked = ["run", "--method", "privgnn", "--dataset", "computers", "--queries", str(given.queries),
                  "--workers", str(given.workers), "--no-nulls", "--out", out, "--json"]  # fmt: skip
-        command = [sys.executable, "-m", "cli.main", *asked]
+        command = [sys.executable, "-m", "ldpsim.cli.main", *asked]
         process = subprocess.Popen(command, stdout=shown, cwd=ROOT, start_new_session=True)
         while process.poll() is None:
             most = max(most, memory_of(process.pid))

@@ -19,11 +19,11 @@ from benchmarks.speed.process import beside
 
 COMMANDS = {
     "python -c pass": ["-c", "pass"],
-    "ldpsim --help": ["-m", "cli.main", "--help"],
-    "ldpsim run --help": ["-m", "cli.main", "run", "--help"],
-    "ldpsim datasets": ["-m", "cli.main", "datasets"],
-    "ldpsim methods": ["-m", "cli.main", "methods"],
-    "ldpsim run --epsilon 0 (a mistake)": ["-m", "cli.main", "run", "--epsilon", "0"],
+    "ldpsim --help": ["-m", "ldpsim.cli.main", "--help"],
+    "ldpsim run --help": ["-m", "ldpsim.cli.main", "run", "--help"],
+    "ldpsim datasets": ["-m", "ldpsim.cli.main", "datasets"],
+    "ldpsim methods": ["-m", "ldpsim.cli.main", "methods"],
+    "ldpsim run --epsilon 0 (a mistake)": ["-m", "ldpsim.cli.main", "run", "--epsilon", "0"],
 }
 
 

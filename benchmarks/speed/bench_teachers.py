@@ -28,17 +28,17 @@ from torch.nn import functional
 
 from benchmarks.speed.measured import enter
 from benchmarks.speed.process import beside
-from curator.owner.teachers.answering import Teaching
-from curator.owner.teachers.graph import PlainGraph, cut
-from curator.owner.teachers.randomness import Masks, weights_generator
-from curator.owner.teachers.sage import SageSettings, train_sage
-from curator.owner.teachers.stacked import train_stacked
-from curator.owner.teachers.weights import Layout
-from devices import datasets
-from devices.data.population import Population, build_population
-from strategies.people.owner_graphs import owned_people, public_graph
-from strategies.people.private_and_public import divide
-from strategies.runs.teachers import CHUNK, Classroom
+from ldpsim.curator.owner.teachers.answering import Teaching
+from ldpsim.curator.owner.teachers.graph import PlainGraph, cut
+from ldpsim.curator.owner.teachers.randomness import Masks, weights_generator
+from ldpsim.curator.owner.teachers.sage import SageSettings, train_sage
+from ldpsim.curator.owner.teachers.stacked import train_stacked
+from ldpsim.curator.owner.teachers.weights import Layout
+from ldpsim.devices import datasets
+from ldpsim.devices.data.population import Population, build_population
+from ldpsim.strategies.people.owner_graphs import owned_people, public_graph
+from ldpsim.strategies.people.private_and_public import divide
+from ldpsim.strategies.runs.teachers import CHUNK, Classroom
 
 CLASSES = 10
 AIMS = {(300, "given"): 2.5, (750, "given"): 1.6, (300, "rotated"): 5.0, (750, "rotated"): 2.5}

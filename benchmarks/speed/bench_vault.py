@@ -20,20 +20,30 @@ import psutil
 
 from benchmarks import ROOT
 from benchmarks.speed.process import beside
-from curator.methods import HoGS
-from curator.methods.base import Budget
-from devices import datasets
-from devices.data.splits import make_split
-from devices.device import Report
-from devices.enrolment.state import State, enrol
-from devices.policy.policy import policy_for
-from devices.vault.client import VaultDevice
+from ldpsim.curator.methods import HoGS
+from ldpsim.curator.methods.base import Budget
+from ldpsim.devices import datasets
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.device import Report
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.devices.vault.client import VaultDevice
 
 
 @contextmanager
 def served(folder: Path, path: Path) -> Iterator[psutil.Process]:
     """Run a vault in a process of its own."""
-    command = [sys.executable, "-m", "cli.main", "device", "serve", "--state", str(folder), "--socket", str(path)]
+    command = [
+        sys.executable,
+        "-m",
+        "ldpsim.cli.main",
+        "device",
+        "serve",
+        "--state",
+        str(folder),
+        "--socket",
+        str(path),
+    ]
     vault = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
     try:
         while not path.exists():

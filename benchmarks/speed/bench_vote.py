@@ -27,17 +27,17 @@ from typing import cast
 import numpy as np
 
 from benchmarks.speed.process import beside
-from curator.methods import Budget, Question, Vote
-from devices.data.population import Population, Record
-from devices.datasets.generated import generate
-from devices.device import Device, Report
-from devices.enrolment.state import enrol
-from devices.mechanisms import GRR, Mechanism, NeighbourhoodVote
-from devices.noise import NoiseStream
-from devices.policy.policy import policy_for
-from devices.query import Ask, Query
-from strategies.engines.collect import collect
-from strategies.estimate.asked import random_split
+from ldpsim.curator.methods import Budget, Question, Vote
+from ldpsim.devices.data.population import Population, Record
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.device import Device, Report
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.mechanisms import GRR, Mechanism, NeighbourhoodVote
+from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.devices.query import Ask, Query
+from ldpsim.strategies.engines.collect import collect
+from ldpsim.strategies.estimate.asked import random_split
 
 EPS, DEGREES, READ = 4.0, (2, 2000), (3_000, 50_000)
 

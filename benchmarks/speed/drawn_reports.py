@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from curator.reports.question import Question
-from curator.reports.reports import Reports
-from devices.data.population import Population, distinct
-from devices.mechanisms import GRR, GRRFS, MultiBit, OneBit, RandomizedResponse
-from devices.mechanisms.stacked_reports import ones_at
-from devices.query import Ask
+from ldpsim.curator.reports.question import Question
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.data.population import Population, distinct
+from ldpsim.devices.mechanisms import GRR, GRRFS, MultiBit, OneBit, RandomizedResponse
+from ldpsim.devices.mechanisms.stacked_reports import ones_at
+from ldpsim.devices.query import Ask
 
 _ROWS = 16384
 

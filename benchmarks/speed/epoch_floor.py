@@ -19,9 +19,9 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from curator.graph import Graph
-from curator.learning.networks import GCN
-from curator.learning.training import TrainingSettings, train
+from ldpsim.curator.graph import Graph
+from ldpsim.curator.learning.networks import GCN
+from ldpsim.curator.learning.training import TrainingSettings, train
 
 CLASSES, HIDDEN, ONES, DENSE_UNTIL = 5, 16, 16, 100_000
 

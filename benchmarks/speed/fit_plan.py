@@ -31,19 +31,19 @@ from scipy.optimize import nnls
 
 from benchmarks.speed.kept_runs import facts_of_kept, kept_runs, options_of_kept
 from benchmarks.speed.process import ONE_THREAD
-from curator.methods import find
-from curator.methods.federated.fedavg import Federated
-from curator.methods.owner.owner import LabelAnswers
-from strategies.engines.usage import forget_peak, peak_rss
-from strategies.estimate.asked import largest_question, ones_reported, trials_drawn
-from strategies.estimate.fits import asked_of
-from strategies.estimate.graph_facts import GraphFacts, known_before
-from strategies.estimate.load import CONSTANTS, DRIVERS, drivers, name_of_constants
-from strategies.estimate.machine import calibration, machine_in_words
-from strategies.planning.listed import LISTED
-from strategies.setup.options import RunOptions
-from strategies.setup.run_setup import budget_of
-from strategies.setup.settings import resolve
+from ldpsim.curator.methods import find
+from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.curator.methods.owner.owner import LabelAnswers
+from ldpsim.strategies.engines.usage import forget_peak, peak_rss
+from ldpsim.strategies.estimate.asked import largest_question, ones_reported, trials_drawn
+from ldpsim.strategies.estimate.fits import asked_of
+from ldpsim.strategies.estimate.graph_facts import GraphFacts, known_before
+from ldpsim.strategies.estimate.load import CONSTANTS, DRIVERS, drivers, name_of_constants
+from ldpsim.strategies.estimate.machine import calibration, machine_in_words
+from ldpsim.strategies.planning.listed import LISTED
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.run_setup import budget_of
+from ldpsim.strategies.setup.settings import resolve
 
 KEPT_PHASE = {"population": "start", "enrol": "start", "start": "start", "collect": "collect", "train": "train"}
 PHASE = {"population": "start", "collect": "collect", "reconstruct": "reconstruct", "train": "train",
@@ -107,7 +107,7 @@ def options_of(name: str, case: Case) -> RunOptions:
 
 def measure(options: RunOptions, answers: Any) -> None:
     """Run once and put (CPU seconds by phase, peak memory) or the error into a queue."""
-    from strategies import simulate
+    from ldpsim.strategies import simulate
 
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     forget_peak()
@@ -267,7 +267,7 @@ def process_bytes() -> int:
         "--json",
     ]
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "cli.main", *words, "--out", folder]
+        command = [sys.executable, "-m", "ldpsim.cli.main", *words, "--out", folder]
         done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     assert not isinstance(child, str)
     return max(0, int(json.loads(done.stdout)["memory"]["peak_rss_bytes"]) - child[1])
@@ -283,7 +283,7 @@ def main() -> None:
         os.environ.update(ONE_THREAD)
         os.execv(sys.executable, [sys.executable, "-m", "benchmarks.speed.fit_plan", *sys.argv[1:]])
     named = sys.argv[1:] or list(names())
-    import strategies.runs.simulate  # noqa: F401 - the children share what it imports
+    import ldpsim.strategies.runs.simulate  # noqa: F401 - the children share what it imports
 
     kept: dict[str, Any] = {}
     machine: dict[str, Any] = {}

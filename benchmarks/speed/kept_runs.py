@@ -9,9 +9,9 @@ from typing import Any
 
 from benchmarks.speed.bench_scale import KEPT
 from benchmarks.speed.scale_run import BUDGETS, UNTRAINED
-from devices.datasets.generated_kinds import arxiv_like
-from strategies.estimate.graph_facts import GraphFacts, measured
-from strategies.setup.options import RunOptions
+from ldpsim.devices.datasets.generated_kinds import arxiv_like
+from ldpsim.strategies.estimate.graph_facts import GraphFacts, measured
+from ldpsim.strategies.setup.options import RunOptions
 
 
 def kept_runs() -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from strategies.engines.usage import forget_peak, phase_peak
+from ldpsim.strategies.engines.usage import forget_peak, phase_peak
 
 MIB = 1 << 20
 

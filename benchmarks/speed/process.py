@@ -16,7 +16,7 @@ from typing import Any
 
 import psutil
 
-from strategies.engines.usage import forget_peak, peak_rss
+from ldpsim.strategies.engines.usage import forget_peak, peak_rss
 
 MIB = 1 << 20
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")

@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks import RESULTS
 from benchmarks.speed.scale_run import UNTRAINED
-from curator.methods import find
-from curator.methods.memory import Sizes, memory_by_phase, peak_bytes
+from ldpsim.curator.methods import find
+from ldpsim.curator.methods.memory import Sizes, memory_by_phase, peak_bytes
 
 FROM = 30_000  # people from which an exponent is taken: below, constant costs count
 PHASES = ("population", "enrol", "collect", "reconstruct", "train", "evaluate", "reference", "nulls", "ledgers")

@@ -24,11 +24,11 @@ from unittest import mock
 from rich.console import Console
 
 from benchmarks.speed.phases import MIB, Phases
-from cli.output import WIDTH
-from cli.summary import summary
-from devices.datasets.generated_kinds import arxiv_like
-from devices.datasets.npz_file import write_npz_file
-from strategies import RunOptions
+from ldpsim.cli.output import WIDTH
+from ldpsim.cli.summary import summary
+from ldpsim.devices.datasets.generated_kinds import arxiv_like
+from ldpsim.devices.datasets.npz_file import write_npz_file
+from ldpsim.strategies import RunOptions
 
 GRAPHS = ("generated", "arxiv-like")
 BUDGETS: dict[str, dict[str, Any]] = {
@@ -37,9 +37,9 @@ BUDGETS: dict[str, dict[str, Any]] = {
 UNTRAINED = ("sbp", "vote")  # methods without epochs
 # Work inside a phase that is measured apart: its phase, the function, the phase afterwards.
 _APART = (
-    ("enrol", "strategies.runs.set_up.enrol", "start"),
-    ("evaluate", "strategies.results.evaluation.reconstruction", "finish"),
-    ("ledgers", "strategies.runs.simulate.read_ledgers", "finish"),
+    ("enrol", "ldpsim.strategies.runs.set_up.enrol", "start"),
+    ("evaluate", "ldpsim.strategies.results.evaluation.reconstruction", "finish"),
+    ("ledgers", "ldpsim.strategies.runs.simulate.read_ledgers", "finish"),
 )
 
 
@@ -48,8 +48,8 @@ def measured(
 ) -> dict[str, Any]:
     """Make a run and return its phases, test accuracy and bytes; write what a terminal would show to ``panel``."""
     # Here, because the processes that answer for the devices import this module, and need no torch.
-    from curator.linear.threads import limit_threads
-    from strategies import simulate
+    from ldpsim.curator.linear.threads import limit_threads
+    from ldpsim.strategies import simulate
 
     limit_threads(1)
     folder = Path(tempfile.mkdtemp(prefix="ldpsim-scale-", dir=Path.cwd()))
@@ -97,7 +97,7 @@ def _shown(record: Mapping[str, Any]) -> str:
 
 def _drawn(options: RunOptions, folder: Path) -> Path:
     from benchmarks.speed.drawn_reports import drawn_reports
-    from strategies.runs.set_up import set_up
+    from ldpsim.strategies.runs.set_up import set_up
 
     setup = set_up(options)
     questions = setup.method.questions(setup.population.facts, setup.repeats[0].split, setup.budget, "drawn")

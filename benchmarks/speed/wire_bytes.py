@@ -15,11 +15,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from devices.enrolment.state import State
-from devices.training_task import Task
-from strategies.engines.flower_job import JOB
-from strategies.engines.flower_processes import Flower, app_folder
-from strategies.flower_app.training_job import TrainingJob
+from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.training_task import Task
+from ldpsim.strategies.engines.flower_job import JOB
+from ldpsim.strategies.engines.flower_processes import Flower, app_folder
+from ldpsim.strategies.flower_app.training_job import TrainingJob
 
 SUPERNODES, ROUNDS = 4, 6
 _SECONDS = 300.0

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from cli import options as o
-from cli.doctor.finding import Finding, checked, worst
-from cli.errors import FAILED
-from cli.output import console, print_json, stdout_to_stderr
+from ldpsim.cli import options as o
+from ldpsim.cli.doctor.finding import Finding, checked, worst
+from ldpsim.cli.errors import FAILED
+from ldpsim.cli.output import console, print_json, stdout_to_stderr
 
 _LOOKED_FOR = ("flwr", "numpy", "ray", "torch", "torch-geometric")
 _NARROW = 60  # columns: below, the name and the text share a line
@@ -45,13 +45,12 @@ def doctor(
 
 
 def _findings(out: Path, state: Path, data_dir: Path | None) -> Iterator[Finding]:
-    from cli.doctor import machine, software  # psutil and packaging: no other command needs to wait for them
+    from ldpsim.cli.doctor import machine, software  # psutil and packaging: no other command needs to wait for them
 
     yield checked("ldpsim", software.ldpsim_itself)
     yield checked("python", software.python)
     yield from software.required_packages()
     yield checked("others", software.other_packages)
-    yield checked("package names", software.package_names)
     yield checked("flower runtime", software.flower_commands)
     yield checked("telemetry", software.telemetry)
     yield checked("data", lambda: machine.data_sets(data_dir))
@@ -66,7 +65,7 @@ def _findings(out: Path, state: Path, data_dir: Path | None) -> Iterator[Finding
 
 
 def _started() -> Iterator[Finding]:
-    from cli.doctor import starting
+    from ldpsim.cli.doctor import starting
 
     yield checked("torch device", starting.torch_device)
     yield checked("ray started", starting.ray)
@@ -102,7 +101,7 @@ def show(findings: list[Finding]) -> None:
 
 def shortened(findings: list[Finding]) -> list[Finding]:
     """Return the findings with one line for the required packages that are as tested and that few people look for."""
-    from cli.doctor import software
+    from ldpsim.cli.doctor import software
 
     needed = {requirement.name for requirement in software.own_requirements()} - set(_LOOKED_FOR)
     quiet = [finding for finding in findings if finding.name in needed and finding.status == "ok"]

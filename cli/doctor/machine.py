@@ -17,8 +17,8 @@ from pathlib import Path
 
 import psutil
 
-from cli.doctor.finding import Finding
-from cli.output import WIDTH
+from ldpsim.cli.doctor.finding import Finding
+from ldpsim.cli.output import WIDTH
 
 ROOM = 1 << 30  # bytes free for a run of some size: results, reports and ledgers
 LEAST_ROOM = 100 << 20
@@ -31,8 +31,8 @@ NETWORK_DISKS = ("nfs", "cifs", "smb", "9p", "fuse.sshfs", "afs", "ceph", "lustr
 
 def data_sets(data_dir: Path | None) -> Finding:
     """Find the data sets on disk and the folder that they are looked for in."""
-    from devices.datasets import GENERATED, describe
-    from devices.datasets.files import default_root
+    from ldpsim.devices.datasets import GENERATED, describe
+    from ldpsim.devices.datasets.files import default_root
 
     named = "--data-dir" if data_dir is not None else "LDPSIM_DATA" if os.environ.get("LDPSIM_DATA") else "default"
     root = default_root() if data_dir is None else data_dir

@@ -11,8 +11,8 @@ import platform
 import shutil
 import sys
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
+from collections.abc import Iterable, Mapping
+from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.resources import files
 from pathlib import Path
 
@@ -20,13 +20,12 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from cli.doctor.finding import Finding
+from ldpsim.cli.doctor.finding import Finding
 
 HERE = Path(__file__).resolve().parents[2]
 TESTED_PYTHON = "3.11"
 OLDEST_PYTHON = (3, 11)
 COMMANDS = ("flwr", "flower-superlink", "flower-supernode")
-OWN_NAMES = ("devices", "curator", "strategies", "cli", "ldpsim")  # that `import` finds
 _LISTED = 5
 
 
@@ -34,7 +33,7 @@ def tested_versions() -> dict[str, str]:
     """Return the tested version of each package, by its canonical name."""
     lines = (
         line.partition("#")[0].strip()
-        for line in files("cli.doctor").joinpath("constraints.txt").read_text().splitlines()
+        for line in files("ldpsim.cli.doctor").joinpath("constraints.txt").read_text().splitlines()
     )
     pairs = (line.split("==") for line in lines if "==" in line)
     return {canonicalize_name(name): wanted for name, wanted in pairs}
@@ -118,21 +117,6 @@ def same_release(found: str, tested: str) -> bool:
     return Version(found).public == Version(tested).public
 
 
-def package_names(owners: Mapping[str, Sequence[str]] | None = None) -> Finding:
-    """Find whether another installed distribution owns one of ldpsim's plain package names.
-
-    Args:
-        owners: Distributions by the name that they install; None: those of this environment.
-    """
-    found = packages_distributions() if owners is None else owners
-    others = {name: sorted({canonicalize_name(one) for one in found.get(name, ())} - {"ldpsim"}) for name in OWN_NAMES}
-    shared = [f"{name} ({', '.join(theirs)})" for name, theirs in others.items() if theirs]
-    if not shared:
-        return Finding("package names", f"{', '.join(OWN_NAMES)} are ldpsim's alone")
-    remedy = "install ldpsim in an environment of its own: two packages with one name overwrite each other"
-    return Finding("package names", f"another package installs {', '.join(shared)}", "problem", remedy)
-
-
 def flower_commands() -> Finding:
     """Find Flower's commands: ``--engine flower`` and deployments start them."""
     beside = Path(sys.executable).parent
@@ -145,7 +129,7 @@ def flower_commands() -> Finding:
 
 def telemetry() -> Finding:
     """Find whether the switches of Flower's and Ray's telemetry are off in this process and its children."""
-    from devices import NO_TELEMETRY
+    from ldpsim.devices import NO_TELEMETRY
 
     on = [name for name, value in NO_TELEMETRY.items() if os.environ.get(name) != value]
     if on:

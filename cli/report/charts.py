@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cli.report.badges import SIGN
-from cli.words import method_names, percent, words_of
-from strategies.palette import SERIES
-from strategies.results.levels import compared_loss, shown_levels
+from ldpsim.cli.report.badges import SIGN
+from ldpsim.cli.words import method_names, percent, words_of
+from ldpsim.strategies.palette import SERIES
+from ldpsim.strategies.results.levels import compared_loss, shown_levels
 
 CLAIMED = "claimed"
 WHOLE = "user"  # the level of a whole record
@@ -50,7 +50,7 @@ def chart_data(rows: Sequence[Row], panels: Sequence[Mapping[str, Any]], level: 
     """Return what the scripts read, ready for JSON.
 
     Args:
-        rows: Of the page (:func:`cli.report.page.shown_rows`).
+        rows: Of the page (:func:`ldpsim.cli.report.page.shown_rows`).
         panels: Data sets, each with its ``title``.
         level: Level at which the page opens.
     """

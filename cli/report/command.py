@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli import options as o
-from cli.output import echo, print_json
-from cli.progress import Progress
-from cli.words import count, method_names
-from strategies.setup.option_spec import OUTPUT
+from ldpsim.cli import options as o
+from ldpsim.cli.output import echo, print_json
+from ldpsim.cli.progress import Progress
+from ldpsim.cli.words import count, method_names
+from ldpsim.strategies.setup.option_spec import OUTPUT
 
 if TYPE_CHECKING:
-    from cli.report.gather import Gathered
+    from ldpsim.cli.report.gather import Gathered
 
 
 def report(
@@ -46,8 +46,8 @@ def report(
     """Write one HTML page from finished results; nothing is run, and the page asks no network."""
     with Progress(shown=not (quiet or as_json)) as progress:
         progress("reading", None)
-        from cli.report.gather import gather
-        from cli.report.page import write_page
+        from ldpsim.cli.report.gather import gather
+        from ldpsim.cli.report.page import write_page
 
         found = gather(folders)
         page = out or (folders[0] / "report.html" if len(folders) == 1 else Path("report.html"))
@@ -60,7 +60,7 @@ def report(
         if paper:
             _write_for_paper(paper, found, [str(folder) for folder in folders])
         if drafts:
-            from cli.registry import write_registry
+            from ldpsim.cli.registry import write_registry
 
             write_registry(drafts, page.parent)
 
@@ -102,11 +102,11 @@ def _check_files(files: Mapping[str, Path]) -> None:
 
 def _write_for_paper(files: Mapping[str, Path], found: Gathered, folders: Sequence[str]) -> None:
     """Write the table and the figure of the groups of results: of a comparison in its order, else by method."""
-    from cli.main import version
-    from devices.atomic_files import write_atomically
-    from strategies.outputs.paper_figure import figure_bytes
-    from strategies.outputs.paper_table import latex_table
-    from strategies.outputs.seed_groups import seed_groups
+    from ldpsim.cli.main import version
+    from ldpsim.devices.atomic_files import write_atomically
+    from ldpsim.strategies.outputs.paper_figure import figure_bytes
+    from ldpsim.strategies.outputs.paper_table import latex_table
+    from ldpsim.strategies.outputs.seed_groups import seed_groups
 
     order = [*found.methods, *sorted(entry.row["method"] for entry in found.results)]
     results = sorted(found.results, key=lambda entry: order.index(entry.row["method"]))
@@ -125,7 +125,7 @@ def _registry_drafts(found: Gathered) -> dict[str, str]:
     Raises:
         ValueError: one line, for several results, or for a run that protects nothing.
     """
-    from cli.registry import registry_texts
+    from ldpsim.cli.registry import registry_texts
 
     if len(found.results) != 1:
         raise ValueError(f"--registry: {len(found.results)} results are there; name the folder of one run")

@@ -10,17 +10,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from cli.report.labels import name_rows
-from cli.report.rows import UnreadableRecord, people_of, row_of
-from cli.report.sweep_cells import TABLE, SweepCells, cells_of
-from cli.words import count as in_words
-from devices.atomic_files import read_file
-from strategies.outputs.seed_groups import run_key
-from strategies.outputs.sums import AskedInAll, in_all
-from strategies.outputs.untrusted import number, text
-from strategies.results.folder import COMPARISON
-from strategies.results.levels import compared_levels
-from strategies.setup.fingerprint import SCHEMA
+from ldpsim.cli.report.labels import name_rows
+from ldpsim.cli.report.rows import UnreadableRecord, people_of, row_of
+from ldpsim.cli.report.sweep_cells import TABLE, SweepCells, cells_of
+from ldpsim.cli.words import count as in_words
+from ldpsim.devices.atomic_files import read_file
+from ldpsim.strategies.outputs.seed_groups import run_key
+from ldpsim.strategies.outputs.sums import AskedInAll, in_all
+from ldpsim.strategies.outputs.untrusted import number, text
+from ldpsim.strategies.results.folder import COMPARISON
+from ldpsim.strategies.results.levels import compared_levels
+from ldpsim.strategies.setup.fingerprint import SCHEMA
 
 _TOO_LARGE = 64 << 20  # bytes of a result.json; a real one has some ten thousand
 _OF_A_RUN = ("state", "reports")  # folders inside a run's, with no results below
@@ -33,8 +33,8 @@ class ShownResult:
 
     Args:
         record: Content of its result.json.
-        row: :func:`cli.report.rows.row_of`.
-        people: :func:`cli.report.rows.people_of`.
+        row: :func:`ldpsim.cli.report.rows.row_of`.
+        people: :func:`ldpsim.cli.report.rows.people_of`.
         is_repeat: Whether it is a cell of a sweep that varies the people's seed: cells with
             other people of the same data set are repeats.
     """

@@ -1,6 +1,6 @@
 """Groups of results: one configuration of a method with several seeds is one row of the page.
 
-:mod:`strategies.outputs.seed_groups` has the rule by which results are grouped.
+:mod:`ldpsim.strategies.outputs.seed_groups` has the rule by which results are grouped.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cli.report.gather import ShownResult
-from cli.report.rows import best_of, privacy_words
-from cli.words import count, difference
-from strategies.group_accuracy.shown import merged_rows
-from strategies.outputs.seed_groups import mean_nulls, places_of_groups, worst_guarantee
-from strategies.results.averages import (
+from ldpsim.cli.report.gather import ShownResult
+from ldpsim.cli.report.rows import best_of, privacy_words
+from ldpsim.cli.words import count, difference
+from ldpsim.strategies.group_accuracy.shown import merged_rows
+from ldpsim.strategies.outputs.seed_groups import mean_nulls, places_of_groups, worst_guarantee
+from ldpsim.strategies.results.averages import (
     TAIL,
     Interval,
     Margin,
@@ -25,7 +25,7 @@ from strategies.results.averages import (
     over_seeds,
     spread,
 )
-from strategies.results.shown_nulls import NULLS, STANDINGS, UNJUDGED, best_null, standing_among
+from ldpsim.strategies.results.shown_nulls import NULLS, STANDINGS, UNJUDGED, best_null, standing_among
 
 Row = dict[str, Any]
 _DEGREES = ("true", "noisy", "reconstructed")
@@ -37,7 +37,7 @@ def grouped(results: Sequence[ShownResult]) -> list[list[ShownResult]]:
 
 
 def row_of_group(group: Sequence[ShownResult]) -> Row:
-    """Return the row of a group, with the fields of :func:`cli.report.rows.row_of` and more.
+    """Return the row of a group, with the fields of :func:`ldpsim.cli.report.rows.row_of` and more.
 
     ``n`` is the number of results, ``populations`` the number of different people, ``tests``
     the accuracies of all repeats, and ``folders`` names the results.

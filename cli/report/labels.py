@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from strategies.outputs.seed_groups import options_of, words_of
-from strategies.outputs.untrusted import text
+from ldpsim.strategies.outputs.seed_groups import options_of, words_of
+from ldpsim.strategies.outputs.untrusted import text
 
 _MOST = 4  # options in one label
 

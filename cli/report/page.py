@@ -20,13 +20,13 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from cli.report.badges import MEANING
-from cli.report.charts import chart_data, has_curves, opening_level
-from cli.report.gather import Gathered
-from cli.report.rows import TRUST
-from cli.report.shown import headline, panels_of, shown_rows
-from cli.report.tables import data_link, tables
-from cli.words import (
+from ldpsim.cli.report.badges import MEANING
+from ldpsim.cli.report.charts import chart_data, has_curves, opening_level
+from ldpsim.cli.report.gather import Gathered
+from ldpsim.cli.report.rows import TRUST
+from ldpsim.cli.report.shown import headline, panels_of, shown_rows
+from ldpsim.cli.report.tables import data_link, tables
+from ldpsim.cli.words import (
     ABOVE,
     bytes_,
     claim,
@@ -38,13 +38,13 @@ from cli.words import (
     points,
     seconds,
 )
-from devices.atomic_files import PASSED_AROUND, write_atomically
-from strategies.group_accuracy.section import FALSE_ALARM
-from strategies.group_accuracy.shown import NO_GROUPS, words_of_groups
-from strategies.outputs.untrusted import text
-from strategies.palette import SERIES, SERIES_ON_DARK
-from strategies.results.levels import CLOSE, at_the_level, compared_loss, shown_levels
-from strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS
+from ldpsim.devices.atomic_files import PASSED_AROUND, write_atomically
+from ldpsim.strategies.group_accuracy.section import FALSE_ALARM
+from ldpsim.strategies.group_accuracy.shown import NO_GROUPS, words_of_groups
+from ldpsim.strategies.outputs.untrusted import text
+from ldpsim.strategies.palette import SERIES, SERIES_ON_DARK
+from ldpsim.strategies.results.levels import CLOSE, at_the_level, compared_loss, shown_levels
+from ldpsim.strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS
 
 _SAME = 1e-6  # relative: losses that differ by rounding only are equal
 _SCRIPTS = ("base.js", "places.js", "scatter.js", "bars.js", "degrees.js", "page.js")
@@ -218,7 +218,7 @@ def _differently_scored(rows: Sequence[Mapping[str, Any]]) -> str:
 def environment() -> Environment:
     """Return the templates and the filters of all pages."""
     made = Environment(
-        loader=PackageLoader("cli.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        loader=PackageLoader("ldpsim.cli.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
     made.globals |= {"policy": _policy(), "series": SERIES, "series_on_dark": SERIES_ON_DARK}

@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cli.report.page import environment
-from cli.words import NONE, bytes_, epsilon, guessed, percent, planned_loss, short_time, size
-from curator.privacy.levels import LEVELS
-from devices.atomic_files import PASSED_AROUND, write_atomically
-from strategies.estimate.load import MEMORY_ERROR, TIME_ERROR
-from strategies.planning.files import rehearsal
-from strategies.planning.listed import GROUPS
-from strategies.planning.plan import Plan
-from strategies.planning.rows import PlanRow
-from strategies.results.levels import at_the_level
-from strategies.results.shown_nulls import NULLS
+from ldpsim.cli.report.page import environment
+from ldpsim.cli.words import NONE, bytes_, epsilon, guessed, percent, planned_loss, short_time, size
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.devices.atomic_files import PASSED_AROUND, write_atomically
+from ldpsim.strategies.estimate.load import MEMORY_ERROR, TIME_ERROR
+from ldpsim.strategies.planning.files import rehearsal
+from ldpsim.strategies.planning.listed import GROUPS
+from ldpsim.strategies.planning.plan import Plan
+from ldpsim.strategies.planning.rows import PlanRow
+from ldpsim.strategies.results.levels import at_the_level
+from ldpsim.strategies.results.shown_nulls import NULLS
 
 _LEFT, _RIGHT, _OPEN = 4.0, 84.0, 94.0  # per cent of the width: the axis, and the place of what is not bounded
 _NEAR = 4.0  # per cent: points that are nearer stand side by side

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from strategies.group_accuracy.shown import GroupRow, group_rows
-from strategies.outputs.sums import levels_of, of_repeats, really_asked
-from strategies.outputs.untrusted import number, text
-from strategies.results.in_words import NOT_ASKED, NOT_HIDDEN, privacy_in_words
-from strategies.results.levels import held, shown_levels
-from strategies.results.shown_nulls import ask_nobody, best_null, shown_nulls_of, shown_verdict
+from ldpsim.strategies.group_accuracy.shown import GroupRow, group_rows
+from ldpsim.strategies.outputs.sums import levels_of, of_repeats, really_asked
+from ldpsim.strategies.outputs.untrusted import number, text
+from ldpsim.strategies.results.in_words import NOT_ASKED, NOT_HIDDEN, privacy_in_words
+from ldpsim.strategies.results.levels import held, shown_levels
+from ldpsim.strategies.results.shown_nulls import ask_nobody, best_null, shown_nulls_of, shown_verdict
 
 TRUST = {
     "untrusted curator": ("reports", "reports only, nobody is trusted"),

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cli.report.badges import badge_of
-from cli.report.gather import Gathered
-from cli.report.groups import Row, grouped, row_of_group
-from cli.report.labels import name_rows
-from cli.words import count, percent
-from strategies.outputs.seed_groups import BUDGETS, budget_figures, group_key
-from strategies.outputs.shell import command_of
-from strategies.results.in_words import density_of
+from ldpsim.cli.report.badges import badge_of
+from ldpsim.cli.report.gather import Gathered
+from ldpsim.cli.report.groups import Row, grouped, row_of_group
+from ldpsim.cli.report.labels import name_rows
+from ldpsim.cli.words import count, percent
+from ldpsim.strategies.outputs.seed_groups import BUDGETS, budget_figures, group_key
+from ldpsim.strategies.outputs.shell import command_of
+from ldpsim.strategies.results.in_words import density_of
 
 
 def shown_rows(gathered: Gathered, *, methods: Sequence[str] | None = None) -> list[Row]:
     """Return the rows of the page: one for each data set, method and configuration, sorted in this order.
 
-    Each has, beside the fields of :func:`cli.report.groups.row_of_group`, its ``label``, the
+    Each has, beside the fields of :func:`ldpsim.cli.report.groups.row_of_group`, its ``label``, the
     ``commands`` that run it again (``command``: the first), its ``badge``, the number of its data set
     (``panel``), its ``name`` there, and the ``series``: the line of a chart on which rows lie that differ
     in their budgets alone, with its name, ``line``.

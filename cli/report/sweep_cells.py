@@ -6,8 +6,8 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-from strategies.foreign_text import from_csv_cell
-from strategies.results.folder import COMPARISON
+from ldpsim.strategies.foreign_text import from_csv_cell
+from ldpsim.strategies.results.folder import COMPARISON
 
 TABLE = "table.csv"
 _POPULATION = "population_seed"

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from cli.report.gather import ShownResult
-from strategies.foreign_text import csv_cell
-from strategies.results.levels import shown_levels
-from strategies.results.shown_nulls import null_columns
+from ldpsim.cli.report.gather import ShownResult
+from ldpsim.strategies.foreign_text import csv_cell
+from ldpsim.strategies.results.levels import shown_levels
+from ldpsim.strategies.results.shown_nulls import null_columns
 
 Row = Mapping[str, Any]
 

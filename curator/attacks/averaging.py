@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.array_types import BoolArray, FloatArray
+from ldpsim.devices.array_types import BoolArray, FloatArray
 
 
 class BitTally:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.array_types import FloatArray
+from ldpsim.devices.array_types import FloatArray
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from devices.facts import PublicFacts
-from devices.mechanisms import Mechanism
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import Mechanism
 
 # Range, epsilon, reporting. Ranges that begin at 0 hide a forgotten lower end.
 SETTINGS = (((0.0, 1.0), 1.0, "both"), ((-1.0, 1.0), 1.0, "one-end"), ((0.0, 1.0), 3.0, "both"))
@@ -27,7 +27,7 @@ _GROUPING = 2
 
 @dataclass(frozen=True, eq=False)
 class Person:
-    """A person's data in the form that mechanisms read (``devices.data.population.Record``)."""
+    """A person's data in the form that mechanisms read (``ldpsim.devices.data.population.Record``)."""
 
     feature_indices: np.ndarray
     feature_values: np.ndarray

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator.attacks.audit_row import AuditRow, Effort, within
-from curator.attacks.bounds import lower_bound
-from curator.owner.aggregation.sums import HandedLists, noisy_sums
-from curator.owner.privacy.graph_account import EDGE, GraphRelease
-from devices.array_types import DoubleArray
-from devices.mechanisms import gaussian
+from ldpsim.curator.attacks.audit_row import AuditRow, Effort, within
+from ldpsim.curator.attacks.bounds import lower_bound
+from ldpsim.curator.owner.aggregation.sums import HandedLists, noisy_sums
+from ldpsim.curator.owner.privacy.graph_account import EDGE, GraphRelease
+from ldpsim.devices.array_types import DoubleArray
+from ldpsim.devices.mechanisms import gaussian
 
 PEOPLE = 4
 EPSILON = 2.0

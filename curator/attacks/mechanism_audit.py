@@ -24,11 +24,11 @@ from collections.abc import Callable, Sequence
 from operator import ne
 from typing import Any
 
-from curator.attacks.audit_row import AuditRow, Effort, Stream, within
-from curator.attacks.bounds import lower_bound
-from curator.attacks.examples import Example, examples
-from curator.attacks.laws import Law, NotWalkable, epsilon_at, law_of, worst_ratio
-from devices.mechanisms import Mechanism
+from ldpsim.curator.attacks.audit_row import AuditRow, Effort, Stream, within
+from ldpsim.curator.attacks.bounds import lower_bound
+from ldpsim.curator.attacks.examples import Example, examples
+from ldpsim.curator.attacks.laws import Law, NotWalkable, epsilon_at, law_of, worst_ratio
+from ldpsim.devices.mechanisms import Mechanism
 
 _LAW = 1e-7
 _DRAWN = 300  # number of drawn reports where the draws cannot be enumerated

@@ -22,16 +22,16 @@ from typing import Any
 
 import numpy as np
 
-from curator.attacks.audit_row import AuditRow, Effort, Stream
-from curator.attacks.bounds import lower_bound
-from curator.attacks.examples import Person, grouping_for, of_attribute
-from curator.attacks.laws import NotWalkable, law_of, worst_ratio
-from curator.methods import Budget, Method, Question
-from curator.privacy.guarantee import Guarantee
-from curator.privacy.levels import level_spec
-from devices.facts import PublicFacts, Split
-from devices.mechanisms import Mechanism, gaussian
-from devices.query import ATTRIBUTES
+from ldpsim.curator.attacks.audit_row import AuditRow, Effort, Stream
+from ldpsim.curator.attacks.bounds import lower_bound
+from ldpsim.curator.attacks.examples import Person, grouping_for, of_attribute
+from ldpsim.curator.attacks.laws import NotWalkable, law_of, worst_ratio
+from ldpsim.curator.methods import Budget, Method, Question
+from ldpsim.curator.privacy.guarantee import Guarantee
+from ldpsim.curator.privacy.levels import level_spec
+from ldpsim.devices.facts import PublicFacts, Split
+from ldpsim.devices.mechanisms import Mechanism, gaussian
+from ldpsim.devices.query import ATTRIBUTES
 
 SIZES = ((4, 2), (4, 12), (8, 3), (24, 4))  # people, features: the first at which a method can ask anything
 CLASSES = (2, 6)
@@ -58,12 +58,12 @@ def audit_method(
         asked: The method with its parameters, and its budget. None: the defaults, and the first of small budgets that
             the method can ask with. An owner's labels are audited at one small setting, whatever is asked.
     """
-    from curator.methods import OwnerMethod
+    from ldpsim.curator.methods import OwnerMethod
 
     effort = replace(effort, trials=min(effort.trials, _TRIALS))
     method, budgets = (kind(), BUDGETS) if asked is None else (asked[0], (asked[1],))
     if isinstance(method, OwnerMethod):
-        from curator.attacks.owner_audit import audit_owner
+        from ldpsim.curator.attacks.owner_audit import audit_owner
 
         return audit_owner(method, effort)
     if method.reads:

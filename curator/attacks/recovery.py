@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import binom, poisson
 
-from devices.array_types import FloatArray
+from ldpsim.devices.array_types import FloatArray
 
 
 def constant_guess(counts: ArrayLike) -> float:

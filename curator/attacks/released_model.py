@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.attacks.audit_row import AuditRow, Effort
-from curator.attacks.bounds import clopper_pearson
-from devices.array_types import BoolArray, DoubleArray
+from ldpsim.curator.attacks.audit_row import AuditRow, Effort
+from ldpsim.curator.attacks.bounds import clopper_pearson
+from ldpsim.devices.array_types import BoolArray, DoubleArray
 
 _SHARES = (1.0, 0.5, 0.25, 0.1)  # of the targets, the most certain ones: how many are guessed
 _TINY = 1e-12

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from curator.reports.reports import Reports
-from devices.array_types import BoolArray
-from devices.mechanisms.base import StepNoise
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.array_types import BoolArray
+from ldpsim.devices.mechanisms.base import StepNoise
 
 Notes = dict[str, Any]  # JSON values, for result.json
 Judge = Callable[[Reports, float], tuple[BoolArray, Notes]]

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from curator.defences.base import Notes, silent_on
-from curator.reports.agreed_pairs import agreed_ones
-from curator.reports.reports import Reports
+from ldpsim.curator.defences.base import Notes, silent_on
+from ldpsim.curator.reports.agreed_pairs import agreed_ones
+from ldpsim.curator.reports.reports import Reports
 
 
 def keep_agreed(reports: Reports, level: float) -> tuple[Reports, Notes]:

@@ -17,14 +17,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.defences.base import Notes, nobody, silent_on, step_noise
-from curator.defences.tails import at_least, largest_noise, largest_sum, probability_at_most
-from curator.reports.agreed_pairs import agreed_ones
-from curator.reports.reports import Reports
-from curator.reports.rows import FlippedRows, flipped_rows
-from devices.array_types import BoolArray, FloatArray, IntArray
-from devices.mechanisms.base import StepNoise
-from devices.mechanisms.discrete_laplace import variance
+from ldpsim.curator.defences.base import Notes, nobody, silent_on, step_noise
+from ldpsim.curator.defences.tails import at_least, largest_noise, largest_sum, probability_at_most
+from ldpsim.curator.reports.agreed_pairs import agreed_ones
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.rows import FlippedRows, flipped_rows
+from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
+from ldpsim.devices.mechanisms.base import StepNoise
+from ldpsim.devices.mechanisms.discrete_laplace import variance
 
 _WHAT = "degrees, group degrees or noisy rows"
 

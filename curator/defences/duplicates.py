@@ -19,10 +19,10 @@ from collections.abc import Callable
 import numpy as np
 from scipy.sparse import issparse
 
-from curator.defences.base import Notes, nobody, silent_on
-from curator.reports.reports import Reports
-from curator.reports.rows import flipped_rows
-from devices.array_types import BoolArray
+from ldpsim.curator.defences.base import Notes, nobody, silent_on
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.rows import flipped_rows
+from ldpsim.devices.array_types import BoolArray
 
 
 def duplicated(reports: Reports, level: float) -> tuple[BoolArray, Notes]:

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from devices.array_types import FloatArray
+from ldpsim.devices.array_types import FloatArray
 
 _WIDTH = 45  # standard deviations, and a margin: what lies beyond has no weight that a float could add
 _DIRECT = 1 << 22  # multiplications of a convolution beyond which it is done by Fourier transform

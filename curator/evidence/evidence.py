@@ -12,18 +12,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from curator.links.evidence import LinkEvidence, public_links
-from curator.links.pair_scores import Scores, public_scores, reported_scores
-from curator.reports.agreed_pairs import agreed_edges
-from curator.reports.feature_bits import FlippedFeatures, feature_bits
-from curator.reports.labels import LabelEvidence, label_evidence
-from curator.reports.reports import Reports
-from curator.reports.rows import noisy_rows_of_bits
-from devices.array_types import DoubleArray, IntArray
-from devices.facts import PublicKnowledge
+from ldpsim.curator.links.evidence import LinkEvidence, public_links
+from ldpsim.curator.links.pair_scores import Scores, public_scores, reported_scores
+from ldpsim.curator.reports.agreed_pairs import agreed_edges
+from ldpsim.curator.reports.feature_bits import FlippedFeatures, feature_bits
+from ldpsim.curator.reports.labels import LabelEvidence, label_evidence
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.rows import noisy_rows_of_bits
+from ldpsim.devices.array_types import DoubleArray, IntArray
+from ldpsim.devices.facts import PublicKnowledge
 
 if TYPE_CHECKING:
-    from curator.learning.node_evidence import NodeEvidence
+    from ldpsim.curator.learning.node_evidence import NodeEvidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,14 +82,14 @@ class Evidence:
     @cached_property
     def rows(self) -> Any:
         """(n, d): rows of length 1 of the features or reported bits, None without any."""
-        from curator.learning.node_evidence import unit_rows  # torch is only needed from here on
+        from ldpsim.curator.learning.node_evidence import unit_rows  # torch is only needed from here on
 
         return unit_rows(self.public.features, self.bits)
 
     @cached_property
     def people(self) -> NodeEvidence:
         """Class evidence from features."""
-        from curator.learning.node_evidence import node_evidence
+        from ldpsim.curator.learning.node_evidence import node_evidence
 
         return node_evidence(self.public.features, self.labels, self.public.split, bits=self.bits)
 

@@ -30,15 +30,15 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 from torch.nn import functional
 
-from curator.learning.adam import Adam
-from curator.learning.epoch_scores import BestEpoch, labelled
-from curator.learning.kprop_networks import DenseSAGE
-from curator.learning.networks import GAT, GCN, Network
-from curator.learning.training import TrainedNetwork, TrainingSettings, choose_device, fit
-from curator.linear.torch_matrix import Constant, constant
+from ldpsim.curator.learning.adam import Adam
+from ldpsim.curator.learning.epoch_scores import BestEpoch, labelled
+from ldpsim.curator.learning.kprop_networks import DenseSAGE
+from ldpsim.curator.learning.networks import GAT, GCN, Network
+from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings, choose_device, fit
+from ldpsim.curator.linear.torch_matrix import Constant, constant
 
 if TYPE_CHECKING:
-    from curator.graph import Graph
+    from ldpsim.curator.graph import Graph
 
 _TINY = 1e-12
 

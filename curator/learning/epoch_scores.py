@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from curator import observer
+from ldpsim.curator import observer
 
 if TYPE_CHECKING:
-    from curator.graph import Graph
+    from ldpsim.curator.graph import Graph
 
 LossFunction = Callable[[Tensor], Tensor]  # scores, float32 (k, classes), of a training pass -> what is minimised
 # validation nodes' scores without dropout, validation accuracy -> is this the best epoch so far?

@@ -25,11 +25,11 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
-from curator.learning.node_evidence import SMOOTHED_PENALTIES, ln_scores, ridge_scores, taught
-from curator.linear.propagation import smoothed_rows, spread_rows
-from curator.linear.tfidf import standardised_rows
-from curator.reports.labels import LabelEvidence
-from devices.array_types import DoubleArray, IntArray
+from ldpsim.curator.learning.node_evidence import SMOOTHED_PENALTIES, ln_scores, ridge_scores, taught
+from ldpsim.curator.linear.propagation import smoothed_rows, spread_rows
+from ldpsim.curator.linear.tfidf import standardised_rows
+from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.devices.array_types import DoubleArray, IntArray
 
 EIGENVECTORS = 48
 _ON_LINKS, _ON_PAIRS = "label propagation on P", "label propagation on S"
@@ -49,7 +49,7 @@ def graph_components(
     """float64 (n, classes) by name; empty without a training label or without a link.
 
     Args:
-        rows: (n, d) of length 1 (:func:`curator.learning.node_evidence.unit_rows`); None for no features.
+        rows: (n, d) of length 1 (:func:`ldpsim.curator.learning.node_evidence.unit_rows`); None for no features.
         links: P, symmetric CSR (n, n).
         pairs: S, symmetric CSR (n, n) of ones; None where there are no more pairs than links.
         told: Labels, public or reported.

@@ -1,4 +1,4 @@
-"""Networks of LPGNN that differ from :mod:`curator.learning.networks`.
+"""Networks of LPGNN that differ from :mod:`ldpsim.curator.learning.networks`.
 
 Propagated features of the multi-bit mechanism are dense, and a row is long beside the hidden
 width. Aggregating after the multiplication, M (X W) for (M X) W, then needs one pass over one
@@ -13,19 +13,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from curator.learning.networks import GCN, SAGE, Network, adjacency_of, linear, make_network
-from curator.linear.propagation import gcn_matrix
-from curator.linear.torch_matrix import Constant, constant
+from ldpsim.curator.learning.networks import GCN, SAGE, Network, adjacency_of, linear, make_network
+from ldpsim.curator.linear.propagation import gcn_matrix
+from ldpsim.curator.linear.torch_matrix import Constant, constant
 
 if TYPE_CHECKING:
-    from curator.graph import Graph
-    from curator.learning.training import TrainingSettings
+    from ldpsim.curator.graph import Graph
+    from ldpsim.curator.learning.training import TrainingSettings
 
 NEW_SHARE = 0.1  # share of a new pass in the running averages of batch normalisation
 
 
 class DenseSAGE(SAGE):
-    """:class:`curator.learning.networks.SAGE` with the same weights and scores, for dense features."""
+    """:class:`ldpsim.curator.learning.networks.SAGE` with the same weights and scores, for dense features."""
 
     late = True
 

@@ -30,12 +30,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from curator.linear.propagation import adjacency_matrix
-from curator.linear.torch_matrix import Constant
-from curator.reports.frequency import both_directions
-from curator.reports.labels import LabelEvidence
-from curator.setting_error import SettingError
-from devices.array_types import IntArray
+from ldpsim.curator.linear.propagation import adjacency_matrix
+from ldpsim.curator.linear.torch_matrix import Constant
+from ldpsim.curator.reports.frequency import both_directions
+from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.setting_error import SettingError
+from ldpsim.devices.array_types import IntArray
 
 _LEAST = 1e-5  # lower bound of a share in the published code
 _METIS_SEED = 0  # the partition is a function of the public graph

@@ -19,15 +19,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from curator import observer
-from curator.learning.adam import Adam
-from curator.learning.epoch_scores import ToldScores, labelled, share_of_hits
-from curator.learning.training import NO_LABEL, TrainedNetwork, TrainingSettings, choose_device
-from curator.linear.threads import threads_for
-from curator.steps import track
+from ldpsim.curator import observer
+from ldpsim.curator.learning.adam import Adam
+from ldpsim.curator.learning.epoch_scores import ToldScores, labelled, share_of_hits
+from ldpsim.curator.learning.training import NO_LABEL, TrainedNetwork, TrainingSettings, choose_device
+from ldpsim.curator.linear.threads import threads_for
+from ldpsim.curator.steps import track
 
 if TYPE_CHECKING:
-    from curator.graph import Graph
+    from ldpsim.curator.graph import Graph
 
 _ROWS_AT_ONCE = 4096
 

@@ -24,13 +24,13 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 from torch.nn import functional
 
-from curator.learning.pair_attention import SLOPE, attend
-from curator.linear.propagation import adjacency_matrix, gcn_matrix, mean_matrix, propagate
-from curator.linear.torch_matrix import Constant, constant, scores_of_nodes
-from curator.names import nearest
+from ldpsim.curator.learning.pair_attention import SLOPE, attend
+from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix, mean_matrix, propagate
+from ldpsim.curator.linear.torch_matrix import Constant, constant, scores_of_nodes
+from ldpsim.curator.names import nearest
 
 if TYPE_CHECKING:
-    from curator.graph import Graph
+    from ldpsim.curator.graph import Graph
 
 HEADS = 4
 LARGE = 1 << 26  # entries of dense features of which GraphSAGE keeps no second copy
@@ -175,7 +175,7 @@ class GAT(Network):
     the weight as well, as in Blink's dense layer. Without ``loops`` a node does not attend to
     itself, and the output of a node without neighbours is 0. If more than one pair in 20 is an
     edge, a list of messages is larger and slower than all pairs: see
-    :mod:`curator.learning.pair_attention`.
+    :mod:`ldpsim.curator.learning.pair_attention`.
     """
 
     pairs: Tensor | None = None  # float32 (n, n), log weights by target and source

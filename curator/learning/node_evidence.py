@@ -17,7 +17,7 @@ rows stay those of the pool without it.
 
 Bits of features are the words that a person has in text, and the columns in which it is above the mean in
 everything else. A reported label is learned from as it names classes, and the channel is inverted: naive Bayes gets
-unbiased weights, other scores become (score - lie) / (truth - lie) (:mod:`curator.reports.labels`).
+unbiased weights, other scores become (score - lie) / (truth - lie) (:mod:`ldpsim.curator.reports.labels`).
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from curator.learning.naive_bayes import naive_bayes
-from curator.learning.perceptron import fit_perceptron
-from curator.learning.pool import fit_pool, joined_pool
-from curator.learning.ridge import PENALTIES, Ridge, ridge
-from curator.linear.kernel_rows import kernel_rows, landmarks_of
-from curator.linear.near_rows import near_rows
-from curator.linear.propagation import smoothed_rows
-from curator.linear.tfidf import is_text, standardised_rows, weighted_rows
-from curator.reports.feature_bits import FlippedFeatures
-from curator.reports.labels import LabelEvidence
-from devices.array_types import DoubleArray, IntArray
-from devices.facts import Split
+from ldpsim.curator.learning.naive_bayes import naive_bayes
+from ldpsim.curator.learning.perceptron import fit_perceptron
+from ldpsim.curator.learning.pool import fit_pool, joined_pool
+from ldpsim.curator.learning.ridge import PENALTIES, Ridge, ridge
+from ldpsim.curator.linear.kernel_rows import kernel_rows, landmarks_of
+from ldpsim.curator.linear.near_rows import near_rows
+from ldpsim.curator.linear.propagation import smoothed_rows
+from ldpsim.curator.linear.tfidf import is_text, standardised_rows, weighted_rows
+from ldpsim.curator.reports.feature_bits import FlippedFeatures
+from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.devices.array_types import DoubleArray, IntArray
+from ldpsim.devices.facts import Split
 
 _LEAST_SCORE = 0.01
 _RIDGE_SCALE = 5.0

@@ -1,8 +1,8 @@
 """Learning from reported labels: LPGNN's forward correction, "Drop", and its choice of an epoch.
 
-Let Y' be the classes that the reports name (:mod:`curator.reports.labels`): one-hot under GRR, 0 without a report.
-T has p on the diagonal and q elsewhere, the means of Y'. S = D^-1/2 A D^-1/2 without self-loops. The network gives
-P(y | x'). Then
+Let Y' be the classes that the reports name (:mod:`ldpsim.curator.reports.labels`): one-hot under GRR, 0 without a
+report. T has p on the diagonal and q elsewhere, the means of Y'. S = D^-1/2 A D^-1/2 without self-loops. The network
+gives P(y | x'). Then
 
     E[Y' | x'] = P(y | x') T                                  forward correction
     y~ = argmax softmax(S^K Y')
@@ -31,21 +31,21 @@ from scipy.sparse import csr_array
 from torch import Tensor
 from torch.nn import functional
 
-from curator.learning.networks import Network
-from curator.learning.training import (
+from ldpsim.curator.learning.networks import Network
+from ldpsim.curator.learning.training import (
     NO_LABEL,
     TrainedNetwork,
     TrainingSettings,
     choose_device,
     fit,
 )
-from curator.linear.torch_matrix import Constant
-from curator.reports.labels import LabelEvidence
+from ldpsim.curator.linear.torch_matrix import Constant
+from ldpsim.curator.reports.labels import LabelEvidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from curator.graph import Graph
+    from ldpsim.curator.graph import Graph
 
 MORE_IN_TRAINING = 1.05
 _TINY = 1e-20

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import log_softmax
 
-from curator.graph import Graph
-from curator.linear.scaling import scale_public
-from curator.linear.tfidf import is_text, weighted_rows
-from curator.reports.labels import LabelEvidence
-from devices.array_types import DoubleArray, IntArray
+from ldpsim.curator.graph import Graph
+from ldpsim.curator.linear.scaling import scale_public
+from ldpsim.curator.linear.tfidf import is_text, weighted_rows
+from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.devices.array_types import DoubleArray, IntArray
 
 if TYPE_CHECKING:
-    from curator.learning.training import TrainedNetwork
+    from ldpsim.curator.learning.training import TrainedNetwork
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ def fit_perceptron(
         seed: Seed of the weights and of dropout.
         device: ``auto``, ``cpu`` or ``cuda``.
     """
-    from curator.learning import training  # torch is only needed from here on
+    from ldpsim.curator.learning import training  # torch is only needed from here on
 
     # Text as the reference `mlp` has it.
     rows = scale_public(features, "row-normalised") if is_text(features) else weighted_rows(features)

@@ -25,9 +25,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from curator.learning.naive_bayes import folds_of
-from curator.reports.labels import LabelEvidence
-from devices.array_types import DoubleArray, IntArray
+from ldpsim.curator.learning.naive_bayes import folds_of
+from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.devices.array_types import DoubleArray, IntArray
 
 FOLDS = 5
 STRENGTH = 1.0

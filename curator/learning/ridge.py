@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.sparse import issparse
 
-from devices.array_types import DoubleArray, IntArray
+from ldpsim.devices.array_types import DoubleArray, IntArray
 
 PENALTIES = (0.1, 0.3, 1.0, 3.0)  # for rows of length 1
 _ROWS_AT_ONCE = 1024

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from curator import observer
-from curator.learning.adam import Adam
-from curator.learning.epoch_scores import (
+from ldpsim.curator import observer
+from ldpsim.curator.learning.adam import Adam
+from ldpsim.curator.learning.epoch_scores import (
     BestEpoch,
     Better,
     LossFunction,
@@ -31,16 +31,16 @@ from curator.learning.epoch_scores import (
     labelled,
     share_of_hits,
 )
-from curator.learning.networks import HEADS, NETWORKS, Network, fresh, make_network
-from curator.linear.dropout import Dropout
-from curator.linear.reused_memory import reused_memory
-from curator.linear.threads import threads_for
-from curator.names import nearest
-from curator.setting_error import MOST_STEPS, SettingError
-from curator.steps import track
+from ldpsim.curator.learning.networks import HEADS, NETWORKS, Network, fresh, make_network
+from ldpsim.curator.linear.dropout import Dropout
+from ldpsim.curator.linear.reused_memory import reused_memory
+from ldpsim.curator.linear.threads import threads_for
+from ldpsim.curator.names import nearest
+from ldpsim.curator.setting_error import MOST_STEPS, SettingError
+from ldpsim.curator.steps import track
 
 if TYPE_CHECKING:
-    from curator.graph import Graph
+    from ldpsim.curator.graph import Graph
 
 SELECTIONS, WEIGHTS = ("accuracy", "loss"), ("once", "twice")
 _MOST = {"hidden": 1 << 14, "epochs": MOST_STEPS, "gat_heads": 1 << 8}  # hidden as on devices

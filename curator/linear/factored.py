@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, issparse
 
-from curator.linear.hops import MeanOfHops
-from curator.linear.packed import PackedBits
-from curator.linear.scaling import standardise
-from curator.linear.strips import strips
+from ldpsim.curator.linear.hops import MeanOfHops
+from ldpsim.curator.linear.packed import PackedBits
+from ldpsim.curator.linear.scaling import standardise
+from ldpsim.curator.linear.strips import strips
 
 _SPARSE_COSTS = 6  # a sparse multiply-add costs 6 dense ones, for 16 to 32 columns on one core
 _MANY, _SPARSE_COSTS_OF_MANY = 1 << 18, 16  # more people: their rows leave the cache of a core
@@ -101,7 +101,7 @@ class Factored:
         """Return it with columns of mean 0 and standard deviation 1, the means and the deviations, float32 (d,).
 
         Args:
-            counted: bool (n,), as in :func:`curator.linear.scaling.standardise`.
+            counted: bool (n,), as in :func:`ldpsim.curator.linear.scaling.standardise`.
         """
         d = self.shape[1]
         mean, deviation = np.empty(d, np.float32), np.empty(d, np.float32)

@@ -1,4 +1,4 @@
-"""The mean over several numbers of hops, as one step of :class:`curator.linear.factored.Factored`."""
+"""The mean over several numbers of hops, as one step of :class:`ldpsim.curator.linear.factored.Factored`."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from devices.array_types import IntArray
+from ldpsim.devices.array_types import IntArray
 
 LANDMARKS = 1024
 _ENTRIES = 1 << 26  # of the rows; more people have fewer landmarks

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, issparse
 
-from curator.linear.factored import Factored
-from curator.linear.strips import strips
-from devices.array_types import IntArray
+from ldpsim.curator.linear.factored import Factored
+from ldpsim.curator.linear.strips import strips
+from ldpsim.devices.array_types import IntArray
 
 _LABEL_STEPS = 50
 _DENSE = 0.1  # share of entries from which a dense matrix is faster
@@ -77,7 +77,7 @@ def propagate(matrix: csr_array, features: Any, hops: int = 1) -> Any:
     """Return matrix^hops @ features; float32, sparse for sparse features.
 
     Dense features are processed in strips of columns, so the result is the only full copy. A
-    :class:`curator.linear.factored.Factored` stays factored.
+    :class:`ldpsim.curator.linear.factored.Factored` stays factored.
     """
     if isinstance(features, Factored):
         for _ in range(hops):

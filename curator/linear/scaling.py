@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from curator.linear.strips import strips
+from ldpsim.curator.linear.strips import strips
 
 PUBLIC_SCALINGS = ("row-normalised", "standardised", "literal")
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, issparse
 
-from curator.linear.scaling import scale_public
+from ldpsim.curator.linear.scaling import scale_public
 
 _ROWS_AT_ONCE = 1 << 16
 _MOST_OF_TEXT = 0.5  # share of entries that differ from 0

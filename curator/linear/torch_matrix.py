@@ -13,9 +13,9 @@ import torch
 from scipy.sparse import csr_array, issparse
 from torch import Tensor
 
-from curator.linear.factored import Factored
-from curator.linear.hops import MeanOfHops, mean_over
-from curator.linear.packed import PackedBits
+from ldpsim.curator.linear.factored import Factored
+from ldpsim.curator.linear.hops import MeanOfHops, mean_over
+from ldpsim.curator.linear.packed import PackedBits
 
 _BITS_AT_ONCE = 1 << 22
 _SPARSE_BELOW = 0.2  # share of non-zero entries under which a sparse product is faster
@@ -128,7 +128,7 @@ class Bits:
 
 
 class Product:
-    """A :class:`curator.linear.factored.Factored` that multiplies variables from the left, factor by factor."""
+    """A :class:`ldpsim.curator.linear.factored.Factored` that multiplies variables from the left, factor by factor."""
 
     def __init__(self, features: Factored, device: torch.device) -> None:
         self.shape = features.shape
@@ -146,7 +146,7 @@ class Product:
 
 
 class _Hops:
-    """A :class:`curator.linear.hops.MeanOfHops` that multiplies variables from the left, hop by hop."""
+    """A :class:`ldpsim.curator.linear.hops.MeanOfHops` that multiplies variables from the left, hop by hop."""
 
     def __init__(self, step: MeanOfHops, device: torch.device) -> None:
         self.matrix, self.hops = Constant(step.matrix, device), step.hops

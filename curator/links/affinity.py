@@ -9,7 +9,7 @@ prior, to the mean of its own kind, the diagonal or the rest:
 where k follows from the spread of the rates beyond the noise. Then Om is divided by pi' Om pi, pi the classes of
 an edge's end without regard to classes. Otherwise its scale and that of the edge probabilities could drift apart.
 
-N and M come from the labelled people alone, by the unbiased count of :mod:`curator.links.moments`,
+N and M come from the labelled people alone, by the unbiased count of :mod:`ldpsim.curator.links.moments`,
 
     N_cc' = (number of labelled pairs in S - their false hits) / (1 - 2 p),
 
@@ -25,9 +25,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.links.belief_propagation import Beliefs, Pairs
-from curator.links.evidence import LinkEvidence
-from devices.array_types import FloatArray
+from ldpsim.curator.links.belief_propagation import Beliefs, Pairs
+from ldpsim.curator.links.evidence import LinkEvidence
+from ldpsim.devices.array_types import FloatArray
 
 LEAST = 0.02  # of a rate: no pair of classes is impossible
 _ROWS_AT_ONCE = 1 << 18

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from devices.array_types import FloatArray, IntArray
+from ldpsim.devices.array_types import FloatArray, IntArray
 
 CAP = 0.9
 _KEPT = 0.5  # share of the old message in a step

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.reports.rows import FlippedRows
-from devices.array_types import FloatArray, IntArray
+from ldpsim.curator.reports.rows import FlippedRows
+from ldpsim.devices.array_types import FloatArray, IntArray
 
 _SLACK = 1 - 1e-12  # v_j >= bound / v_i and v_i v_j >= bound may round differently
 

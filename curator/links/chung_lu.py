@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.array_types import FloatArray, IntArray
+from ldpsim.devices.array_types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

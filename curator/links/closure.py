@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from devices.array_types import FloatArray, IntArray
+from ldpsim.devices.array_types import FloatArray, IntArray
 
 _OFFSET = 0.02
 _ENTRIES_AT_ONCE = 1 << 22

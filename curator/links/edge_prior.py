@@ -22,8 +22,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.links.evidence import LinkEvidence
-from devices.array_types import FloatArray, IntArray
+from ldpsim.curator.links.evidence import LinkEvidence
+from ldpsim.devices.array_types import FloatArray, IntArray
 
 SAMPLE = 60_000
 _STEPS = 25

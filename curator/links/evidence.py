@@ -22,8 +22,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.reports.rows import PairReports
-from devices.array_types import BoolArray, FloatArray, IntArray
+from ldpsim.curator.reports.rows import PairReports
+from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
 
 PUBLIC_EDGE = 30.0  # log-odds of a public edge
 

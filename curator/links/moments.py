@@ -1,6 +1,6 @@
 """Number of edges and degrees from the pairs that every report calls an edge.
 
-With S, p, r and the resolution 1 - 2 p of :mod:`curator.links.evidence`, the unbiased estimates are
+With S, p, r and the resolution 1 - 2 p of :mod:`ldpsim.curator.links.evidence`, the unbiased estimates are
 
     E^ = (|S| - sum over pairs of false_hit) / (1 - 2 p),
     d^_i = (number of pairs of i in S - sum over pairs of i of false_hit) / (1 - 2 p).
@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.links.evidence import LinkEvidence
-from devices.array_types import FloatArray
+from ldpsim.curator.links.evidence import LinkEvidence
+from ldpsim.devices.array_types import FloatArray
 
 _LEAST_SPREAD = 0.01  # s2 / mu
 _LEAST_ACTIVITY = 0.25

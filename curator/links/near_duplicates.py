@@ -24,8 +24,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.links.similarity import BitRows, Rows
-from devices.array_types import IntArray
+from ldpsim.curator.links.similarity import BitRows, Rows
+from ldpsim.devices.array_types import IntArray
 
 # Above this number of entries, sorting takes more memory and time than the filter saves.
 _MOST_ENTRIES = 1 << 22

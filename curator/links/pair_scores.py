@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from curator.links.similarity import BitRows, RealRows
-from curator.reports.feature_bits import FlippedFeatures
-from devices.array_types import IntArray
+from ldpsim.curator.links.similarity import BitRows, RealRows
+from ldpsim.curator.reports.feature_bits import FlippedFeatures
+from ldpsim.devices.array_types import IntArray
 
 Scores = Callable[[IntArray, IntArray], NDArray[np.float64]]  # left, right, int64 (k,) -> float64 (k, scores)
 _OFFSET = 0.02

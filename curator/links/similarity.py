@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from devices.array_types import BoolArray, FloatArray, IntArray
+from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
 
 _CHUNK_BYTES = 1 << 21  # two gathered operands of this size stay in a core's cache
 _ROWS_AT_ONCE = 1024

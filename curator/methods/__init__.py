@@ -13,8 +13,8 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
-from curator.methods.base import Budget, Graph, Method, Question
-from curator.names import nearest
+from ldpsim.curator.methods.base import Budget, Graph, Method, Question
+from ldpsim.curator.names import nearest
 
 # name -> module and class; a new method is its module and one line here
 BUILT_IN: dict[str, str] = {
@@ -62,7 +62,7 @@ BUILT_IN: dict[str, str] = {
     "silo-fedprox": "federated.silos.SiloFedProx",
     "silo-fedgcn": "federated.silos.SiloFedGCN",
 }
-# class -> where it is, for ``from curator.methods import HoGS``
+# class -> where it is, for ``from ldpsim.curator.methods import HoGS``
 _BASES = ("local.hogs.HoGS", "references.references.Reference", "owner.owner.OwnerMethod")
 _CLASSES = {path.rpartition(".")[2]: path for path in (*BUILT_IN.values(), *_BASES)}
 
@@ -78,7 +78,7 @@ def __getattr__(name: str) -> Any:
 
 def _load(path: str) -> type[Method]:
     module, _, name = path.rpartition(".")
-    found: type[Method] = getattr(import_module(f"curator.methods.{module}"), name)
+    found: type[Method] = getattr(import_module(f"ldpsim.curator.methods.{module}"), name)
     return found
 
 
@@ -117,5 +117,7 @@ def find(name: str) -> type[Method]:
         raise ValueError(f"unknown method {name!r}{nearest(name, known)} (known: {', '.join(sorted(known))})")
     kind = known[name]
     if kind.trained_by in ("owner", "graph owner") and not issubclass(kind, _load("owner.owner.OwnerMethod")):
-        raise ValueError(f"method {name!r}: an owner trains it, so it must derive from curator.methods.OwnerMethod")
+        raise ValueError(
+            f"method {name!r}: an owner trains it, so it must derive from ldpsim.curator.methods.OwnerMethod"
+        )
     return kind

@@ -7,20 +7,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from curator import options as o
-from curator.graph import Graph
-from curator.names import nearest
-from curator.owned import OwnedGraph
-from curator.privacy.guarantee import Guarantee
-from curator.reports.question import Budget, Question, Reporting
-from curator.reports.reports import Reports
-from curator.setting_error import LEAST, MOST, MOST_STEPS, SettingError
-from devices.array_types import IntArray
-from devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.curator import options as o
+from ldpsim.curator.graph import Graph
+from ldpsim.curator.names import nearest
+from ldpsim.curator.owned import OwnedGraph
+from ldpsim.curator.privacy.guarantee import Guarantee
+from ldpsim.curator.reports.question import Budget, Question, Reporting
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.setting_error import LEAST, MOST, MOST_STEPS, SettingError
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 
 if TYPE_CHECKING:
-    from curator.learning.training import TrainedNetwork, TrainingSettings
-    from curator.methods.memory import MemoryLaw
+    from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
+    from ldpsim.curator.methods.memory import MemoryLaw
 
 # For authors of methods.
 __all__ = ["TRAINING_GRID", "Budget", "Graph", "Grid", "Method", "Question", "Reporting"]
@@ -171,9 +171,9 @@ class Method:
     ) -> TrainedNetwork:
         """Train on the graph of :meth:`reconstruct`; a method with a loss of its own overrides this.
 
-        See :func:`curator.learning.training.train` for the arguments and errors.
+        See :func:`ldpsim.curator.learning.training.train` for the arguments and errors.
         """
-        from curator.learning.training import train  # torch is only needed from here on
+        from ldpsim.curator.learning.training import train  # torch is only needed from here on
 
         return train(graph, settings=settings, classes=classes, seed=seed, device=device)
 

@@ -18,8 +18,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from devices.facts import PublicFacts
-from devices.mechanisms import Reporting
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import Reporting
 
 _MOST = 0.9  # the links keep a part of every budget
 

@@ -9,16 +9,16 @@ from typing import Any, cast
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from curator.evidence.evidence import Evidence
-from curator.linear.factored import Factored
-from curator.owned import OwnedGraph
-from curator.reports.estimates import smoothed
-from curator.reports.frequency import estimate_features
-from curator.reports.labels import LabelEvidence
-from curator.reports.reports import Reports
-from devices.array_types import IntArray
-from devices.facts import PublicKnowledge, Split
-from devices.mechanisms import GRRFS
+from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.linear.factored import Factored
+from ldpsim.curator.owned import OwnedGraph
+from ldpsim.curator.reports.estimates import smoothed
+from ldpsim.curator.reports.frequency import estimate_features
+from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.facts import PublicKnowledge, Split
+from ldpsim.devices.mechanisms import GRRFS
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,8 @@ class NullEvidence:
     Args:
         labels: Labels of training and validation people, as far as the curator has them, public or reported.
         split: Division of the people.
-        edges: int64 (2, m), each undirected edge once (:attr:`curator.evidence.evidence.Evidence.edges`). None if the
+        edges: int64 (2, m), each undirected edge once (:attr:`ldpsim.curator.evidence.evidence.Evidence.edges`). None
+        if the
             curator has no pairs.
         features: (n, d), CSR or numpy: the public ones, or an unbiased estimate from the reports. None if the
             curator sees none.

@@ -10,14 +10,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.learning.node_evidence import node_evidence
-from curator.learning.perceptron import fit_perceptron
-from curator.learning.ridge import ridge
-from curator.linear.propagation import adjacency_matrix, label_propagation
-from curator.linear.tfidf import weighted_rows
-from curator.nulls.known import NullEvidence
-from devices.array_types import IntArray
-from devices.facts import Split
+from ldpsim.curator.learning.node_evidence import node_evidence
+from ldpsim.curator.learning.perceptron import fit_perceptron
+from ldpsim.curator.learning.ridge import ridge
+from ldpsim.curator.linear.propagation import adjacency_matrix, label_propagation
+from ldpsim.curator.linear.tfidf import weighted_rows
+from ldpsim.curator.nulls.known import NullEvidence
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.facts import Split
 
 
 def chance(known: NullEvidence) -> int:
@@ -47,10 +47,10 @@ def features_alone(known: NullEvidence, *, seed: int, device: str = "cpu") -> In
     """Predict from features without any edge, by the model of a small family that validation labels choose.
 
     - ridge regression, and a perceptron;
-    - for public features also the pool of :mod:`curator.learning.node_evidence`. Beside them it has naive Bayes, and
-      ridge regression on the rows of people with similar features. This is what many methods get out of public features
-      without any answer. Above 4,096 people, similar ones are looked for among evenly spaced people only, because
-      cosines of all pairs would take too long (:mod:`curator.linear.near_rows`).
+    - for public features also the pool of :mod:`ldpsim.curator.learning.node_evidence`. Beside them it has naive Bayes,
+      and ridge regression on the rows of people with similar features. This is what many methods get out of public
+      features without any answer. Above 4,096 people, similar ones are looked for among evenly spaced people only,
+      because cosines of all pairs would take too long (:mod:`ldpsim.curator.linear.near_rows`).
 
     All learn from the training labels. The one with the most hits on validation labels is returned; of equal ones, and
     without a validation label, the first. Where validation labels teach too, those but the perceptron learn from all

@@ -1,7 +1,7 @@
 """Answer of a curator: a pool of everything that speaks about a person's class, and a guard.
 
 The pool is fitted on validation labels, which are no sources of the posterior, and on training labels, as far as
-they are not in their own rows (:mod:`curator.learning.pool`). What is published is the pool, unless validation
+they are not in their own rows (:mod:`ldpsim.curator.learning.pool`). What is published is the pool, unless validation
 prefers something simpler: features alone, label propagation on the pairs that every report calls an edge, or the
 largest class. The pool's own predictions for validation people are cross-fitted, so that each is made without the
 own label. A simpler answer has to be better by more than the standard error of the paired difference.
@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from curator.learning.pool import cross_fitted, fit_pool
-from curator.reports.labels import LabelEvidence
-from devices.array_types import DoubleArray, IntArray
+from ldpsim.curator.learning.pool import cross_fitted, fit_pool
+from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.devices.array_types import DoubleArray, IntArray
 
 POOL = "pool"
 

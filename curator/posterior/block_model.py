@@ -1,13 +1,13 @@
 """Posterior of edges and classes under a block model with degrees, scores of pairs and evidence about people.
 
-A round fits the prior of an edge to the reports (:mod:`curator.links.edge_prior`) with what is believed about both
-ends, lets the beliefs propagate (:mod:`curator.links.belief_propagation`), and counts the affinity of classes anew
-(:mod:`curator.links.affinity`). That is an EM algorithm over labels, affinities and edge probabilities. It ends once
-a round changes the beliefs by little.
+A round fits the prior of an edge to the reports (:mod:`ldpsim.curator.links.edge_prior`) with what is believed about
+both ends, lets the beliefs propagate (:mod:`ldpsim.curator.links.belief_propagation`), and counts the affinity of
+classes anew (:mod:`ldpsim.curator.links.affinity`). That is an EM algorithm over labels, affinities and edge
+probabilities. It ends once a round changes the beliefs by little.
 
 The scores of a pair are the given ones (similarity of features), the sum of both log-activities, and from the second
-round on the number of common partners (:mod:`curator.links.closure`). The log-agreement ln q_i' Om q_j of what is
-believed about both ends is the offset. For a pair in S the activities are without its own hit, and the beliefs are
+round on the number of common partners (:mod:`ldpsim.curator.links.closure`). The log-agreement ln q_i' Om q_j of what
+is believed about both ends is the offset. For a pair in S the activities are without its own hit, and the beliefs are
 without its own message. No belief holds the own label of its person.
 """
 
@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.special import expit, softmax
 
-from curator.links.affinity import believed_counts, edge_probability, labelled_counts, normalised, shrunk
-from curator.links.belief_propagation import Beliefs, Pairs, propagate_beliefs
-from curator.links.closure import closure_score
-from curator.links.edge_prior import EdgePrior, Scored, fit_edge_prior, sample_pairs
-from curator.links.evidence import LinkEvidence
-from curator.links.moments import Moments, moments
-from curator.links.pair_scores import Scores
-from devices.array_types import FloatArray, IntArray
+from ldpsim.curator.links.affinity import believed_counts, edge_probability, labelled_counts, normalised, shrunk
+from ldpsim.curator.links.belief_propagation import Beliefs, Pairs, propagate_beliefs
+from ldpsim.curator.links.closure import closure_score
+from ldpsim.curator.links.edge_prior import EdgePrior, Scored, fit_edge_prior, sample_pairs
+from ldpsim.curator.links.evidence import LinkEvidence
+from ldpsim.curator.links.moments import Moments, moments
+from ldpsim.curator.links.pair_scores import Scores
+from ldpsim.devices.array_types import FloatArray, IntArray
 
 _LEAST = 1e-6
 _LIKELY = 0.02

@@ -1,8 +1,9 @@
 """Posterior of a curator: from what was told to everybody's class.
 
-The evidence (:mod:`curator.evidence.evidence`) goes through the block model (:mod:`curator.posterior.block_model`).
-Its beliefs, and other readings of its edges, are pooled and guarded (:mod:`curator.posterior.answer`). Training labels
-are the sources. Validation labels guard; both fit exponents. Nothing is random: samples and folds have fixed seeds.
+The evidence (:mod:`ldpsim.curator.evidence.evidence`) goes through the block model
+(:mod:`ldpsim.curator.posterior.block_model`). Its beliefs, and other readings of its edges, are pooled and guarded
+(:mod:`ldpsim.curator.posterior.answer`). Training labels are the sources. Validation labels guard; both fit exponents.
+Nothing is random: samples and folds have fixed seeds.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax
 
-from curator.evidence.evidence import Evidence
-from curator.learning.graph_components import BY_HEART, graph_components
-from curator.learning.pool import pooled
-from curator.posterior.answer import POOL, GuardedAnswer, answer
-from curator.posterior.block_model import SparsePosterior, fit_block_model, symmetric
-from devices.array_types import DoubleArray, IntArray
+from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.learning.graph_components import BY_HEART, graph_components
+from ldpsim.curator.learning.pool import pooled
+from ldpsim.curator.posterior.answer import POOL, GuardedAnswer, answer
+from ldpsim.curator.posterior.block_model import SparsePosterior, fit_block_model, symmetric
+from ldpsim.devices.array_types import DoubleArray, IntArray
 
 SEED = 0
 LIKELY = 0.02  # smallest probability of an edge that is kept

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from curator.graph import Graph
-from curator.linear.tfidf import weighted_rows
-from devices.array_types import DoubleArray
+from ldpsim.curator.graph import Graph
+from ldpsim.curator.linear.tfidf import weighted_rows
+from ldpsim.devices.array_types import DoubleArray
 
 _MOST = 8.0
 _SCALE = 0.125  # the largest entry is 1, as long as a person's row of features

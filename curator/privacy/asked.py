@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.privacy.levels import Unit
-from devices.mechanisms import Mechanism
+from ldpsim.curator.privacy.levels import Unit
+from ldpsim.devices.mechanisms import Mechanism
 
 if TYPE_CHECKING:
-    from curator.reports.question import Question
+    from ldpsim.curator.reports.question import Question
 
 
 def times_each(loss: float, counts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -25,7 +25,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from devices.mechanisms import gaussian, round_up
+from ldpsim.devices.mechanisms import gaussian, round_up
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Guarantee of a collection at every level, beside the paper's claim.
 
 Loss = sup over neighbouring inputs and outputs of ln(Pr[y | x] / Pr[y | x']). The levels are
-those of :mod:`curator.privacy.levels`:
+those of :mod:`ldpsim.curator.privacy.levels`:
 
 =============  ====================================================================
 bit_adjacency  one entry of one person's list changes
@@ -35,15 +35,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from curator.privacy.asked import TimesAsked, attained, loss_when, times_asked
-from curator.privacy.level import LABEL, TOLD, VOLUNTEERS, Kind, OfOne
-from curator.privacy.level import Level as Level
-from curator.privacy.levels import LEVELS, Attribute, LevelSpec, Unit, by_attribute, level_spec
-from devices.facts import PublicFacts
-from devices.mechanisms import round_up
+from ldpsim.curator.privacy.asked import TimesAsked, attained, loss_when, times_asked
+from ldpsim.curator.privacy.level import LABEL, TOLD, VOLUNTEERS, Kind, OfOne
+from ldpsim.curator.privacy.level import Level as Level
+from ldpsim.curator.privacy.levels import LEVELS, Attribute, LevelSpec, Unit, by_attribute, level_spec
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import round_up
 
 if TYPE_CHECKING:
-    from curator.reports.question import Question
+    from ldpsim.curator.reports.question import Question
 
 _EACH: tuple[Attribute, ...] = ("adjacency", "features", "label")
 
@@ -67,7 +67,7 @@ class Guarantee:
     Args:
         trust: ``untrusted curator``, ``trusted curator`` or ``none``.
         claimed: The paper's statement.
-        holds: A :class:`Level` for each of :data:`~curator.privacy.levels.LEVELS`.
+        holds: A :class:`Level` for each of :data:`~ldpsim.curator.privacy.levels.LEVELS`.
         why_they_differ: Reasons why claim and guarantee differ.
         collections: Number of independent reports of each person that the figures count.
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from curator.privacy.levels import PUBLIC_PARTS
+from ldpsim.curator.privacy.levels import PUBLIC_PARTS
 
 Status = Literal["bounded", "unprotected", "not asked"]
 Kind = Literal["exact", "bound"]

@@ -1,8 +1,8 @@
 """Levels of guarantee: the one list of what may change between two neighbouring inputs.
 
 A new level is one more entry of :data:`LEVELS`. Its attribute and unit say how its loss is
-computed (:mod:`curator.privacy.guarantee`), which answers of a method the audit compares
-(:mod:`curator.attacks.method_audit`) and whether a device's own ledger shows it. Tables,
+computed (:mod:`ldpsim.curator.privacy.guarantee`), which answers of a method the audit compares
+(:mod:`ldpsim.curator.attacks.method_audit`) and whether a device's own ledger shows it. Tables,
 pages and summaries read the words from here. A new *unit* needs a rule in both modules.
 """
 

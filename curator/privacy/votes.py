@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from devices.mechanisms import Reporting, round_up
+from ldpsim.devices.mechanisms import Reporting, round_up
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array, triu, vstack
 
-from curator.linear.ones import as_numbers
-from curator.reports.reports import Reports
-from devices.array_types import IntArray
+from ldpsim.curator.linear.ones import as_numbers
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.array_types import IntArray
 
 _ROWS_AT_ONCE = 1 << 16
 

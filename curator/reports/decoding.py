@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.reports.parts import Answers
-from curator.reports.question import Question
-from devices.array_types import BoolArray
-from devices.facts import PublicFacts
-from devices.mechanisms.stacked_reports import ReportStack
-from devices.query import Ask
+from ldpsim.curator.reports.parts import Answers
+from ldpsim.curator.reports.question import Question
+from ldpsim.devices.array_types import BoolArray
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms.stacked_reports import ReportStack
+from ldpsim.devices.query import Ask
 
 AnswersByDevice = dict[int, dict[str, tuple[bytes, ...]]]  # device -> attribute -> bytes of each mechanism
 
 
 class Decoder:
-    """Answers of devices, decoded batch by batch into the arrays of :class:`curator.reports.reports.Reports`.
+    """Answers of devices, decoded batch by batch into the arrays of :class:`ldpsim.curator.reports.reports.Reports`.
 
     Args:
         facts: Sizes, ranges and domains.

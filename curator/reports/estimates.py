@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, issparse
 
-from curator.linear.factored import of_reports
-from curator.linear.propagation import bit_strips
-from curator.linear.strips import strips
-from curator.reports.reports import Reports
+from ldpsim.curator.linear.factored import of_reports
+from ldpsim.curator.linear.propagation import bit_strips
+from ldpsim.curator.linear.strips import strips
+from ldpsim.curator.reports.reports import Reports
 
 
 def estimated_strips(reports: Reports) -> Iterator[tuple[slice, NDArray[np.float32]]]:
@@ -55,7 +55,7 @@ def smoothed(reports: Reports, matrix: csr_array, hops: int) -> Any:
     """float32 (n, d): matrix^hops @ the estimates; beside the result no n x d array exists.
 
     Features in clear that are not propagated stay sparse (CSR). Sparse reports of everybody stay a
-    product (:class:`curator.linear.factored.Factored`) where that makes training cheaper.
+    product (:class:`ldpsim.curator.linear.factored.Factored`) where that makes training cheaper.
     """
     mechanism = reports.source("features")
     if issparse(reports.features) and reports.reported("features").all():

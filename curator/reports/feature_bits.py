@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.reports.reports import Reports
-from devices.array_types import BoolArray
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.array_types import BoolArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
-from curator.linear.propagation import adjacency_matrix, mean_matrix, propagate
-from curator.linear.strips import columns_at_once
-from devices.array_types import IntArray
-from devices.mechanisms import GRRFS
+from ldpsim.curator.linear.propagation import adjacency_matrix, mean_matrix, propagate
+from ldpsim.curator.linear.strips import columns_at_once
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.mechanisms import GRRFS
 
 
 def both_directions(edges: IntArray) -> IntArray:
@@ -140,7 +140,7 @@ def estimate_labels(named: NDArray[Any], mean: csr_array, hops: int) -> IntArray
 
     Args:
         named: float (n, classes): the classes that each report names
-            (:meth:`curator.reports.labels.LabelEvidence.everybody`), zeros where there is none.
+            (:meth:`ldpsim.curator.reports.labels.LabelEvidence.everybody`), zeros where there is none.
         mean: :func:`neighbourhood_mean`.
         hops: K_y.
 

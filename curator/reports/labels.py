@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.reports.reports import Reports
-from devices.array_types import DoubleArray, IntArray
-from devices.facts import PublicKnowledge
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.array_types import DoubleArray, IntArray
+from ldpsim.devices.facts import PublicKnowledge
 
 _EQUAL = 1e-9  # likelihoods whose logarithms differ by less are equal
 _TIES_SEED = 0
@@ -108,7 +108,7 @@ def label_evidence(reports: Reports | None, public: PublicKnowledge) -> LabelEvi
     """Return the labels that the curator has: the reported ones, or the public ones where none were asked.
 
     Where some people gave theirs in clear, these are all: what others report of a label under noise stands beside them
-    (:mod:`curator.votes.volunteered`).
+    (:mod:`ldpsim.curator.votes.volunteered`).
 
     Args:
         reports: The reports so far; None before anybody has answered.

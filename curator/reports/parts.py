@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator.reports.question import Question
-from devices.array_types import BoolArray
-from devices.query import Ask
+from ldpsim.curator.reports.question import Question
+from ldpsim.devices.array_types import BoolArray
+from ldpsim.devices.query import Ask
 
 Answers = Mapping[int, Mapping[str, tuple[bytes, ...]]]  # device -> attribute -> bytes of each mechanism
 
@@ -19,8 +19,8 @@ Answers = Mapping[int, Mapping[str, tuple[bytes, ...]]]  # device -> attribute -
 def joined_reports(parts: Sequence[Any]) -> Any:
     """Return the reports of all parts of a collection as one; each person is in one part for each attribute.
 
-    The parts are :class:`curator.reports.reports.Reports`, which imports this module. A person answered if there is
-    an answer to everything that the person was asked.
+    The parts are :class:`ldpsim.curator.reports.reports.Reports`, which imports this module. A person answered if there
+    is an answer to everything that the person was asked.
 
     Raises:
         ValueError: if somebody was asked twice about an attribute.

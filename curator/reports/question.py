@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from devices.array_types import IntArray
-from devices.mechanisms import Mechanism
-from devices.mechanisms import Reporting as Reporting
-from devices.query import Query
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.mechanisms import Mechanism
+from ldpsim.devices.mechanisms import Reporting as Reporting
+from ldpsim.devices.query import Query
 
 
 @dataclass(frozen=True, eq=False)

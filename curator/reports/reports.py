@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from curator.reports.decoding import AnswersByDevice, Decoder
-from curator.reports.parts import answers_to, joined_reports
-from curator.reports.question import Question
-from devices.array_types import BoolArray, check_rows, checked_array, checked_numbers
-from devices.facts import PublicFacts
-from devices.mechanisms import Mechanism
-from devices.mechanisms.stacked_reports import ones_at
-from devices.query import Ask, Query
+from ldpsim.curator.reports.decoding import AnswersByDevice, Decoder
+from ldpsim.curator.reports.parts import answers_to, joined_reports
+from ldpsim.curator.reports.question import Question
+from ldpsim.devices.array_types import BoolArray, check_rows, checked_array, checked_numbers
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import Mechanism
+from ldpsim.devices.mechanisms.stacked_reports import ones_at
+from ldpsim.devices.query import Ask, Query
 
 FORMAT = 1
 FIELDS = ("adjacency", "degrees", "group_degrees", "noisy_rows", "votes", "features", "labels")

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from curator.reports.reports import Reports
-from devices.array_types import BoolArray, IntArray
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.array_types import BoolArray, IntArray
 
 
 class PairReports:

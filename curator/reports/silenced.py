@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from curator.reports.parts import joined_reports
-from curator.reports.reports import FIELDS, Reports
-from devices.array_types import BoolArray
-from devices.mechanisms.stacked_reports import ones_at
+from ldpsim.curator.reports.parts import joined_reports
+from ldpsim.curator.reports.reports import FIELDS, Reports
+from ldpsim.devices.array_types import BoolArray
+from ldpsim.devices.mechanisms.stacked_reports import ones_at
 
 
 def silenced(reports: Reports, who: BoolArray) -> Reports:

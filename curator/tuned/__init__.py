@@ -26,7 +26,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from curator.methods.base import Budget
+from ldpsim.curator.methods.base import Budget
 
 _CONDITIONS = ("dataset", "gnn", "split", "epsilon", "eps_adjacency", "eps_features", "eps_labels", "public_features")
 

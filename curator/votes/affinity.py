@@ -19,9 +19,9 @@ import math
 
 import numpy as np
 
-from curator.learning.naive_bayes import folds_of
-from devices.array_types import DoubleArray, IntArray
-from devices.facts import Split
+from ldpsim.curator.learning.naive_bayes import folds_of
+from ldpsim.devices.array_types import DoubleArray, IntArray
+from ldpsim.devices.facts import Split
 
 QUARTER = 4
 LEAST_KEPT = 0.3
@@ -63,7 +63,7 @@ def learned_affinity(named: IntArray, told: DoubleArray, kept: float) -> DoubleA
 
     Args:
         named: int64 (m,): reported classes; other values, of people who know nobody, are left out.
-        told: float64 (m, classes): what is known of each label (:class:`curator.votes.knowledge.VoteEvidence`).
+        told: float64 (m, classes): what is known of each label (:class:`ldpsim.curator.votes.knowledge.VoteEvidence`).
         kept: 1 - l.
     """
     classes = told.shape[1]

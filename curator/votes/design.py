@@ -26,7 +26,7 @@ import math
 
 import numpy as np
 
-from devices.array_types import DoubleArray, IntArray
+from ldpsim.devices.array_types import DoubleArray, IntArray
 
 HIT_RATE = 0.7
 MEASURES = ("hits", "information")

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from curator.graph import Graph
-from curator.learning.training import NO_LABEL, TrainedNetwork
-from devices.array_types import DoubleArray, IntArray
+from ldpsim.curator.graph import Graph
+from ldpsim.curator.learning.training import NO_LABEL, TrainedNetwork
+from ldpsim.devices.array_types import DoubleArray, IntArray
 
 
 class FittedPool(nn.Module):

@@ -2,10 +2,10 @@
 
     ln P_i(c) = a ln Q_i(c) + b ln M[place of c, report of i] + b' ln M'[c, class that i reports] + constant
 
-with Q from public features (:mod:`curator.learning.node_evidence`), the laws M and M' of :mod:`curator.votes.law` and
-the exponents a, b, b' >= 0 of the smallest negative log-likelihood of the known labels. b and b' are 0 where the
-votes say nothing. The votes are dropped altogether where they do not lower this measure for people who were
-not used for the exponents.
+with Q from public features (:mod:`ldpsim.curator.learning.node_evidence`), the laws M and M' of
+:mod:`ldpsim.curator.votes.law` and the exponents a, b, b' >= 0 of the smallest negative log-likelihood of the known
+labels. b and b' are 0 where the votes say nothing. The votes are dropped altogether where they do not lower this
+measure for people who were not used for the exponents.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from curator.evidence.evidence import Evidence
-from curator.learning.pool import cross_fitted, fit_pool
-from curator.linear.array_digest import LastAnswers, array_digest
-from curator.reports.labels import LabelEvidence
-from curator.reports.reports import Reports
-from curator.votes.affinity import kept_share, learned_affinity
-from curator.votes.law import Ballots, by_class, log_likelihood, places_of
-from devices.array_types import BoolArray, DoubleArray, IntArray
-from devices.facts import PublicKnowledge, Split
+from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.learning.pool import cross_fitted, fit_pool
+from ldpsim.curator.linear.array_digest import LastAnswers, array_digest
+from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.votes.affinity import kept_share, learned_affinity
+from ldpsim.curator.votes.law import Ballots, by_class, log_likelihood, places_of
+from ldpsim.devices.array_types import BoolArray, DoubleArray, IntArray
+from ldpsim.devices.facts import PublicKnowledge, Split
 
 FEATURES, VOTE, CLASS = "features", "vote", "class"
 PRIOR = {FEATURES: 1.0, VOTE: 1.0, CLASS: 0.0}  # exponents before a label is seen

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.array_types import DoubleArray, IntArray
+from ldpsim.devices.array_types import DoubleArray, IntArray
 
 PRIOR_COUNT = 10.0
 

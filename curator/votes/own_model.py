@@ -1,7 +1,7 @@
 """The model that people evaluate on their own features: fitted on volunteers, whose features and labels are in clear.
 
 It is linear, so that a device evaluates it in whole numbers and in the same steps for everybody
-(:mod:`devices.mechanisms.word_model`). Nothing of anybody but the volunteers is read.
+(:mod:`ldpsim.devices.mechanisms.word_model`). Nothing of anybody but the volunteers is read.
 
 Words: rows of zeros and ones are divided by their length. Two linear models are fitted to them, and their scores are
 pooled: ridge regression, and complement naive Bayes (Rennie, Shih, Teevan and Karger, ICML 2003), with weights
@@ -13,7 +13,7 @@ volunteers most words are rare.
 
 Numbers: every feature has 255 levels in the public range. Ridge regression is fitted to columns of mean 0 and standard
 deviation 1. The exponents of the pool have the smallest negative log-likelihood of the volunteers' labels, each by a
-fit without it (:func:`curator.learning.pool.fit_pool`).
+fit without it (:func:`ldpsim.curator.learning.pool.fit_pool`).
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array, issparse, vstack
 
-from curator.learning.naive_bayes import folds_of
-from curator.learning.pool import fit_pool
-from curator.learning.ridge import ridge
-from curator.linear.tfidf import is_text
-from curator.reports.labels import LabelEvidence
-from devices.array_types import DoubleArray, IntArray
-from devices.facts import PublicFacts
-from devices.mechanisms.own_features_vote import MOST_LEVELS, whole_features
-from devices.mechanisms.word_model import EXPONENT_BITS, LARGEST_EXPONENT, UNIT, WordModel
+from ldpsim.curator.learning.naive_bayes import folds_of
+from ldpsim.curator.learning.pool import fit_pool
+from ldpsim.curator.learning.ridge import ridge
+from ldpsim.curator.linear.tfidf import is_text
+from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.devices.array_types import DoubleArray, IntArray
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms.own_features_vote import MOST_LEVELS, whole_features
+from ldpsim.devices.mechanisms.word_model import EXPONENT_BITS, LARGEST_EXPONENT, UNIT, WordModel
 
 _SCALE = 5.0  # of ridge's scores in the pool
 _PRIOR = {"ridge": 1.0, "bayes": 0.0}  # exponents before a label is seen

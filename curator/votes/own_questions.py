@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from curator.reports.question import Question
-from curator.reports.reports import Reports
-from curator.votes.own_model import model_for_accounts
-from curator.votes.volunteered import next_voters, volunteered
-from devices.array_types import DoubleArray, IntArray
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GRR, ClearFeatures, ClearLabel, OwnFeaturesVote, Reporting
-from devices.mechanisms.word_model import WordModel
-from devices.query import Ask, Query
+from ldpsim.curator.reports.question import Question
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.votes.own_model import model_for_accounts
+from ldpsim.curator.votes.volunteered import next_voters, volunteered
+from ldpsim.devices.array_types import DoubleArray, IntArray
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import GRR, ClearFeatures, ClearLabel, OwnFeaturesVote, Reporting
+from ldpsim.devices.mechanisms.word_model import WordModel
+from ldpsim.devices.query import Ask, Query
 
 MOST_WITNESSES, WITNESSES = 100, 1 / 8  # at most, and as a share of the people who know their label
 EVIDENCE = ("both", "features", "list")  # what a vote is about

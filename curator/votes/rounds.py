@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from curator.learning.naive_bayes import folds_of
-from devices.array_types import BoolArray, FloatArray, IntArray
-from devices.facts import Split
+from ldpsim.curator.learning.naive_bayes import folds_of
+from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
+from ldpsim.devices.facts import Split
 
 FOLDS = 10
 

@@ -29,13 +29,13 @@ from functools import cached_property
 
 import numpy as np
 
-from curator.learning.naive_bayes import folds_of
-from curator.linear.array_digest import LastAnswers, array_digest
-from curator.reports.reports import Reports
-from curator.votes.affinity import kept_share
-from curator.votes.own_model import OwnModel, own_model
-from devices.array_types import BoolArray, DoubleArray, IntArray
-from devices.facts import PublicFacts, PublicKnowledge
+from ldpsim.curator.learning.naive_bayes import folds_of
+from ldpsim.curator.linear.array_digest import LastAnswers, array_digest
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.votes.affinity import kept_share
+from ldpsim.curator.votes.own_model import OwnModel, own_model
+from ldpsim.devices.array_types import BoolArray, DoubleArray, IntArray
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge
 
 _MODELS = LastAnswers[OwnModel]()
 

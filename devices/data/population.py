@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.atomic_files import private_file, private_folder
-from devices.facts import PublicFacts, Split
+from ldpsim.devices.atomic_files import private_file, private_folder
+from ldpsim.devices.facts import PublicFacts, Split
 
 FORMAT = 1
 _ARRAYS = ("feature_indptr", "feature_indices", "feature_values", "neighbour_indptr", "neighbour_indices", "labels")

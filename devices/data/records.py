@@ -9,8 +9,8 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.array_types import IntArray
-from devices.data.population import Population, Record
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.data.population import Population, Record
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Records(Sequence[Record]):
         neighbours: int32, the neighbours of all of them, joined.
         labels: int64 (people,), -1 where a person has none.
 
-    >>> from devices.data.population import build_population
+    >>> from ldpsim.devices.data.population import build_population
     >>> people = build_population(
     ...     "two", n=2, d=3, edges=np.array([[0], [1]]), feature_indptr=np.array([0, 1, 2]),
     ...     feature_indices=np.array([0, 2]), feature_values=None, labels=np.array([0, 1]), classes=2)

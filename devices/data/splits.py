@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.array_types import IntArray
-from devices.data.population import Population
-from devices.facts import Split
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.facts import Split
 
 KINDS = ("random", "split42", "file")
 LEAST_VOLUNTEERS = 3  # two train, one validates

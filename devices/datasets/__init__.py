@@ -10,8 +10,8 @@ import difflib
 from pathlib import Path
 from typing import Any
 
-from devices.data.population import Population, WrongFeature
-from devices.datasets import (
+from ldpsim.devices.data.population import Population, WrongFeature
+from ldpsim.devices.datasets import (
     amazon,
     citation_full,
     citeseer_npz,
@@ -22,10 +22,10 @@ from devices.datasets import (
     musae,
     planetoid,
 )
-from devices.datasets.files import DatasetEntry, default_root, locate
-from devices.datasets.npz_file import read_npz_file
-from devices.datasets.pyg_file import read_pyg_file
-from devices.datasets.sampling import induced_sample
+from ldpsim.devices.datasets.files import DatasetEntry, default_root, locate
+from ldpsim.devices.datasets.npz_file import read_npz_file
+from ldpsim.devices.datasets.pyg_file import read_pyg_file
+from ldpsim.devices.datasets.sampling import induced_sample
 
 GENERATED = {"generated": generated}
 SMALLEST_GENERATED = 20

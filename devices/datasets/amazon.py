@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from devices.datasets.citation_full import read
-from devices.datasets.files import DatasetEntry, Form
+from ldpsim.devices.datasets.citation_full import read
+from ldpsim.devices.datasets.files import DatasetEntry, Form
 
 _FILE = "amazon_electronics_computers.npz"
 _URL = f"https://github.com/shchur/gnn-benchmark/raw/master/data/npz/{_FILE}"

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.data.population import Population, build_population
-from devices.facts import Split
+from ldpsim.devices.data.population import Population, build_population
+from ldpsim.devices.facts import Split
 
 
 def csr_of(name: str, x: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from devices.data.population import Population
-from devices.datasets.arrays import from_pyg
-from devices.datasets.files import DatasetEntry, Form
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets.arrays import from_pyg
+from ldpsim.devices.datasets.files import DatasetEntry, Form
 
 _URL = "https://github.com/abojchevski/graph2gauss/raw/master/data"
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from devices.array_types import checked_numbers
-from devices.data.population import Population
-from devices.datasets.files import DatasetEntry, Form
-from devices.datasets.npz_file import read_npz_file
-from devices.datasets.sampling import induced_population
+from ldpsim.devices.array_types import checked_numbers
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets.files import DatasetEntry, Form
+from ldpsim.devices.datasets.npz_file import read_npz_file
+from ldpsim.devices.datasets.sampling import induced_population
 
 _FILE = "citeseer_lcc.npz"
 _SOURCE = (

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.array_types import checked_numbers
-from devices.data.population import Population
-from devices.datasets.files import DatasetEntry, Form
-from devices.datasets.npz_file import read_npz_file
-from devices.facts import LARGEST_SIZE, PublicFacts
+from ldpsim.devices.array_types import checked_numbers
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets.files import DatasetEntry, Form
+from ldpsim.devices.datasets.npz_file import read_npz_file
+from ldpsim.devices.facts import LARGEST_SIZE, PublicFacts
 
 _SOURCE = "https://github.com/karuna-bhaila/RGNN, RGNN/datasets/{}, as arrays edge_index, x, cat_card, labels"
 

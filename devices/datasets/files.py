@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from devices.data.population import Population
+from ldpsim.devices.data.population import Population
 
 PROBE_SECONDS = 5.0
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.data.population import Population, build_population, distinct
-from devices.datasets.generated_edges import Wiring, draw_edges, propensities
+from ldpsim.devices.data.population import Population, build_population, distinct
+from ldpsim.devices.datasets.generated_edges import Wiring, draw_edges, propensities
 
 CLIENTS = 3000
 FEATURES = 600

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.data.population import distinct
+from ldpsim.devices.data.population import distinct
 
 _ROUNDS = 60
 _HALVINGS = 20  # bits of the exponent in _root_power

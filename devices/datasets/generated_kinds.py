@@ -1,6 +1,6 @@
 """Other kinds of generated graphs, for tests and experiments: a method should not need the default kind.
 
-Each is :func:`devices.datasets.generated.generate` with other arguments; every argument
+Each is :func:`ldpsim.devices.datasets.generated.generate` with other arguments; every argument
 can be changed once more:
 
     clique_rich(2000, seed=1, grouped=0.9)
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from devices.data.population import Population
-from devices.datasets import generated
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets import generated
 
 
 def clique_rich(n: int = generated.CLIENTS, *, seed: int = 0, **changes: Any) -> Population:

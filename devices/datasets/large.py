@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from devices.data.population import Population, build_population
-from devices.datasets.arrays import csr_of, edges_of, from_pyg, split_of
-from devices.datasets.files import DatasetEntry, Form
+from ldpsim.devices.data.population import Population, build_population
+from ldpsim.devices.datasets.arrays import csr_of, edges_of, from_pyg, split_of
+from ldpsim.devices.datasets.files import DatasetEntry, Form
 
 # Public constants that hold for the published features (averages of word vectors; Reddit
 # adds the score and the number of comments). Reddit is for trusted-curator methods: a

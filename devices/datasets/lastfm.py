@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from devices.data.population import Population, build_population
-from devices.datasets.files import DatasetEntry, Form
-from devices.datasets.musae import read_raw
-from devices.datasets.sampling import induced_population
+from ldpsim.devices.data.population import Population, build_population
+from ldpsim.devices.datasets.files import DatasetEntry, Form
+from ldpsim.devices.datasets.musae import read_raw
+from ldpsim.devices.datasets.sampling import induced_population
 
 FEATURES = 7842
 # the ten largest of the 18 published countries, a public constant

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.data.population import Population, build_population
-from devices.datasets.files import DatasetEntry, Form
-from devices.datasets.npz_file import read_npz_file
+from ldpsim.devices.data.population import Population, build_population
+from ldpsim.devices.datasets.files import DatasetEntry, Form
+from ldpsim.devices.datasets.npz_file import read_npz_file
 
 
 def read_raw(

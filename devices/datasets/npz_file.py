@@ -30,9 +30,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.atomic_files import write_atomically
-from devices.data.population import Population, build_population
-from devices.datasets.arrays import csr_of, edges_of, labels_of, split_of
+from ldpsim.devices.atomic_files import write_atomically
+from ldpsim.devices.data.population import Population, build_population
+from ldpsim.devices.datasets.arrays import csr_of, edges_of, labels_of, split_of
 
 LARGEST_BYTES = 1 << 35
 _PARTS = ("train", "val", "test")

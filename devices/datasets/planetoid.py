@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.data.population import Population, build_population
-from devices.datasets.arrays import split_of
-from devices.datasets.files import DatasetEntry, Form
-from devices.datasets.plain_pickle import load_plain_pickle
+from ldpsim.devices.data.population import Population, build_population
+from ldpsim.devices.datasets.arrays import split_of
+from ldpsim.devices.datasets.files import DatasetEntry, Form
+from ldpsim.devices.datasets.plain_pickle import load_plain_pickle
 
 _PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
 _URL = "https://github.com/kimiyoung/planetoid/raw/master/data"

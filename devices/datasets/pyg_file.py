@@ -12,8 +12,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from devices.data.population import Population
-from devices.datasets.arrays import from_pyg
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets.arrays import from_pyg
 
 
 def read_pyg_file(name: str, path: Path) -> Population:

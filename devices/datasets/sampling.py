@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.data.population import Population
-from devices.facts import Split
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.facts import Split
 
 
 def induced_population(population: Population, nodes: NDArray[np.integer]) -> Population:

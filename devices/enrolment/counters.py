@@ -15,10 +15,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from devices.ledger.counter import NONCE_BYTES, Entry
-from devices.ledger.counter_folder import FolderCounter
-from devices.ledger.counter_postgres import ADDRESSES, PostgresCounter, check_address
-from devices.ledger.rows import Head
+from ldpsim.devices.ledger.counter import NONCE_BYTES, Entry
+from ldpsim.devices.ledger.counter_folder import FolderCounter
+from ldpsim.devices.ledger.counter_postgres import ADDRESSES, PostgresCounter, check_address
+from ldpsim.devices.ledger.rows import Head
 
 _MOUNTS = Path("/proc/self/mountinfo")
 # File systems of one machine. Its kernel keeps all locks, so they hold for everybody who reaches a file.

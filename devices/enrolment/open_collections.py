@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from devices.atomic_files import write_atomically
+from ldpsim.devices.atomic_files import write_atomically
 
 _NAME = "collection.json"
 

@@ -23,13 +23,13 @@ from pathlib import Path
 
 import numpy as np
 
-from devices.atomic_files import exclusive_lock, private_folder, write_atomically
-from devices.data.population import Population
-from devices.enrolment.counters import answered_before, new_place
-from devices.enrolment.state import SHARD, State, enrol, is_enrolled
-from devices.facts import IntArray
-from devices.ledger.columns import LedgerDamaged
-from devices.policy.policy import Policy
+from ldpsim.devices.atomic_files import exclusive_lock, private_folder, write_atomically
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.enrolment.counters import answered_before, new_place
+from ldpsim.devices.enrolment.state import SHARD, State, enrol, is_enrolled
+from ldpsim.devices.facts import IntArray
+from ldpsim.devices.ledger.columns import LedgerDamaged
+from ldpsim.devices.policy.policy import Policy
 
 
 def ldpsim_home() -> Path:
@@ -47,7 +47,7 @@ class KnownPart:
     """Entry of ``parts.json``, written before the part is enrolled.
 
     Args:
-        counters: As in the part's ``enrolment.json`` (:func:`devices.enrolment.counters.new_place`).
+        counters: As in the part's ``enrolment.json`` (:func:`ldpsim.devices.enrolment.counters.new_place`).
         shards: The shards whose devices are enrolled there.
     """
 
@@ -153,7 +153,7 @@ class Parts:
             people: Their records; everybody else's is empty.
             policy: The rules of every device.
             shards: The shards.
-            seed: As for :func:`devices.enrolment.state.enrol`.
+            seed: As for :func:`ldpsim.devices.enrolment.state.enrol`.
 
         Raises:
             ValueError: one line, where it cannot be done, or where a part with some of these devices is gone and

@@ -18,12 +18,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from devices.atomic_files import write_atomically
-from devices.data.population import Population
-from devices.enrolment.parts import devices_of
-from devices.enrolment.state import PLACED, SHARD, State, new_enrolment
-from devices.ledger.ledger import Ledger, LedgerDamaged
-from devices.policy.policy import Policy
+from ldpsim.devices.atomic_files import write_atomically
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.enrolment.parts import devices_of
+from ldpsim.devices.enrolment.state import PLACED, SHARD, State, new_enrolment
+from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
+from ldpsim.devices.policy.policy import Policy
 
 _PLACES = "shards.json"
 
@@ -33,7 +33,7 @@ class Place:
     """Place of a ledger shard.
 
     Args:
-        machine: Name of the machine's disk (:class:`devices.enrolment.parts.Parts`).
+        machine: Name of the machine's disk (:class:`ldpsim.devices.enrolment.parts.Parts`).
         epoch: Number of the shard's present owner.
         known: Whether all that its devices ever released is there. False for devices that were enrolled
             anew in a simulation, after their machine was lost.
@@ -115,7 +115,7 @@ def enrol_elsewhere(folder: Path, population: Population, policy: Policy, *, see
     """Make a state folder whose devices the machines of a cluster enrol, as soon as they are to be asked.
 
     Raises:
-        ValueError, OSError: as :func:`devices.enrolment.state.enrol`.
+        ValueError, OSError: as :func:`ldpsim.devices.enrolment.state.enrol`.
     """
     with new_enrolment(folder, population, policy, seeded=seed is not None) as head:
         head |= {"format": PLACED, "placed": uuid.uuid4().hex, "seed": seed}

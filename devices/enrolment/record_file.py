@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from devices.atomic_files import read_file
-from devices.data.population import Population, build_population
-from devices.facts import PublicFacts
+from ldpsim.devices.atomic_files import read_file
+from ldpsim.devices.data.population import Population, build_population
+from ldpsim.devices.facts import PublicFacts
 
 _FACTS = {"n", "d", "classes", "feature_low", "feature_high", "domains", "class_names"}
 _RECORD = {"features", "neighbours", "label"}

@@ -26,23 +26,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.atomic_files import exclusive_lock, lock_file, make_durable, private_folder, write_atomically
-from devices.data.population import Population
-from devices.device import Device
-from devices.enrolment import open_collections
-from devices.enrolment.counters import counter_of, make_counters, new_place, no_answers
-from devices.keyed.hashes import KeyedHashes
-from devices.keyed_data import SEAL
-from devices.ledger.counter import Counter
-from devices.ledger.ledger import Ledger, LedgerDamaged
-from devices.ledger.schema import SCHEMA, count_answered, version_of
-from devices.noise import derive_key, key_message
-from devices.policy.policy import Policy
+from ldpsim.devices.atomic_files import exclusive_lock, lock_file, make_durable, private_folder, write_atomically
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Device
+from ldpsim.devices.enrolment import open_collections
+from ldpsim.devices.enrolment.counters import counter_of, make_counters, new_place, no_answers
+from ldpsim.devices.keyed.hashes import KeyedHashes
+from ldpsim.devices.keyed_data import SEAL
+from ldpsim.devices.ledger.counter import Counter
+from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
+from ldpsim.devices.ledger.schema import SCHEMA, count_answered, version_of
+from ldpsim.devices.noise import derive_key, key_message
+from ldpsim.devices.policy.policy import Policy
 
 FORMAT = 1
 PARTIAL = 2  # only some of the people live there: an older version would answer for the others, with empty records
 COUNTED = 4  # a counter holds each chain's end: a version that does not compare must not serve the folder
-PLACED = 5  # the devices live on the machines of a Ray cluster (devices.enrolment.placement)
+PLACED = 5  # the devices live on the machines of a Ray cluster (ldpsim.devices.enrolment.placement)
 ELSEWHERE = "its devices live on the machines of a Ray cluster; a run with --engine ray or --ray-address asks them"
 # Devices of one shard share a ledger file. A shard is served by one process at a time, so
 # processes (and machines) that hold different shards never wait for each other's locks.
@@ -104,7 +104,7 @@ def enrol(
         residents: Numbers of the people who live in this folder; None: everybody.
         counters: A folder, or the address of a PostgreSQL database, that is not rolled back, copied
             or deleted with ``folder``, or what :func:`new_place` made of it: each answer is counted
-            there (:mod:`devices.ledger.counter`). None counts nothing.
+            there (:mod:`ldpsim.devices.ledger.counter`). None counts nothing.
         nonces: Whether each counter has a random number that enters the noise.
 
     Raises:

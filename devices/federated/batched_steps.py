@@ -6,7 +6,7 @@ batch would tell two answers of one device apart.
 Plain gradient steps change W1 by G^T U, with G the device's few input rows and U as many
 rows of hidden width. So W1 is never copied: a step works on U alone, through the products
 of a device's rows with one another, and W1's change is put together once at the end
-(:mod:`devices.federated.local_steps` has the formulas). The devices' W2 and biases are small and
+(:mod:`ldpsim.devices.federated.local_steps` has the formulas). The devices' W2 and biases are small and
 stacked.
 """
 
@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.array_types import FloatArray
-from devices.federated.local_steps import Inputs
-from devices.network import diverging, softmax
-from devices.training_task import Task
+from ldpsim.devices.array_types import FloatArray
+from ldpsim.devices.federated.local_steps import Inputs
+from ldpsim.devices.network import diverging, softmax
+from ldpsim.devices.training_task import Task
 
 
 class Stack:

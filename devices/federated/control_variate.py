@@ -12,17 +12,17 @@ reveals nothing more: the server knows x, y, c and c_i, and could compute c_i+ i
 under noise would lie beside an exact one.
 
 A device with one row g of inputs has the gradient g b^T for W1, with b the gradient of b1. So its control variate is
-sent without W1's part: (b1, W2, b2), a flat vector as :class:`devices.network.Shape` orders them.
+sent without W1's part: (b1, W2, b2), a flat vector as :class:`ldpsim.devices.network.Shape` orders them.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from devices.array_types import FloatArray
-from devices.network import are_usable, diverging, usable
-from devices.query import InvalidQuery
-from devices.training_task import Task
+from ldpsim.devices.array_types import FloatArray
+from ldpsim.devices.network import are_usable, diverging, usable
+from ldpsim.devices.query import InvalidQuery
+from ldpsim.devices.training_task import Task
 
 
 def variate_size(task: Task) -> int:

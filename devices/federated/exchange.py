@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.array_types import FloatArray, check_rows
-from devices.data.population import Record
-from devices.facts import LARGEST_SIZE
-from devices.federated.local_steps import scaled_record
-from devices.network import are_usable, usable
-from devices.query import InvalidQuery, malformed
-from devices.training_task import Task
+from ldpsim.devices.array_types import FloatArray, check_rows
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.facts import LARGEST_SIZE
+from ldpsim.devices.federated.local_steps import scaled_record
+from ldpsim.devices.network import are_usable, usable
+from ldpsim.devices.query import InvalidQuery, malformed
+from ldpsim.devices.training_task import Task
 
 QUOTA = 1 << 26  # bytes that a device keeps of what others send it, over all trainings
 _COUNT = struct.Struct("<I")

@@ -1,4 +1,5 @@
-"""Inputs of a device's local steps, and the network that the steps train (:mod:`devices.federated.batched_steps`).
+"""Inputs of a device's local steps, and the network that the steps train
+(:mod:`ldpsim.devices.federated.batched_steps`).
 
 A device holds a few input rows g_r (its scaled features; for ``sums`` the rows of S X of
 itself and its neighbours), sums what comes out of them with weights c_r, and adds what
@@ -17,9 +18,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.array_types import FloatArray
-from devices.data.population import Record
-from devices.training_task import Task
+from ldpsim.devices.array_types import FloatArray
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.training_task import Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +33,7 @@ class Inputs:
         first: float (hidden,): k1, 0 where neighbours sent nothing.
         second: float (hidden,): k2.
         label: Class, 0 .. classes - 1.
-        variate: The device's control variate (:mod:`devices.federated.control_variate`); None: it has none.
+        variate: The device's control variate (:mod:`ldpsim.devices.federated.control_variate`); None: it has none.
     """
 
     indptr: NDArray[np.int64]

@@ -17,22 +17,22 @@ from pathlib import Path
 import numpy as np
 from flwr.app import Array, Message, MessageType
 
-from devices.array_types import FloatArray
-from devices.atomic_files import private_folder, write_atomically
-from devices.data.population import Record
-from devices.device import Device, Refusal, RoundPermit
-from devices.enrolment.state import State
-from devices.federated import local_steps, wire
-from devices.federated.batched_steps import Stack
-from devices.federated.control_variate import next_variate, read_variate
-from devices.federated.exchange import QUOTA, Sums, pack_contribution, pack_representation, read_neighbours
-from devices.federated.local_steps import Inputs
-from devices.federated.wire import FlatArray, Round, evaluation_reply, exchange_reply, read_own, read_round
-from devices.ledger.ledger import LedgerDamaged
-from devices.network import usable
-from devices.query import InvalidQuery
-from devices.training_task import AnswerKind
-from devices.wire import reply
+from ldpsim.devices.array_types import FloatArray
+from ldpsim.devices.atomic_files import private_folder, write_atomically
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.device import Device, Refusal, RoundPermit
+from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.federated import local_steps, wire
+from ldpsim.devices.federated.batched_steps import Stack
+from ldpsim.devices.federated.control_variate import next_variate, read_variate
+from ldpsim.devices.federated.exchange import QUOTA, Sums, pack_contribution, pack_representation, read_neighbours
+from ldpsim.devices.federated.local_steps import Inputs
+from ldpsim.devices.federated.wire import FlatArray, Round, evaluation_reply, exchange_reply, read_own, read_round
+from ldpsim.devices.ledger.ledger import LedgerDamaged
+from ldpsim.devices.network import usable
+from ldpsim.devices.query import InvalidQuery
+from ldpsim.devices.training_task import AnswerKind
+from ldpsim.devices.wire import reply
 
 TOGETHER: dict[str, AnswerKind] = {
     MessageType.TRAIN: "update",

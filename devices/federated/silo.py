@@ -1,9 +1,9 @@
 """A silo: a party of a federated training that holds the raw records of its members.
 
 Each silo is one Flower client, told by ``silo-dir`` in its node configuration. Its members
-handed their records over (:mod:`devices.raw_record`), so every silo is a trusted curator of
+handed their records over (:mod:`ldpsim.devices.raw_record`), so every silo is a trusted curator of
 its own; its updates are under no noise. It trains the two-layer GCN of
-:mod:`devices.network` on the graph that its members induce, or (``sums``) with the rows of
+:mod:`ldpsim.devices.network` on the graph that its members induce, or (``sums``) with the rows of
 S X that its members' neighbours in other silos complete, exchanged once before training.
 """
 
@@ -20,15 +20,22 @@ import numpy as np
 from flwr.app import ConfigRecord, Message
 from numpy.typing import NDArray
 
-from devices.array_types import FloatArray, check_rows
-from devices.atomic_files import write_atomically
-from devices.device import Refusal
-from devices.facts import MOST_LOCAL_STEPS
-from devices.federated.wire import evaluation_reply, exchange_reply, read_mu, read_own, read_weights, update_reply
-from devices.network import LARGEST, Shape, are_usable, diverging, softmax, usable
-from devices.query import InvalidQuery, canonical, malformed
-from devices.training_task import AnswerKind
-from devices.wire import reply
+from ldpsim.devices.array_types import FloatArray, check_rows
+from ldpsim.devices.atomic_files import write_atomically
+from ldpsim.devices.device import Refusal
+from ldpsim.devices.facts import MOST_LOCAL_STEPS
+from ldpsim.devices.federated.wire import (
+    evaluation_reply,
+    exchange_reply,
+    read_mu,
+    read_own,
+    read_weights,
+    update_reply,
+)
+from ldpsim.devices.network import LARGEST, Shape, are_usable, diverging, softmax, usable
+from ldpsim.devices.query import InvalidQuery, canonical, malformed
+from ldpsim.devices.training_task import AnswerKind
+from ldpsim.devices.wire import reply
 
 FORMAT = 1
 MOST_COLUMNS = 1 << 22

@@ -2,7 +2,7 @@
 
 A round's message carries what Flower's FedAvg sends: the weights in ``arrays`` and a
 ``config``, with the task in it. A control variate is in ``control``
-(:mod:`devices.federated.control_variate`), bytes for one device alone in ``own``. Nothing else is
+(:mod:`ldpsim.devices.federated.control_variate`), bytes for one device alone in ``own``. Nothing else is
 accepted. An update is one ``ArrayRecord`` of new weights and one ``MetricRecord``
 with ``num-examples``, which is always 1 for a device: a training loss would be another release.
 """
@@ -17,10 +17,10 @@ from functools import lru_cache
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 
-from devices.array_types import FloatArray
-from devices.network import LARGEST, are_usable
-from devices.query import InvalidQuery
-from devices.training_task import Task
+from ldpsim.devices.array_types import FloatArray
+from ldpsim.devices.network import LARGEST, are_usable
+from ldpsim.devices.query import InvalidQuery
+from ldpsim.devices.training_task import Task
 
 EXCHANGE_TYPE = "query.exchange"
 RECEIVE_TYPE = "query.receive"
@@ -128,7 +128,7 @@ def read_mu(config: ConfigRecord) -> float:
     """Return the weight of FedProx's term, 0 where none is sent.
 
     Raises:
-        InvalidQuery: for anything but a float of 0 to :data:`devices.network.LARGEST`.
+        InvalidQuery: for anything but a float of 0 to :data:`ldpsim.devices.network.LARGEST`.
     """
     mu = config.get("proximal-mu", 0.0)
     if not isinstance(mu, float) or not 0 <= mu <= LARGEST:
@@ -157,7 +157,8 @@ def read_weights(record: object, size: int) -> FloatArray:
     """Return the flat weights of an ``ArrayRecord``.
 
     Raises:
-        InvalidQuery: for anything but one array of this size of floats that :func:`devices.network.are_usable` allows.
+        InvalidQuery: for anything but one array of this size of floats that :func:`ldpsim.devices.network.are_usable`
+        allows.
     """
     if not isinstance(record, ArrayRecord) or set(record) != {WEIGHTS}:
         raise InvalidQuery("there are no weights, or other arrays beside them")

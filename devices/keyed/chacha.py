@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from devices.array_types import Words
+from ldpsim.devices.array_types import Words
 
 _CONSTANTS = np.frombuffer(b"expand 32-byte k", "<u4")
 _TURNS = tuple((np.uint32(left), np.uint32(32 - left)) for left in (16, 12, 8, 7))

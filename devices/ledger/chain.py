@@ -3,7 +3,7 @@
 The seal is HMAC-SHA256 under the device's own key. A row that was edited, inserted, moved
 to another place or device, or deleted from the middle breaks the chain. Rows deleted from
 the end do not: the ledger is then an older one, and only a counter that is kept apart can
-tell (:mod:`devices.ledger.counter`).
+tell (:mod:`ldpsim.devices.ledger.counter`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from devices.keyed.hashes import KeyedHashes
-from devices.ledger.columns import LedgerDamaged
-from devices.ledger.rows import QUERY_ANSWERS, TRAINING_ANSWERS, Answer, FirstAnswers, Head, QueryAnswer
+from ldpsim.devices.keyed.hashes import KeyedHashes
+from ldpsim.devices.ledger.columns import LedgerDamaged
+from ldpsim.devices.ledger.rows import QUERY_ANSWERS, TRAINING_ANSWERS, Answer, FirstAnswers, Head, QueryAnswer
 
 
 def seal_of(answer: Answer, previous: bytes, key: bytes) -> bytes:

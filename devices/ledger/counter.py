@@ -2,7 +2,7 @@
 
 A ledger that was put back from a backup, or copied along with its folder, looks like any
 good ledger. The counter holds, for each device, the end of its chain of answers
-(:class:`~devices.ledger.rows.Head`) and is changed by an exact compare-and-advance: from
+(:class:`~ldpsim.devices.ledger.rows.Head`) and is changed by an exact compare-and-advance: from
 the end that the ledger had to the end that it has now, durably, before any reply leaves.
 
 A transaction commits the ledger first, advances the counter second, and lets the replies
@@ -31,7 +31,7 @@ data, and this would tell whether the data changed.
 
 The counter has to be in a place that is not rolled back, copied or deleted together with
 the state folder. It also holds a random number for each device, which enters the key of
-the noise (:mod:`devices.device`).
+the noise (:mod:`ldpsim.devices.device`).
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from devices.ledger.columns import LedgerDamaged
-from devices.ledger.rows import Answer, Head
+from ldpsim.devices.ledger.columns import LedgerDamaged
+from ldpsim.devices.ledger.rows import Answer, Head
 
 NONCE_BYTES = 32
 Chain = Callable[[], Sequence[Answer]]

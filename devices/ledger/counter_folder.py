@@ -1,7 +1,7 @@
 """Counter in a folder: one SQLite file for each ledger.
 
 Two processes that advance a device wait for each other by file locks, so the folder has to
-be on a disk of this machine (:mod:`devices.enrolment.counters` refuses another one). The file
+be on a disk of this machine (:mod:`ldpsim.devices.enrolment.counters` refuses another one). The file
 is opened for each use: no connection survives a fork, and a file that was deleted or replaced
 is not served from memory.
 """
@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from devices.atomic_files import make_durable, private_folder
-from devices.ledger.counter import Entry
-from devices.ledger.open_files import OpenFiles
-from devices.ledger.rows import Head
+from ldpsim.devices.atomic_files import make_durable, private_folder
+from ldpsim.devices.ledger.counter import Entry
+from ldpsim.devices.ledger.open_files import OpenFiles
+from ldpsim.devices.ledger.rows import Head
 
 SCHEMA = 1
 APPLICATION = 0x6C647043  # "ldpC"
@@ -96,7 +96,7 @@ class FolderCounter:
             return db.execute("SELECT 1 FROM counter WHERE answers > 0 LIMIT 1").fetchone() is not None
 
     def advance(self, changes: Mapping[int, tuple[Head, Head]]) -> dict[int, Head]:
-        """Advance as :class:`~devices.ledger.counter.Counter` says; OSError where it cannot be done."""
+        """Advance as :class:`~ldpsim.devices.ledger.counter.Counter` says; OSError where it cannot be done."""
         left: dict[int, Head] = {}
         found = False
         with _opened(self.path) as db:

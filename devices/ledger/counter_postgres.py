@@ -14,8 +14,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from devices.ledger.counter import Entry
-from devices.ledger.rows import Head
+from ldpsim.devices.ledger.counter import Entry
+from ldpsim.devices.ledger.rows import Head
 
 ADDRESSES = ("postgresql://", "postgres://")
 _PASSWORDS = {"password", "sslpassword"}
@@ -110,7 +110,7 @@ class PostgresCounter:
         return self._run(select)
 
     def advance(self, changes: Mapping[int, tuple[Head, Head]]) -> dict[int, Head]:
-        """Advance as :class:`~devices.ledger.counter.Counter` says; OSError where it cannot be done."""
+        """Advance as :class:`~ldpsim.devices.ledger.counter.Counter` says; OSError where it cannot be done."""
 
         def update(db: _Connection) -> dict[int, Head]:
             rows = db.execute(_LOCK, (self.ledger, list(changes))).fetchall()

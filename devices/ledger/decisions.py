@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from devices.ledger.columns import LedgerDamaged
-from devices.ledger.rows import Answer, Head, Part, QueryAnswer, distinct_parts
-from devices.query import Query
+from ldpsim.devices.ledger.columns import LedgerDamaged
+from ldpsim.devices.ledger.rows import Answer, Head, Part, QueryAnswer, distinct_parts
+from ldpsim.devices.query import Query
 
 
 @dataclass(frozen=True)

@@ -1,34 +1,34 @@
 """The ledger of one or many devices: SQLite, write-ahead log, ``synchronous=FULL``.
 
-One row is one answer (:mod:`devices.ledger.rows`), written in one transaction
-(:mod:`devices.ledger.ledger_file`) that is committed before the reply exists anywhere else.
+One row is one answer (:mod:`ldpsim.devices.ledger.rows`), written in one transaction
+(:mod:`ldpsim.devices.ledger.ledger_file`) that is committed before the reply exists anywhere else.
 
-A device's rows are a chain of seals (:mod:`devices.ledger.chain`), so that an edited,
+A device's rows are a chain of seals (:mod:`ldpsim.devices.ledger.chain`), so that an edited,
 missing or foreign row is noticed. A ledger that cannot be read, or that contradicts
 itself, answers nothing. A counter kept apart also notices a ledger that is an old one or
-a copy (:mod:`devices.ledger.counter`).
+a copy (:mod:`ldpsim.devices.ledger.counter`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from devices.ledger import decisions, statements
-from devices.ledger.chain import checked, head_of, sound_alone
-from devices.ledger.columns import LedgerDamaged
-from devices.ledger.counter import Chain, CounterCheck, CounterMismatch
-from devices.ledger.decisions import AlreadyCollected, Decision, NewRelease, Replay
-from devices.ledger.ledger_file import UNREADABLE, UNWRITABLE, EpochPassed, LedgerFile
-from devices.ledger.rows import Answer, FirstAnswers, Head, TrainingAnswer
-from devices.ledger.schema import failing
-from devices.mechanisms.exact_loss import Loss
-from devices.query import Query
+from ldpsim.devices.ledger import decisions, statements
+from ldpsim.devices.ledger.chain import checked, head_of, sound_alone
+from ldpsim.devices.ledger.columns import LedgerDamaged
+from ldpsim.devices.ledger.counter import Chain, CounterCheck, CounterMismatch
+from ldpsim.devices.ledger.decisions import AlreadyCollected, Decision, NewRelease, Replay
+from ldpsim.devices.ledger.ledger_file import UNREADABLE, UNWRITABLE, EpochPassed, LedgerFile
+from ldpsim.devices.ledger.rows import Answer, FirstAnswers, Head, TrainingAnswer
+from ldpsim.devices.ledger.schema import failing
+from ldpsim.devices.mechanisms.exact_loss import Loss
+from ldpsim.devices.query import Query
 
 __all__ = ["AlreadyCollected", "CounterMismatch", "EpochPassed", "Ledger", "LedgerDamaged", "NewRelease", "Replay"]
 
 
 class Ledger(LedgerFile):
-    """The answers in a ledger file; the arguments are those of :class:`devices.ledger.ledger_file.LedgerFile`."""
+    """Answers in a ledger file; the arguments are those of :class:`ldpsim.devices.ledger.ledger_file.LedgerFile`."""
 
     def check(self, device: int, seal_key: bytes) -> None:
         """Check that the rows of this device can be read, form an unbroken chain and agree with the counter.

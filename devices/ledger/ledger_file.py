@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from devices.ledger.columns import LedgerDamaged
-from devices.ledger.counter import Counter, CounterCheck
-from devices.ledger.rows import Head
-from devices.ledger.schema import FAILURES, PRESENT, SET_EPOCH, connect, create, failing
-from devices.mechanisms.exact_loss import Loss
+from ldpsim.devices.ledger.columns import LedgerDamaged
+from ldpsim.devices.ledger.counter import Counter, CounterCheck
+from ldpsim.devices.ledger.rows import Head
+from ldpsim.devices.ledger.schema import FAILURES, PRESENT, SET_EPOCH, connect, create, failing
+from ldpsim.devices.mechanisms.exact_loss import Loss
 
 UNREADABLE, UNWRITABLE = "the ledger cannot be read", "the ledger cannot be written"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from devices.array_types import IntArray
+from ldpsim.devices.array_types import IntArray
 
 PAGE = 4096  # bytes
 ROOM = PAGE - 8  # of a page's rows, after its own head

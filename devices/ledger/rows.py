@@ -2,7 +2,7 @@
 
 One answer of a device is one row: an answer to a query with all attributes that it
 releases, or an answer in a federated training. A device's rows form one chain over both
-tables (:mod:`devices.ledger.chain`).
+tables (:mod:`ldpsim.devices.ledger.chain`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from devices.array_types import IntArray
-from devices.ledger.columns import Columns, Table
-from devices.mechanisms.exact_loss import Loss
-from devices.query import Query
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.ledger.columns import Columns, Table
+from ldpsim.devices.mechanisms.exact_loss import Loss
+from ldpsim.devices.query import Query
 
 TRAINING = "training"  # name of a training's losses, in rows and policies, in place of an attribute
 # Of a first row in its page: its place there 2, two lengths 4, the columns' types 10, device 1, time 8, seal 32.

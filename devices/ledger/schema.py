@@ -16,11 +16,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from devices.atomic_files import make_durable
-from devices.ledger.columns import LedgerDamaged
-from devices.ledger.open_files import OpenFiles
-from devices.ledger.page_order import PAGE
-from devices.ledger.rows import HEADER, QUERY_ANSWERS, TABLES, TRAINING_ANSWERS, Header
+from ldpsim.devices.atomic_files import make_durable
+from ldpsim.devices.ledger.columns import LedgerDamaged
+from ldpsim.devices.ledger.open_files import OpenFiles
+from ldpsim.devices.ledger.page_order import PAGE
+from ldpsim.devices.ledger.rows import HEADER, QUERY_ANSWERS, TABLES, TRAINING_ANSWERS, Header
 
 SCHEMA = 3
 APPLICATION = 0x6C647053  # "ldpS"

@@ -1,6 +1,6 @@
 """Rows read from, and written to, an open ledger file. Nothing is checked but their form.
 
-Every function takes the connection of :class:`devices.ledger.ledger.Ledger`, which turns SQLite's
+Every function takes the connection of :class:`ldpsim.devices.ledger.ledger.Ledger`, which turns SQLite's
 failures into LedgerDamaged.
 """
 
@@ -12,11 +12,11 @@ from heapq import merge
 from itertools import groupby
 from operator import attrgetter
 
-from devices.ledger.chain import first_seals, seal_of
-from devices.ledger.columns import LedgerDamaged
-from devices.ledger.page_order import page_order
-from devices.ledger.rows import QUERY_ANSWERS, TRAINING_ANSWERS, Answer, FirstAnswers, Head, QueryAnswer, sealed
-from devices.ledger.schema import LAST
+from ldpsim.devices.ledger.chain import first_seals, seal_of
+from ldpsim.devices.ledger.columns import LedgerDamaged
+from ldpsim.devices.ledger.page_order import page_order
+from ldpsim.devices.ledger.rows import QUERY_ANSWERS, TRAINING_ANSWERS, Answer, FirstAnswers, Head, QueryAnswer, sealed
+from ldpsim.devices.ledger.schema import LAST
 
 _IN_ORDER = attrgetter("device", "number")
 _NOT_HELD = "the ledger does not hold what was entered"

@@ -9,26 +9,26 @@ from __future__ import annotations
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
-from devices.mechanisms.adjacency import AdjacencyBits, AdjacencyMechanism
-from devices.mechanisms.analytic_gaussian import AnalyticGaussian
-from devices.mechanisms.base import Mechanism, Reporting
-from devices.mechanisms.clear import ClearAdjacency, ClearFeatures, ClearLabel
-from devices.mechanisms.degree import Degree
-from devices.mechanisms.exact_loss import Loss, round_up
-from devices.mechanisms.features import FeatureGrid, FeatureRange
-from devices.mechanisms.graded_vote import GradedVote
-from devices.mechanisms.group_degrees import GroupDegrees
-from devices.mechanisms.grr import GRR
-from devices.mechanisms.grr_fs import GRRFS
-from devices.mechanisms.laplace import Laplace
-from devices.mechanisms.multi_bit import MultiBit
-from devices.mechanisms.neighbourhood_vote import NeighbourhoodVote
-from devices.mechanisms.noisy_row import NoisyRow
-from devices.mechanisms.one_bit import OneBit
-from devices.mechanisms.own_features_vote import OwnFeaturesVote
-from devices.mechanisms.randomized_response import RandomizedResponse
-from devices.mechanisms.subset_selection import SubsetSelection
-from devices.mechanisms.window import Window
+from ldpsim.devices.mechanisms.adjacency import AdjacencyBits, AdjacencyMechanism
+from ldpsim.devices.mechanisms.analytic_gaussian import AnalyticGaussian
+from ldpsim.devices.mechanisms.base import Mechanism, Reporting
+from ldpsim.devices.mechanisms.clear import ClearAdjacency, ClearFeatures, ClearLabel
+from ldpsim.devices.mechanisms.degree import Degree
+from ldpsim.devices.mechanisms.exact_loss import Loss, round_up
+from ldpsim.devices.mechanisms.features import FeatureGrid, FeatureRange
+from ldpsim.devices.mechanisms.graded_vote import GradedVote
+from ldpsim.devices.mechanisms.group_degrees import GroupDegrees
+from ldpsim.devices.mechanisms.grr import GRR
+from ldpsim.devices.mechanisms.grr_fs import GRRFS
+from ldpsim.devices.mechanisms.laplace import Laplace
+from ldpsim.devices.mechanisms.multi_bit import MultiBit
+from ldpsim.devices.mechanisms.neighbourhood_vote import NeighbourhoodVote
+from ldpsim.devices.mechanisms.noisy_row import NoisyRow
+from ldpsim.devices.mechanisms.one_bit import OneBit
+from ldpsim.devices.mechanisms.own_features_vote import OwnFeaturesVote
+from ldpsim.devices.mechanisms.randomized_response import RandomizedResponse
+from ldpsim.devices.mechanisms.subset_selection import SubsetSelection
+from ldpsim.devices.mechanisms.window import Window
 
 _ALL: tuple[type[Mechanism], ...] = (
     RandomizedResponse, Degree, GroupDegrees, NoisyRow, NeighbourhoodVote, GradedVote, OwnFeaturesVote,

@@ -19,17 +19,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from devices.array_types import BoolArray, IntArray
-from devices.data.population import Record
-from devices.data.records import records_by_column
-from devices.facts import PublicFacts
-from devices.mechanisms import discrete_laplace
-from devices.mechanisms.base import Grouping, Mechanism, Reporting, StepNoise
-from devices.mechanisms.bits import pack_bits, unpack_bits, unpack_many, unpack_positions
-from devices.mechanisms.exact_loss import Loss
-from devices.mechanisms.integers import pack_integers, unpack_integers
-from devices.mechanisms.stacked_reports import DataOf, ReadMany, ReportStack, SparseOnes, sparse_ones
-from devices.noise import NoiseStream
+from ldpsim.devices.array_types import BoolArray, IntArray
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.records import records_by_column
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import discrete_laplace
+from ldpsim.devices.mechanisms.base import Grouping, Mechanism, Reporting, StepNoise
+from ldpsim.devices.mechanisms.bits import pack_bits, unpack_bits, unpack_many, unpack_positions
+from ldpsim.devices.mechanisms.exact_loss import Loss
+from ldpsim.devices.mechanisms.integers import pack_integers, unpack_integers
+from ldpsim.devices.mechanisms.stacked_reports import DataOf, ReadMany, ReportStack, SparseOnes, sparse_ones
+from ldpsim.devices.noise import NoiseStream
 
 
 def existing(neighbours: np.ndarray, n: int) -> np.ndarray:

@@ -22,12 +22,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from devices.facts import PublicFacts
-from devices.mechanisms import gaussian
-from devices.mechanisms.exact_loss import Loss, check_delta
-from devices.mechanisms.features import NoisySteps
-from devices.mechanisms.laplace import STEPS
-from devices.noise import NoiseStream
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import gaussian
+from ldpsim.devices.mechanisms.exact_loss import Loss, check_delta
+from ldpsim.devices.mechanisms.features import NoisySteps
+from ldpsim.devices.mechanisms.laplace import STEPS
+from ldpsim.devices.noise import NoiseStream
 
 UNIT = 1 << 32
 

@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.array_types import FloatArray, IntArray
-from devices.data.population import Record
-from devices.data.records import records_by_column
-from devices.facts import PublicFacts
-from devices.mechanisms.exact_loss import Loss
-from devices.mechanisms.stacked_reports import DataOf, Kept, ReportStack, numbers_or_rows, same_shape
-from devices.noise import NoiseStream
+from ldpsim.devices.array_types import FloatArray, IntArray
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.records import records_by_column
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms.exact_loss import Loss
+from ldpsim.devices.mechanisms.stacked_reports import DataOf, Kept, ReportStack, numbers_or_rows, same_shape
+from ldpsim.devices.noise import NoiseStream
 
 Reporting = Literal["both", "one-end"]
 Grouping = tuple[int, ...] | None  # public group of every node, where a stage of a query fills one in
@@ -108,7 +108,7 @@ class Mechanism:
         """Upper bound of the steps that :meth:`loss` takes, from the sizes of the parameters alone.
 
         A step is an arithmetic operation on 60 digits. A loss by a formula takes fewer than 100. A device
-        asks for this number before it computes anything (:data:`devices.query.MAX_STEPS`).
+        asks for this number before it computes anything (:data:`ldpsim.devices.query.MAX_STEPS`).
         """
         return 100
 

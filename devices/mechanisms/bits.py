@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from devices.array_types import BoolArray, IntArray
+from ldpsim.devices.array_types import BoolArray, IntArray
 
 PACKED, GAPS = 0, 1
 _PACKED, _GAPS = bytes([PACKED]), bytes([GAPS])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from devices.data.records import Records
+from ldpsim.devices.data.records import Records
 
 LARGEST = 1 << 20
 

@@ -24,12 +24,14 @@ from functools import cached_property
 
 import numpy as np
 
-from devices.array_types import BoolArray, FloatArray, IntArray
-from devices.fixed_point import UNIT_BITS, falling_powers, logarithm
-from devices.mechanisms.code_book import STEPS_PER_NAT, UNKNOWN, Bytes, coded, full_rows, read_codes
+from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
+from ldpsim.devices.fixed_point import UNIT_BITS, falling_powers, logarithm
+from ldpsim.devices.mechanisms.code_book import STEPS_PER_NAT, UNKNOWN, Bytes, coded, full_rows, read_codes
 
 FORMS = ("full", "codes", "likeliest")
-MOST_BYTES = 3_000_000  # as base64 it fits into a question (:data:`devices.query.MAX_BYTES`) with room for the rest
+MOST_BYTES = (
+    3_000_000  # as base64 it fits into a question (:data:`ldpsim.devices.query.MAX_BYTES`) with room for the rest
+)
 LARGEST_AFFINITY = 1 << 16
 MOST_CLASSES = 255
 _ONE = 1 << 24

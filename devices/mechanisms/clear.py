@@ -13,16 +13,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from devices.array_types import FloatArray
-from devices.data.population import Record
-from devices.mechanisms.adjacency import AdjacencyBits
-from devices.mechanisms.base import IN_CLEAR, Grouping, Mechanism, Reporting
-from devices.mechanisms.bits import pack_bits, unpack_bits
-from devices.mechanisms.exact_loss import Loss
-from devices.mechanisms.features import FeatureRange
-from devices.mechanisms.labels import OneCategory
-from devices.mechanisms.stacked_reports import DataOf, sparse_values
-from devices.noise import NoiseStream
+from ldpsim.devices.array_types import FloatArray
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.mechanisms.adjacency import AdjacencyBits
+from ldpsim.devices.mechanisms.base import IN_CLEAR, Grouping, Mechanism, Reporting
+from ldpsim.devices.mechanisms.bits import pack_bits, unpack_bits
+from ldpsim.devices.mechanisms.exact_loss import Loss
+from ldpsim.devices.mechanisms.features import FeatureRange
+from ldpsim.devices.mechanisms.labels import OneCategory
+from ldpsim.devices.mechanisms.stacked_reports import DataOf, sparse_values
+from ldpsim.devices.noise import NoiseStream
 
 
 class InClear(Mechanism):

@@ -21,8 +21,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.array_types import DoubleArray, IntArray
-from devices.fixed_point import falling_powers, logarithm
+from ldpsim.devices.array_types import DoubleArray, IntArray
+from ldpsim.devices.fixed_point import falling_powers, logarithm
 
 UNKNOWN = 255
 STEPS_PER_NAT = 16

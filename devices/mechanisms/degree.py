@@ -20,12 +20,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from devices.data.population import Record
-from devices.mechanisms import discrete_laplace
-from devices.mechanisms.adjacency import NoisyCounts
-from devices.mechanisms.base import Grouping, Reporting
-from devices.mechanisms.stacked_reports import DataOf, filled
-from devices.noise import NoiseStream
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.mechanisms import discrete_laplace
+from ldpsim.devices.mechanisms.adjacency import NoisyCounts
+from ldpsim.devices.mechanisms.base import Grouping, Reporting
+from ldpsim.devices.mechanisms.stacked_reports import DataOf, filled
+from ldpsim.devices.noise import NoiseStream
 
 
 @dataclass(frozen=True)

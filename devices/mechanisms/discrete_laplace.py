@@ -17,10 +17,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from devices.array_types import FloatArray, IntArray
-from devices.mechanisms.exact_loss import Loss, check_epsilon, round_up
-from devices.noise import NoiseStream
-from devices.sampling import inversion
+from ldpsim.devices.array_types import FloatArray, IntArray
+from ldpsim.devices.mechanisms.exact_loss import Loss, check_epsilon, round_up
+from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.sampling import inversion
 
 LARGEST = 1 << 32
 _DIGITS = 60

@@ -11,10 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from devices.facts import PublicFacts
-from devices.mechanisms.base import Mechanism
-from devices.mechanisms.exact_loss import Loss
-from devices.mechanisms.integers import pack_integers, unpack_integers
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms.base import Mechanism
+from ldpsim.devices.mechanisms.exact_loss import Loss
+from ldpsim.devices.mechanisms.integers import pack_integers, unpack_integers
 
 
 class FeatureRange(Mechanism):

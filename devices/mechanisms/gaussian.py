@@ -23,10 +23,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from devices.array_types import IntArray
-from devices.mechanisms.exact_loss import check_epsilon, round_up
-from devices.noise import NoiseStream
-from devices.sampling import inversion
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.mechanisms.exact_loss import check_epsilon, round_up
+from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.sampling import inversion
 
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899863")
 

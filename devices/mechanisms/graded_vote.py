@@ -27,13 +27,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from devices.array_types import FloatArray
-from devices.data.population import Record
-from devices.fixed_point import UNIT_BITS, logarithm
-from devices.mechanisms.base import Grouping
-from devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
-from devices.mechanisms.scored_vote import ScoredVote
-from devices.noise import NoiseStream
+from ldpsim.devices.array_types import FloatArray
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.fixed_point import UNIT_BITS, logarithm
+from ldpsim.devices.mechanisms.base import Grouping
+from ldpsim.devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
+from ldpsim.devices.mechanisms.scored_vote import ScoredVote
+from ldpsim.devices.noise import NoiseStream
 
 MOST_LEVELS = 128
 _DIGITS = 60
@@ -147,7 +147,7 @@ class GradedVote(ScoredVote):
     @classmethod
     def audit_examples(cls) -> list[tuple[Any, Any]]:
         """Return small votes: so steep that one entry decides, gentle, of one end, and over published classes alone."""
-        from devices.facts import PublicFacts
+        from ldpsim.devices.facts import PublicFacts
 
         q = np.array([[1, 0, 0], [0, 0, 0], [0, 1, 0], [0, 1, 4], [2, 3, 2]])
         votes = [

@@ -15,13 +15,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from devices.array_types import IntArray
-from devices.data.population import Record
-from devices.data.records import records_by_column
-from devices.mechanisms.base import Grouping
-from devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
-from devices.mechanisms.labels import OneCategory
-from devices.noise import NoiseStream, joined_words
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.records import records_by_column
+from ldpsim.devices.mechanisms.base import Grouping
+from ldpsim.devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
+from ldpsim.devices.mechanisms.labels import OneCategory
+from ldpsim.devices.noise import NoiseStream, joined_words
 
 
 @dataclass(frozen=True)

@@ -31,16 +31,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from devices.data.population import Record
-from devices.data.records import records_by_column
-from devices.facts import PublicFacts
-from devices.mechanisms import subset_mixture
-from devices.mechanisms.base import Grouping, Mechanism, whole_numbers
-from devices.mechanisms.categories import Coding
-from devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
-from devices.mechanisms.stacked_reports import DataOf, filled
-from devices.noise import AT_ONCE, NoiseStream, joined_words
-from devices.sampling.subset import subset, subsets
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.records import records_by_column
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import subset_mixture
+from ldpsim.devices.mechanisms.base import Grouping, Mechanism, whole_numbers
+from ldpsim.devices.mechanisms.categories import Coding
+from ldpsim.devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
+from ldpsim.devices.mechanisms.stacked_reports import DataOf, filled
+from ldpsim.devices.noise import AT_ONCE, NoiseStream, joined_words
+from ldpsim.devices.sampling.subset import subset, subsets
 
 
 @dataclass(frozen=True)

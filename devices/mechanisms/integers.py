@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from devices.array_types import IntArray
+from ldpsim.devices.array_types import IntArray
 
 
 def pack_integers(numbers: IntArray) -> bytes:

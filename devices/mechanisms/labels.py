@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from devices.array_types import FloatArray, IntArray
-from devices.facts import PublicFacts
-from devices.mechanisms.base import Mechanism
-from devices.mechanisms.stacked_reports import Filled, ReportStack
+from ldpsim.devices.array_types import FloatArray, IntArray
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms.base import Mechanism
+from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
 
 
 class LabelMechanism(Mechanism):

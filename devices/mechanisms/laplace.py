@@ -21,12 +21,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from devices.array_types import FloatArray
-from devices.mechanisms import discrete_laplace
-from devices.mechanisms.base import StepNoise
-from devices.mechanisms.exact_loss import round_up
-from devices.mechanisms.features import NoisySteps
-from devices.noise import NoiseStream
+from ldpsim.devices.array_types import FloatArray
+from ldpsim.devices.mechanisms import discrete_laplace
+from ldpsim.devices.mechanisms.base import StepNoise
+from ldpsim.devices.mechanisms.exact_loss import round_up
+from ldpsim.devices.mechanisms.features import NoisySteps
+from ldpsim.devices.noise import NoiseStream
 
 STEPS = 256
 

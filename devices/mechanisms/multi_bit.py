@@ -24,15 +24,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from devices.array_types import FloatArray
-from devices.data.population import Record
-from devices.mechanisms.base import Grouping, dense_rows
-from devices.mechanisms.bits import pack_bits, pack_many, pack_plain, unpack_bits, unpack_plain
-from devices.mechanisms.exact_loss import ONE, check_epsilon, probability_threshold
-from devices.mechanisms.one_bit import GRID, FeatureBits
-from devices.mechanisms.stacked_reports import DataOf, sparse_values
-from devices.noise import AT_ONCE, NoiseStream, joined_words
-from devices.sampling.subset import subset, subsets
+from ldpsim.devices.array_types import FloatArray
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.mechanisms.base import Grouping, dense_rows
+from ldpsim.devices.mechanisms.bits import pack_bits, pack_many, pack_plain, unpack_bits, unpack_plain
+from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, probability_threshold
+from ldpsim.devices.mechanisms.one_bit import GRID, FeatureBits
+from ldpsim.devices.mechanisms.stacked_reports import DataOf, sparse_values
+from ldpsim.devices.noise import AT_ONCE, NoiseStream, joined_words
+from ldpsim.devices.sampling.subset import subset, subsets
 
 RULES = ("optimal", "floor")
 _OPTIMUM = 2.1773189849653067  # sinh z = 2z

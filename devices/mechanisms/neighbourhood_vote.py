@@ -25,14 +25,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.array_types import FloatArray, IntArray
-from devices.data.population import Record
-from devices.facts import PublicFacts
-from devices.mechanisms.base import Grouping, Mechanism
-from devices.mechanisms.class_table import as_text, from_text
-from devices.mechanisms.exact_loss import probability_threshold
-from devices.mechanisms.grr import GRR
-from devices.mechanisms.scored_vote import ScoredVote
+from ldpsim.devices.array_types import FloatArray, IntArray
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms.base import Grouping, Mechanism
+from ldpsim.devices.mechanisms.class_table import as_text, from_text
+from ldpsim.devices.mechanisms.exact_loss import probability_threshold
+from ldpsim.devices.mechanisms.grr import GRR
+from ldpsim.devices.mechanisms.scored_vote import ScoredVote
 
 
 class BestCandidate(NamedTuple):

@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from devices.array_types import BoolArray, FloatArray
-from devices.mechanisms import discrete_laplace
-from devices.mechanisms.adjacency import NoisyCounts
-from devices.mechanisms.base import Reporting
-from devices.mechanisms.stacked_reports import DataOf, decoded
-from devices.noise import NoiseStream
+from ldpsim.devices.array_types import BoolArray, FloatArray
+from ldpsim.devices.mechanisms import discrete_laplace
+from ldpsim.devices.mechanisms.adjacency import NoisyCounts
+from ldpsim.devices.mechanisms.base import Reporting
+from ldpsim.devices.mechanisms.stacked_reports import DataOf, decoded
+from ldpsim.devices.noise import NoiseStream
 
 STEPS = 64
 

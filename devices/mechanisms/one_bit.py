@@ -23,15 +23,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from devices.array_types import BoolArray
-from devices.data.population import Record
-from devices.data.records import records_by_column
-from devices.mechanisms.base import Grouping
-from devices.mechanisms.bits import check_plain, pack_plain, rows_with, unpack_plain
-from devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
-from devices.mechanisms.features import FeatureGrid
-from devices.mechanisms.stacked_reports import DataOf, Filled, ReportStack, filled
-from devices.noise import NoiseStream, first_words
+from ldpsim.devices.array_types import BoolArray
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.records import records_by_column
+from ldpsim.devices.mechanisms.base import Grouping
+from ldpsim.devices.mechanisms.bits import check_plain, pack_plain, rows_with, unpack_plain
+from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
+from ldpsim.devices.mechanisms.features import FeatureGrid
+from ldpsim.devices.mechanisms.stacked_reports import DataOf, Filled, ReportStack, filled
+from ldpsim.devices.noise import NoiseStream, first_words
 
 GRID = 1 << 16
 

@@ -35,16 +35,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.array_types import FloatArray, IntArray
-from devices.data.population import Record
-from devices.data.records import Records, records_by_column
-from devices.facts import PublicFacts
-from devices.mechanisms.base import LATER, Grouping, Mechanism, dense_features
-from devices.mechanisms.exact_loss import probability_threshold
-from devices.mechanisms.grr import GRR
-from devices.mechanisms.scored_vote import ScoredVote, sums_of_rows
-from devices.mechanisms.word_model import UNIT, WordModel, read_model
-from devices.noise import NoiseStream
+from ldpsim.devices.array_types import FloatArray, IntArray
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.records import Records, records_by_column
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms.base import LATER, Grouping, Mechanism, dense_features
+from ldpsim.devices.mechanisms.exact_loss import probability_threshold
+from ldpsim.devices.mechanisms.grr import GRR
+from ldpsim.devices.mechanisms.scored_vote import ScoredVote, sums_of_rows
+from ldpsim.devices.mechanisms.word_model import UNIT, WordModel, read_model
+from ldpsim.devices.noise import NoiseStream
 
 MOST_LEVELS = 255
 _MANY = 8  # fewer devices answer one by one, in a time that does not depend on their lists

@@ -5,12 +5,12 @@ every j != i (``both``: both ends report each pair) or about j < i only (``one-e
 
 Loss of one bit: eps = ln((1 - p) / p). Loss of the whole list: (number of bits) * eps. Loss
 of an undirected edge: 2 eps if both ends report it, eps with ``one-end``
-(:mod:`curator.privacy.guarantee`).
+(:mod:`ldpsim.curator.privacy.guarantee`).
 
-Where at most one bit in 16 is flipped, the exact number of flips is drawn (:mod:`devices.sampling.binomial`), then a
-uniform subset of so many bits. The report is coded from the sorted ones, without a row of n bits: time
-O(flips + neighbours). Otherwise there is one trial a bit. Only public parameters decide between the two. A ``one-end``
-row takes the flips of a whole row that fall into it.
+Where at most one bit in 16 is flipped, the exact number of flips is drawn (:mod:`ldpsim.devices.sampling.binomial`),
+then a uniform subset of so many bits. The report is coded from the sorted ones, without a row of n bits: time O(flips +
+neighbours). Otherwise there is one trial a bit. Only public parameters decide between the two. A ``one-end`` row takes
+the flips of a whole row that fall into it.
 
 Warner 1965, https://doi.org/10.1080/01621459.1965.10480775
 """
@@ -25,15 +25,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from devices.array_types import BoolArray, IntArray
-from devices.data.population import Record
-from devices.mechanisms.adjacency import AdjacencyBits, existing
-from devices.mechanisms.base import Grouping, Reporting
-from devices.mechanisms.bits import expected_size, pack_positions
-from devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
-from devices.mechanisms.sparse_rows import MOST_BITS, sparse_reports
-from devices.noise import NoiseStream
-from devices.sampling.binomial import Binomial, binomial
+from ldpsim.devices.array_types import BoolArray, IntArray
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.mechanisms.adjacency import AdjacencyBits, existing
+from ldpsim.devices.mechanisms.base import Grouping, Reporting
+from ldpsim.devices.mechanisms.bits import expected_size, pack_positions
+from ldpsim.devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
+from ldpsim.devices.mechanisms.sparse_rows import MOST_BITS, sparse_reports
+from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.sampling.binomial import Binomial, binomial
 
 # Limits of the sparse way; they are part of the version's meaning.
 _FEW = ONE // 16  # largest threshold

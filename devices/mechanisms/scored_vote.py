@@ -23,11 +23,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.array_types import FloatArray, IntArray
-from devices.data.records import Records
-from devices.facts import PublicFacts
-from devices.mechanisms.base import Mechanism, Reporting, whole_numbers
-from devices.mechanisms.class_table import (
+from ldpsim.devices.array_types import FloatArray, IntArray
+from ldpsim.devices.data.records import Records
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms.base import Mechanism, Reporting, whole_numbers
+from ldpsim.devices.mechanisms.class_table import (
     FORMS,
     LARGEST_AFFINITY,
     MOST_CLASSES,
@@ -35,9 +35,9 @@ from devices.mechanisms.class_table import (
     affinity_weights,
     quantised,
 )
-from devices.mechanisms.exact_loss import Loss, probability_threshold
-from devices.mechanisms.stacked_reports import DataOf, filled
-from devices.noise import NoiseStream
+from ldpsim.devices.mechanisms.exact_loss import Loss, probability_threshold
+from ldpsim.devices.mechanisms.stacked_reports import DataOf, filled
+from ldpsim.devices.noise import NoiseStream
 
 PADDED = 2048  # entries to which a list is padded
 _TOGETHER = 16  # rows that numpy adds as one: a sum over short rows alone is slow
@@ -205,7 +205,7 @@ class ScoredVote(Mechanism):
         return rows
 
     def scores(self, neighbours: np.ndarray, device: int) -> tuple[IntArray, int]:
-        """Return int64 (classes,), in units of :mod:`devices.fixed_point`, and the number of known neighbours."""
+        """Return int64 (classes,) in units of :mod:`ldpsim.devices.fixed_point`, and how many neighbours are known."""
         rows = self._read.row_of(self.padded(device, neighbours))
         if self._read.codes is None:
             added = self._evidence.take(rows, axis=0)

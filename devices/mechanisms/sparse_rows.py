@@ -3,7 +3,7 @@
 The flips of a batch are an array with a row for each device, and each row is sorted. A row with a dropped word or a
 repeated place takes its next words. Then the neighbours are put between the flips, and what is in both goes. A row
 whose draw is out of the ordinary (a tie, very many flips) is left to the device's own
-:meth:`~devices.mechanisms.randomized_response.RandomizedResponse.respond`. Noise alone decides that.
+:meth:`~ldpsim.devices.mechanisms.randomized_response.RandomizedResponse.respond`. Noise alone decides that.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from devices.array_types import BoolArray, IntArray, Words
-from devices.data.population import Record
-from devices.data.records import records_by_column
-from devices.mechanisms.bits import pack_rows
-from devices.noise import NoiseStream, joined_words
-from devices.sampling.binomial import Binomial
+from ldpsim.devices.array_types import BoolArray, IntArray, Words
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.records import records_by_column
+from ldpsim.devices.mechanisms.bits import pack_rows
+from ldpsim.devices.noise import NoiseStream, joined_words
+from ldpsim.devices.sampling.binomial import Binomial
 
 MOST_BITS = (1 << 32) - 1  # of a row: a place has 32 bits, and not all of them are 1
 _NONE = np.uint32(MOST_BITS)  # where a row of the array holds no flip; it comes after all places
@@ -102,7 +102,7 @@ def _completed(flips: Words, counts: IntArray, noise: Words, bound: int, left: B
 def _places(words: Words, bound: int) -> Words:
     """Return the place below the bound that each word gives, :data:`_NONE` for a word that does not count.
 
-    As :meth:`devices.noise.NoiseStream.distinct_integers` draws them.
+    As :meth:`ldpsim.devices.noise.NoiseStream.distinct_integers` draws them.
     """
     products = words * np.uint64(bound)
     places = (products >> np.uint64(32)).astype(np.uint32)

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.array_types import IntArray
+from ldpsim.devices.array_types import IntArray
 
 DataOf = Mapping[int, bytes]
 AT_ONCE = 1 << 16

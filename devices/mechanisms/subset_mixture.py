@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from functools import lru_cache
 
-from devices.mechanisms.exact_loss import ONE, round_up
+from ldpsim.devices.mechanisms.exact_loss import ONE, round_up
 
 
 @lru_cache(maxsize=256)

@@ -20,16 +20,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from devices.array_types import BoolArray, FloatArray, IntArray
-from devices.data.population import Record
-from devices.data.records import records_by_column
-from devices.facts import PublicFacts
-from devices.mechanisms.base import Grouping, Mechanism
-from devices.mechanisms.bits import check_plain, pack_plain, unpack_plain
-from devices.mechanisms.exact_loss import ONE, Loss, check_epsilon, log_ratio, probability_threshold
-from devices.mechanisms.labels import LabelMechanism
-from devices.mechanisms.stacked_reports import Filled, ReportStack
-from devices.noise import NoiseStream, joined_words
+from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.records import records_by_column
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms.base import Grouping, Mechanism
+from ldpsim.devices.mechanisms.bits import check_plain, pack_plain, unpack_plain
+from ldpsim.devices.mechanisms.exact_loss import ONE, Loss, check_epsilon, log_ratio, probability_threshold
+from ldpsim.devices.mechanisms.labels import LabelMechanism
+from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
+from ldpsim.devices.noise import NoiseStream, joined_words
 
 _ENTRIES_AT_ONCE = 1 << 22  # of the shuffled categories of several people
 

@@ -30,14 +30,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from devices.array_types import FloatArray, IntArray
-from devices.facts import PublicFacts
-from devices.mechanisms.bits import check_plain
-from devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
-from devices.mechanisms.features import FeatureGrid
-from devices.mechanisms.stacked_reports import DataOf, sparse_values
-from devices.noise import NoiseStream
-from devices.sampling.subset import subset
+from ldpsim.devices.array_types import FloatArray, IntArray
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms.bits import check_plain
+from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
+from ldpsim.devices.mechanisms.features import FeatureGrid
+from ldpsim.devices.mechanisms.stacked_reports import DataOf, sparse_values
+from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.sampling.subset import subset
 
 OUTPUTS = 4096
 KINDS = ("pm", "sw")

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from devices.array_types import IntArray
-from devices.fixed_point import UNIT_BITS, logarithm
-from devices.mechanisms.class_table import as_text, from_text
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.fixed_point import UNIT_BITS, logarithm
+from ldpsim.devices.mechanisms.class_table import as_text, from_text
 
 UNIT = 1 << UNIT_BITS
 ROOT_BITS = 8  # a root of squares in 2^-16 is in 2^-8
@@ -35,7 +35,7 @@ class WordModel:
     """A model that was read.
 
     Args:
-        weights: int32 (columns, classes): A, in units of :mod:`devices.fixed_point`.
+        weights: int32 (columns, classes): A, in units of :mod:`ldpsim.devices.fixed_point`.
         squares: int32 (columns,), 0 or more: B, in 2^-16.
         means: int32 (classes,): m, in units.
         exponents: a and b, in 2^-8, at most 2^16 in size.

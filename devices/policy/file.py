@@ -8,11 +8,11 @@ import re
 from pathlib import Path
 from typing import Any, get_args
 
-from devices import mechanisms
-from devices.atomic_files import read_file
-from devices.mechanisms.base import Reporting
-from devices.policy.policy import Mode, OnRequery, Policy
-from devices.query import ATTRIBUTES
+from ldpsim.devices import mechanisms
+from ldpsim.devices.atomic_files import read_file
+from ldpsim.devices.mechanisms.base import Reporting
+from ldpsim.devices.policy.policy import Mode, OnRequery, Policy
+from ldpsim.devices.query import ATTRIBUTES
 
 _FIELDS = {"mode", "caps", "mechanisms", "facts", "reporting", "on_requery", "user_cap"}
 _PINS = {"collector", "questions", "volunteers"}

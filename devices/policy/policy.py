@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from devices.collector import check_public
-from devices.facts import PublicFacts
-from devices.ledger.rows import TRAINING
-from devices.mechanisms.base import Reporting
-from devices.mechanisms.exact_loss import Loss, round_up
-from devices.query import Query
-from devices.training_task import AnswerKind, Task
+from ldpsim.devices.collector import check_public
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.ledger.rows import TRAINING
+from ldpsim.devices.mechanisms.base import Reporting
+from ldpsim.devices.mechanisms.exact_loss import Loss, round_up
+from ldpsim.devices.query import Query
+from ldpsim.devices.training_task import AnswerKind, Task
 
 Mode = Literal["report", "federated", "owner"]
 OnRequery = Literal["refuse", "replay"]
@@ -66,8 +66,8 @@ class Policy:
         ValueError: for a key of another form, or a federated policy with a key or questions:
             the messages of a training carry no signature.
 
-    >>> from devices.mechanisms import GRR
-    >>> from devices.query import Ask
+    >>> from ldpsim.devices.mechanisms import GRR
+    >>> from ldpsim.devices.query import Ask
     >>> facts = PublicFacts(n=4, d=3, classes=2)
     >>> one, two = (Query("c", ((Ask("label", (GRR.from_epsilon(e, categories=2),)),),)) for e in (1.0, 2.0))
     >>> policy = policy_for([one], facts)

@@ -9,7 +9,7 @@ Terms are JSON:
 
 A question stays inside them if one of their questions has its collection, its stages, its mechanisms and
 their parameters, at most its loss, and the device among its people. What the answers of others decide is open:
-a stage's public grouping, and the parameters :attr:`devices.mechanisms.base.Mechanism.by_answers` (a vote's
+a stage's public grouping, and the parameters :attr:`ldpsim.devices.mechanisms.base.Mechanism.by_answers` (a vote's
 table). Whoever fills these in gains no more than the stated loss.
 """
 
@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from devices.array_types import BoolArray, IntArray
-from devices.query import Query, canonical
+from ldpsim.devices.array_types import BoolArray, IntArray
+from ldpsim.devices.query import Query, canonical
 
 FORMAT = 1
 _LEVELS = ("bit", "vector", "delta")

@@ -16,8 +16,8 @@ from decimal import Decimal, localcontext
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.array_types import IntArray
-from devices.noise import NoiseStream
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.noise import NoiseStream
 
 DIGITS = 80
 _SLACK = 1e-12  # a thousand times what numpy's log and scipy's ndtri err, relative to max(1, |y|)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from devices.array_types import BoolArray, IntArray, Words
-from devices.noise import NoiseStream
+from ldpsim.devices.array_types import BoolArray, IntArray, Words
+from ldpsim.devices.noise import NoiseStream
 
 
 def subset(noise: NoiseStream, d: int, m: int) -> IntArray:

@@ -7,10 +7,10 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
-from devices.device import Refusal, Report
-from devices.query import MAX_BYTES
-from devices.vault import protocol
-from devices.vault.protocol import FrameError, FrameKind
+from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.query import MAX_BYTES
+from ldpsim.devices.vault import protocol
+from ldpsim.devices.vault.protocol import FrameError, FrameKind
 
 SECONDS = 30.0
 _PAUSE = 0.1

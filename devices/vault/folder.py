@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from devices.enrolment.state import used_alone
+from ldpsim.devices.enrolment.state import used_alone
 
 _LONGEST = 107  # bytes of a socket's path that every Unix takes
 BACKLOG = 1024

@@ -19,8 +19,8 @@ import time
 from dataclasses import dataclass
 from enum import IntEnum
 
-from devices.device import Refusal, Report
-from devices.query import MAX_BYTES
+from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.query import MAX_BYTES
 
 VERSION = 1
 MAGIC = b"ldpv"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from flwr.app import Context, Message, MessageType
 
-from devices.device import Refusal
-from devices.query import InvalidQuery
-from devices.vault.client import VaultDevice
-from devices.wire import HANDOVER_TYPE, QUERY_TYPE, WHOAMI_TYPE, introduction, read_query, reply
+from ldpsim.devices.device import Refusal
+from ldpsim.devices.query import InvalidQuery
+from ldpsim.devices.vault.client import VaultDevice
+from ldpsim.devices.wire import HANDOVER_TYPE, QUERY_TYPE, WHOAMI_TYPE, introduction, read_query, reply
 
 
 def relay(message: Message, context: Context) -> Message:

@@ -2,12 +2,12 @@
 
 A curator ships the ClientApp, so a refusal written in it binds only a curator who does not
 edit it. The vault is outside the app: it answers a query over a local socket
-(:mod:`devices.vault.protocol`) and nothing else. It gives the same answers as the device itself.
+(:mod:`ldpsim.devices.vault.protocol`) and nothing else. It gives the same answers as the device itself.
 
 One loop reads all questions and writes all answers, so connections that are slow cost nothing but
-their place (:mod:`devices.vault.gate`). One thread judges the questions, one of each process at a
+their place (:mod:`ldpsim.devices.vault.gate`). One thread judges the questions, one of each process at a
 time in turn: nobody waits for more than one question of another process. The price of judging
-one is bounded (:mod:`devices.query`).
+one is bounded (:mod:`ldpsim.devices.query`).
 
 The ledgers are opened when the vault starts. One that is missing or damaged then, or is removed
 or replaced later, answers nothing, and is never made anew.
@@ -29,12 +29,12 @@ from contextlib import suppress
 from typing import Any
 from weakref import WeakValueDictionary
 
-from devices.device import Device, Refusal, Report
-from devices.enrolment.state import State, ledger_name
-from devices.ledger.ledger import LedgerDamaged
-from devices.vault import protocol
-from devices.vault.gate import Caller, CallerPhase, Gate, peer, room_for
-from devices.vault.protocol import FrameError, FrameKind
+from ldpsim.devices.device import Device, Refusal, Report
+from ldpsim.devices.enrolment.state import State, ledger_name
+from ldpsim.devices.ledger.ledger import LedgerDamaged
+from ldpsim.devices.vault import protocol
+from ldpsim.devices.vault.gate import Caller, CallerPhase, Gate, peer, room_for
+from ldpsim.devices.vault.protocol import FrameError, FrameKind
 
 CONNECTIONS = 512
 PER_PROCESS = 16

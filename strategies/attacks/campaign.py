@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from devices.atomic_files import write_atomically
-from strategies.attacks.cells import run_cells
-from strategies.experiments.failures import Failed, Failures
-from strategies.foreign_text import csv_cell
-from strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
-from strategies.results import folder as run_folder
-from strategies.setup.fingerprint import config_hash, ldpsim_version
+from ldpsim.devices.atomic_files import write_atomically
+from ldpsim.strategies.attacks.cells import run_cells
+from ldpsim.strategies.experiments.failures import Failed, Failures
+from ldpsim.strategies.foreign_text import csv_cell
+from ldpsim.strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
+from ldpsim.strategies.results import folder as run_folder
+from ldpsim.strategies.setup.fingerprint import config_hash, ldpsim_version
 
 AttackRow = Mapping[str, Any]  # a line of the table; "passed" is whether it agrees with theory, if it has one
 

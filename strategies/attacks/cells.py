@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from strategies.engines.pool import one_torch_thread, processes
-from strategies.experiments.failures import outcomes_of
+from ldpsim.strategies.engines.pool import one_torch_thread, processes
+from ldpsim.strategies.experiments.failures import outcomes_of
 
 CellT = TypeVar("CellT")
 Tell = Callable[[float], None]  # called with the share of a cell that is done
@@ -20,7 +20,8 @@ def run_cells(
     trains: bool = True,
     tell: Tell | None = None,
 ) -> Iterator[tuple[CellT, Any]]:
-    """Yield (cell, result) as cells end, with :class:`~strategies.experiments.failures.Failed` in place of a result.
+    """Yield (cell, result) as cells end, with :class:`~ldpsim.strategies.experiments.failures.Failed` in place of a
+    result.
 
     Args:
         cells: What is measured.

@@ -14,19 +14,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from curator.methods.base import Question
-from devices.client_app import release_states
-from devices.collector import SignedTerms
-from devices.enrolment.placement import is_placed
-from devices.enrolment.state import ELSEWHERE
-from devices.facts import PublicFacts
-from strategies.engines.grids import Around, DirectGrid, LocalGrid
-from strategies.engines.placed_grid import PlacedGrid
-from strategies.engines.pool import processes
-from strategies.engines.process_grid import ProcessGrid, allow_open_files, worker_processes
-from strategies.engines.ray_grid import RayGrid
-from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
-from strategies.rounds.stages import Stages
+from ldpsim.curator.methods.base import Question
+from ldpsim.devices.client_app import release_states
+from ldpsim.devices.collector import SignedTerms
+from ldpsim.devices.enrolment.placement import is_placed
+from ldpsim.devices.enrolment.state import ELSEWHERE
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.strategies.engines.grids import Around, DirectGrid, LocalGrid
+from ldpsim.strategies.engines.placed_grid import PlacedGrid
+from ldpsim.strategies.engines.pool import processes
+from ldpsim.strategies.engines.process_grid import ProcessGrid, allow_open_files, worker_processes
+from ldpsim.strategies.engines.ray_grid import RayGrid
+from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, run_collection
+from ldpsim.strategies.rounds.stages import Stages
 
 
 def choose(engine: str, ray_address: str | None) -> str:
@@ -73,7 +73,7 @@ def collect(
     chosen = choose(engine, ray_address)
     _check_place(folder, chosen)
     if chosen == "flower":
-        from strategies.engines.flower_runtime import collect_with_flower
+        from ldpsim.strategies.engines.flower_runtime import collect_with_flower
 
         return collect_with_flower(
             folder, questions, devices=devices, silent=silent, workers=workers, stages=stages, terms=terms

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from curator.methods.base import Question
-from devices.atomic_files import write_atomically
-from devices.collector import SignedTerms
-from strategies.rounds.batches import questions_from_json, questions_to_json
-from strategies.rounds.collect_once import Collected
-from strategies.rounds.stages import Stages
+from ldpsim.curator.methods.base import Question
+from ldpsim.devices.atomic_files import write_atomically
+from ldpsim.devices.collector import SignedTerms
+from ldpsim.strategies.rounds.batches import questions_from_json, questions_to_json
+from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.rounds.stages import Stages
 
 FORMAT = 2
 JOB = "LDPSIM_JOB"  # in the environment of Flower's processes: the folder

@@ -30,7 +30,8 @@ from typing import Any
 
 import psutil
 
-from strategies.engines.ray_session import own_environment, own_folder
+import ldpsim
+from ldpsim.strategies.engines.ray_session import own_environment, own_folder
 
 MARK = "LDPSIM_FLOWER_PROCESS"
 CONNECTION = "own"
@@ -48,8 +49,8 @@ license = "Apache-2.0"
 [tool.flwr.app]
 publisher = "ldpsim"
 [tool.flwr.app.components]
-serverapp = "strategies.server_app:app"
-clientapp = "devices.client_app:app"
+serverapp = "ldpsim.strategies.server_app:app"
+clientapp = "ldpsim.devices.client_app:app"
 [tool.flwr.app.config]
 """
 
@@ -233,11 +234,14 @@ def app_folder(folder: Path, config: Mapping[str, Any]) -> Path:
         config: The app's configuration with its defaults.
     """
     folder.mkdir(parents=True)
+    home = Path(ldpsim.__file__).parent
+    (folder / "ldpsim").mkdir()
+    shutil.copyfile(ldpsim.__file__, folder / "ldpsim" / "__init__.py")
     for package in PACKAGES:
-        source = Path(__file__).resolve().parents[2] / package
+        source = (home / package).resolve()
         for path in sorted(source.rglob("*")):
             if path.is_file() and path.suffix in _SUFFIXES:
-                target = folder / package / path.relative_to(source)
+                target = folder / "ldpsim" / package / path.relative_to(source)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)
     settings = "".join(f"{key} = {json.dumps(value)}\n" for key, value in config.items())

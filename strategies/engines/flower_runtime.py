@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from curator.methods.base import Question
-from devices.client_app import STATE
-from devices.collector import SignedTerms
-from strategies.engines.flower_job import FAILURE, JOB, RESULT, Job, load_collected, load_failure
-from strategies.engines.flower_processes import Flower, FlowerFailed, app_folder
-from strategies.rounds.collect_once import Collected
-from strategies.rounds.stages import Stages
+from ldpsim.curator.methods.base import Question
+from ldpsim.devices.client_app import STATE
+from ldpsim.devices.collector import SignedTerms
+from ldpsim.strategies.engines.flower_job import FAILURE, JOB, RESULT, Job, load_collected, load_failure
+from ldpsim.strategies.engines.flower_processes import Flower, FlowerFailed, app_folder
+from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.rounds.stages import Stages
 
 TIMEOUT = 3600.0
 _START_SECONDS = 120.0

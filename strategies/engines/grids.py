@@ -1,8 +1,8 @@
 """Grids that take messages to devices without Flower's runtime.
 
 Flower's ``Grid`` is a public abstract class. :class:`LocalGrid` gives messages to a fleet in
-this process. :class:`strategies.engines.process_grid.ProcessGrid` and
-:class:`strategies.engines.ray_grid.RayGrid` give them to other processes. All run under the unmodified
+this process. :class:`ldpsim.strategies.engines.process_grid.ProcessGrid` and
+:class:`ldpsim.strategies.engines.ray_grid.RayGrid` give them to other processes. All run under the unmodified
 ``Strategy.start`` with the same ClientApp. The node id is the partition id plus 1.
 """
 
@@ -16,11 +16,11 @@ from flwr.app import Context, Message, RecordDict, UserConfig
 from flwr.serverapp import Grid
 from flwr.supercore.run import Run
 
-from curator.steps import track
-from devices.client_app import app
-from devices.fleet import Fleet
-from strategies.engines.flower_internals import assume_identity, set_message_id
-from strategies.rounds.outbox import Outbox
+from ldpsim.curator.steps import track
+from ldpsim.devices.client_app import app
+from ldpsim.devices.fleet import Fleet
+from ldpsim.strategies.engines.flower_internals import assume_identity, set_message_id
+from ldpsim.strategies.rounds.outbox import Outbox
 
 RUN_ID = 1
 Around = Callable[["DirectGrid"], "DirectGrid"]  # puts another Grid around that of the devices
@@ -38,7 +38,7 @@ class DirectGrid(Grid):
 
     @property
     def takes_batches(self) -> bool:
-        """Whether a node takes one message for many devices of its shard (:data:`devices.wire.REPORTS_TYPE`)."""
+        """Whether a node takes one message for many devices of its shard (:data:`ldpsim.devices.wire.REPORTS_TYPE`)."""
         return False
 
     def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from devices.atomic_files import private_folder
-from strategies.engines.ray_session import Machine, RayFailed, RaySession, all_of, started
-from strategies.engines.shard_worker import ShardWorker
+from ldpsim.devices.atomic_files import private_folder
+from ldpsim.strategies.engines.ray_session import Machine, RayFailed, RaySession, all_of, started
+from ldpsim.strategies.engines.shard_worker import ShardWorker
 
 
 @contextmanager

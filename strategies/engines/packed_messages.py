@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from flwr.app import Error, Message, RecordDict
 
-from devices.enrolment.state import SHARD
-from devices.fleet import Fleet
-from strategies.engines.flower_internals import set_message_id
+from ldpsim.devices.enrolment.state import SHARD
+from ldpsim.devices.fleet import Fleet
+from ldpsim.strategies.engines.flower_internals import set_message_id
 
 PackedMessage = tuple[int, int, str, str, str]  # number of the content, node, type, group, message id
 Packed = tuple[list[RecordDict], list[PackedMessage]]

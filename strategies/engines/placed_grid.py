@@ -2,7 +2,7 @@
 
 A machine enrols shards of devices on its own disk: their secrets are made there. It alone answers for them.
 ``shards.json`` in the state folder has the machine and the epoch of each shard
-(:mod:`devices.enrolment.placement`).
+(:mod:`ldpsim.devices.enrolment.placement`).
 
 Where a worker ends, another one of its machine goes on from the disk. A machine that is lost and comes back has its
 devices and their ledgers. Devices of a machine that stays away are silent. In a seeded simulation another machine
@@ -18,11 +18,11 @@ from pathlib import Path
 
 from flwr.app import Message
 
-from devices.enrolment.parts import devices_of
-from devices.enrolment.placement import Place, PlacedState
-from strategies.engines.ray_grid import RayGrid
-from strategies.engines.shard_worker import ShardWorker
-from strategies.progress import warn
+from ldpsim.devices.enrolment.parts import devices_of
+from ldpsim.devices.enrolment.placement import Place, PlacedState
+from ldpsim.strategies.engines.ray_grid import RayGrid
+from ldpsim.strategies.engines.shard_worker import ShardWorker
+from ldpsim.strategies.progress import warn
 
 
 class PlacedGrid(RayGrid):

@@ -19,7 +19,7 @@ from itertools import islice
 from multiprocessing.connection import wait as wait_for
 from typing import Any
 
-from strategies.engines.ray_session import RaySession
+from ldpsim.strategies.engines.ray_session import RaySession
 
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -121,7 +121,7 @@ def available_cores() -> int:
 
 def one_torch_thread() -> None:
     """Keep torch to one thread in this process."""
-    from curator.linear.threads import limit_threads
+    from ldpsim.curator.linear.threads import limit_threads
 
     limit_threads(1)
 

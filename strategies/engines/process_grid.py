@@ -10,13 +10,13 @@ from pathlib import Path
 
 from flwr.app import Message
 
-from devices.client_app import open_state
-from devices.enrolment.state import SHARD
-from devices.fleet import Fleet
-from strategies.engines.flower_internals import assume_identity
-from strategies.engines.grids import RUN_ID, DirectGrid
-from strategies.engines.packed_messages import Packed, Reply, answer_packed, by_shard, packed, unpacked
-from strategies.engines.pool import Pool, available_cores
+from ldpsim.devices.client_app import open_state
+from ldpsim.devices.enrolment.state import SHARD
+from ldpsim.devices.fleet import Fleet
+from ldpsim.strategies.engines.flower_internals import assume_identity
+from ldpsim.strategies.engines.grids import RUN_ID, DirectGrid
+from ldpsim.strategies.engines.packed_messages import Packed, Reply, answer_packed, by_shard, packed, unpacked
+from ldpsim.strategies.engines.pool import Pool, available_cores
 
 # A process takes one to two seconds to start, in which it would answer for 20,000 devices.
 PROCESSES_PAY_FROM = 50_000

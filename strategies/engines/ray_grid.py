@@ -1,11 +1,11 @@
 """Grid of devices in Ray actors, which survives the loss of a worker or of a machine.
 
 The devices are in one folder, and every worker must have that very folder: each says so before anybody is asked.
-:mod:`strategies.engines.placed_grid` has devices on the machines' own disks.
+:mod:`ldpsim.strategies.engines.placed_grid` has devices on the machines' own disks.
 
 One worker serves a ledger shard at a time. Where a worker is lost, another one takes its shards over under a new epoch
 and gets the messages that are open: devices that answered give their stored bytes, and a lost worker that
-still runs can commit nothing more (:class:`devices.ledger.ledger.EpochPassed`).
+still runs can commit nothing more (:class:`ldpsim.devices.ledger.ledger.EpochPassed`).
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import Any
 
 from flwr.app import Message
 
-from devices.enrolment.state import SHARD, State
-from devices.fleet import BATCH
-from devices.ledger.ledger import EpochPassed, LedgerDamaged
-from devices.wire import REPORTS_TYPE
-from strategies.engines.grids import DirectGrid
-from strategies.engines.machines import Machines, sign
-from strategies.engines.packed_messages import by_shard, packed, unpacked
-from strategies.engines.ray_session import RayFailed, RaySession, all_of
-from strategies.engines.shard_worker import ShardGone, ShardWorker
+from ldpsim.devices.enrolment.state import SHARD, State
+from ldpsim.devices.fleet import BATCH
+from ldpsim.devices.ledger.ledger import EpochPassed, LedgerDamaged
+from ldpsim.devices.wire import REPORTS_TYPE
+from ldpsim.strategies.engines.grids import DirectGrid
+from ldpsim.strategies.engines.machines import Machines, sign
+from ldpsim.strategies.engines.packed_messages import by_shard, packed, unpacked
+from ldpsim.strategies.engines.ray_session import RayFailed, RaySession, all_of
+from ldpsim.strategies.engines.shard_worker import ShardGone, ShardWorker
 
 LOOK_SECONDS = 1.0  # between two looks whether the machines are there
 MOST_LOST = 8  # workers in a row that end before anything is answered, beside those that were there at first

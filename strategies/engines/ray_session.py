@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from strategies.engines.usage import note_ended, note_ending
+from ldpsim.strategies.engines.usage import note_ended, note_ending
 
 START_SECONDS = 120.0  # in which Ray must bring the workers up
 # A socket's path has at most 103 bytes on macOS and 107 on Linux; those of Ray need 68 of them below its folder.

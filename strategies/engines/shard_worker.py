@@ -10,16 +10,16 @@ from typing import Any
 
 from flwr.app import RecordDict
 
-from devices.client_app import open_state
-from devices.data.population import Population
-from devices.enrolment.parts import Parts
-from devices.enrolment.state import SHARD
-from devices.fleet import Fleet
-from devices.ledger.ledger import EpochPassed, LedgerDamaged
-from devices.policy.policy import Policy
-from strategies.engines.flower_internals import assume_identity
-from strategies.engines.grids import RUN_ID
-from strategies.engines.packed_messages import PackedMessage, Reply, answer_packed
+from ldpsim.devices.client_app import open_state
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.enrolment.parts import Parts
+from ldpsim.devices.enrolment.state import SHARD
+from ldpsim.devices.fleet import Fleet
+from ldpsim.devices.ledger.ledger import EpochPassed, LedgerDamaged
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.strategies.engines.flower_internals import assume_identity
+from ldpsim.strategies.engines.grids import RUN_ID
+from ldpsim.strategies.engines.packed_messages import PackedMessage, Reply, answer_packed
 
 
 class ShardGone(RuntimeError):
@@ -27,7 +27,7 @@ class ShardGone(RuntimeError):
 
 
 class CommonFolder:
-    """The shards of a state folder that all machines have, as :class:`devices.enrolment.parts.Parts` has its own."""
+    """Shards of a state folder that all machines have; :class:`ldpsim.devices.enrolment.parts.Parts` has its own."""
 
     machine = ""  # it is no machine's
 
@@ -48,7 +48,7 @@ class ShardWorker:
 
     Args:
         devices: Id of the devices, or the folder that all machines have.
-        home: As for :class:`devices.enrolment.parts.Parts`.
+        home: As for :class:`ldpsim.devices.enrolment.parts.Parts`.
         own_disks: Whether the devices are on the machines' own disks.
     """
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 
-from curator.steps import on_progress
+from ldpsim.curator.steps import on_progress
 
 T = TypeVar("T")
 

@@ -13,15 +13,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from curator.methods import find
-from curator.methods.base import Budget, Method
-from curator.methods.owner.owner import OwnerMethod
-from devices.data.splits import LEAST_VOLUNTEERS
-from devices.facts import PublicFacts, Split
-from devices.mechanisms import Mechanism
-from devices.query import Query
-from devices.raw_record import hand_over
-from strategies.setup.options import RunOptions
+from ldpsim.curator.methods import find
+from ldpsim.curator.methods.base import Budget, Method
+from ldpsim.curator.methods.owner.owner import OwnerMethod
+from ldpsim.devices.data.splits import LEAST_VOLUNTEERS
+from ldpsim.devices.facts import PublicFacts, Split
+from ldpsim.devices.mechanisms import Mechanism
+from ldpsim.devices.query import Query
+from ldpsim.devices.raw_record import hand_over
+from ldpsim.strategies.setup.options import RunOptions
 
 FEW = 600  # people for whom questions are made
 FEW_A_CLASS = 60  # and at least so many a class: the vote's first batch depends on it
@@ -57,7 +57,7 @@ def random_split(n: int, label_rate: float | None = None, volunteers: float | No
 
     Args:
         n: Number of people.
-        label_rate, volunteers: As in :func:`devices.data.splits.make_split`; rounded to a possible number.
+        label_rate, volunteers: As in :func:`ldpsim.devices.data.splits.make_split`; rounded to a possible number.
     """
     everybody, half, quarter = np.arange(n), n // 2, (n - n // 2) // 2
     kept = half if label_rate is None else min(half, max(1, round(label_rate * n)))

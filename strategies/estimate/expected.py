@@ -8,12 +8,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from strategies.estimate.fits import in_gib, load_of
-from strategies.estimate.graph_facts import GraphFacts, known_before
-from strategies.estimate.load import MEMORY_ERROR, TIME_ERROR, Load, constants
-from strategies.estimate.machine import calibration
-from strategies.results.numbers import duration
-from strategies.setup.options import RunOptions
+from ldpsim.strategies.estimate.fits import in_gib, load_of
+from ldpsim.strategies.estimate.graph_facts import GraphFacts, known_before
+from ldpsim.strategies.estimate.load import MEMORY_ERROR, TIME_ERROR, Load, constants
+from ldpsim.strategies.estimate.machine import calibration
+from ldpsim.strategies.results.numbers import duration
+from ldpsim.strategies.setup.options import RunOptions
 
 log = logging.getLogger("ldpsim.expected")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from curator.methods import find
-from devices.query import MAX_BYTES
-from strategies.estimate.asked import (
+from ldpsim.curator.methods import find
+from ldpsim.devices.query import MAX_BYTES
+from ldpsim.strategies.estimate.asked import (
     PaperQuestion,
     asks_features,
     largest_question,
@@ -13,14 +13,14 @@ from strategies.estimate.asked import (
     random_split,
     trials_drawn,
 )
-from strategies.estimate.graph_facts import GraphFacts, known_before
-from strategies.estimate.likely_pairs import likely_pairs
-from strategies.estimate.load import MEMORY_ERROR, Load, expected_load, held_bytes, is_noisy
-from strategies.estimate.machine import memory_bytes
-from strategies.setup.feature_share import divided
-from strategies.setup.options import RunOptions
-from strategies.setup.run_setup import budget_of
-from strategies.setup.settings import resolve
+from ldpsim.strategies.estimate.graph_facts import GraphFacts, known_before
+from ldpsim.strategies.estimate.likely_pairs import likely_pairs
+from ldpsim.strategies.estimate.load import MEMORY_ERROR, Load, expected_load, held_bytes, is_noisy
+from ldpsim.strategies.estimate.machine import memory_bytes
+from ldpsim.strategies.setup.feature_share import divided
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.run_setup import budget_of
+from ldpsim.strategies.setup.settings import resolve
 
 
 def asked_of(options: RunOptions, facts: GraphFacts) -> tuple[PaperQuestion, ...]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from devices import datasets
-from devices.data.population import Population
-from devices.datasets import generated
-from devices.facts import PublicFacts
-from strategies.setup.options import RunOptions
+from ldpsim.devices import datasets
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets import generated
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.strategies.setup.options import RunOptions
 
 LEAST_PEOPLE = 20  # of a generated graph
 

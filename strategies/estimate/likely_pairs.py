@@ -1,9 +1,9 @@
 """Expected number of pairs that HoGS holds at once, before anybody is asked.
 
-HoGS keeps every pair with P_ij >= 1/2 (:mod:`curator.links.hogs`) to average features over it. With much noise P_ij is
-nearly the cosine of two rows of noisy features, and a large share of all pairs is kept, however few edges there are.
-The share is taken of the pairs of a few made-up people, whose features are drawn with the mechanism's own thresholds,
-and over the law of the two reports about a pair without an edge.
+HoGS keeps every pair with P_ij >= 1/2 (:mod:`ldpsim.curator.links.hogs`) to average features over it. With much noise
+P_ij is nearly the cosine of two rows of noisy features, and a large share of all pairs is kept, however few edges there
+are. The share is taken of the pairs of a few made-up people, whose features are drawn with the mechanism's own
+thresholds, and over the law of the two reports about a pair without an edge.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator.links.hogs import edge_posterior
-from curator.links.similarity import BitRows, Rows, public_rows
-from curator.methods.base import Method
-from devices.mechanisms import Mechanism
-from strategies.estimate.asked import PaperQuestion
-from strategies.estimate.graph_facts import GraphFacts
-from strategies.estimate.traffic import miniature
+from ldpsim.curator.links.hogs import edge_posterior
+from ldpsim.curator.links.similarity import BitRows, Rows, public_rows
+from ldpsim.curator.methods.base import Method
+from ldpsim.devices.mechanisms import Mechanism
+from ldpsim.strategies.estimate.asked import PaperQuestion
+from ldpsim.strategies.estimate.graph_facts import GraphFacts
+from ldpsim.strategies.estimate.traffic import miniature
 
 _PEOPLE = 300  # made-up people: 44,850 pairs
 

@@ -10,7 +10,7 @@ Each figure of seconds is a sum of drivers with constants of its method:
 ``python -m benchmarks.speed.fit_plan`` measures runs, fits the constants and writes ``constants.toml`` with the
 machine. A method that asks volunteers in clear has constants of its own beside them, because everybody else then gets
 other questions. Seconds are scaled by a quick calibration of this machine. Memory is
-:func:`curator.methods.memory.peak_bytes`; a method without a law has fitted constants for it too.
+:func:`ldpsim.curator.methods.memory.peak_bytes`; a method without a law has fitted constants for it too.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from curator.methods import find
-from curator.methods.memory import Sizes, peak_bytes
-from strategies.estimate.graph_facts import GraphFacts
+from ldpsim.curator.methods import find
+from ldpsim.curator.methods.memory import Sizes, peak_bytes
+from ldpsim.strategies.estimate.graph_facts import GraphFacts
 
 CONSTANTS = Path(__file__).with_name("constants.toml")
 DRIVERS = ("one", "people", "edges", "columns", "ones", "pairs", "draws", "agreed", "beliefs")
@@ -129,8 +129,8 @@ def expected_load(
     Args:
         method: Name of the method.
         facts: The people.
-        ones: Neighbours that all reports name (:func:`strategies.estimate.asked.ones_reported`).
-        draws: Trials that all devices draw one by one (:func:`strategies.estimate.asked.trials_drawn`).
+        ones: Neighbours that all reports name (:func:`ldpsim.strategies.estimate.asked.ones_reported`).
+        draws: Trials that all devices draw one by one (:func:`ldpsim.strategies.estimate.asked.trials_drawn`).
         nulls: Whether null models are taken.
         reference: Whether the reference is trained.
         epochs: Number of epochs as a multiple of the method's default.
@@ -138,7 +138,8 @@ def expected_load(
         speed: CPU time of this machine as a multiple of that of the measured one.
         hidden: Hidden units of the network.
         heads: Attention heads of a ``gat``, else 0.
-        pairs: Pairs that the method holds at once (:mod:`strategies.estimate.likely_pairs`); None if nobody knows.
+        pairs: Pairs that the method holds at once (:mod:`ldpsim.strategies.estimate.likely_pairs`); None if nobody
+        knows.
         volunteers: Whether some people volunteer.
         features: Whether the curator learns of features; else no matrix of them is kept.
     """

@@ -12,16 +12,16 @@ from functools import lru_cache
 
 import numpy as np
 
-from curator.methods.federated.fedavg import Federated
-from devices.data.population import Population
-from devices.datasets import generated
-from devices.device import Report, pack_parts, pack_report
-from devices.mechanisms import Mechanism
-from devices.network import Shape
-from devices.noise import NoiseStream
-from devices.wire import payload_bytes, query_content, report_content
-from strategies.estimate.asked import PaperQuestion, grouping_bytes, with_people
-from strategies.estimate.graph_facts import GraphFacts
+from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets import generated
+from ldpsim.devices.device import Report, pack_parts, pack_report
+from ldpsim.devices.mechanisms import Mechanism
+from ldpsim.devices.network import Shape
+from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.wire import payload_bytes, query_content, report_content
+from ldpsim.strategies.estimate.asked import PaperQuestion, grouping_bytes, with_people
+from ldpsim.strategies.estimate.graph_facts import GraphFacts
 
 _SAMPLED = 48  # people whose reports are encoded
 _LEAST = 60  # people of the made-up graph, where there are as many

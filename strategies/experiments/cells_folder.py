@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from devices.atomic_files import exclusive_lock, write_atomically
-from strategies.results import folder as run_folder
+from ldpsim.devices.atomic_files import exclusive_lock, write_atomically
+from ldpsim.strategies.results import folder as run_folder
 
 CELLS = "cells.json"
 Digests = Mapping[str, str | None]  # label -> config hash; None for a cell that cannot run

@@ -15,26 +15,26 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curator.methods import find
-from devices.atomic_files import write_atomically
-from strategies.estimate.fits import check_fits
-from strategies.experiments.cells_folder import has_all_of
-from strategies.experiments.failures import Failures
-from strategies.experiments.match_budgets import match
-from strategies.experiments.sweep import run_sweep
-from strategies.experiments.sweep_file import Cell
-from strategies.outputs.html import html_of_comparison
-from strategies.outputs.sums import AskedInAll
-from strategies.outputs.sweep_table import data_frame, row_of
-from strategies.progress import Progress, quiet
-from strategies.results import folder as run_folder
-from strategies.results.folder import read_result
-from strategies.results.levels import level_named
-from strategies.setup.fingerprint import config_hash, hashed_options
-from strategies.setup.option_spec import MODEL
-from strategies.setup.options import RunOptions
-from strategies.setup.read_options import check_any_reads, read_alone
-from strategies.setup.run_setup import load_population
+from ldpsim.curator.methods import find
+from ldpsim.devices.atomic_files import write_atomically
+from ldpsim.strategies.estimate.fits import check_fits
+from ldpsim.strategies.experiments.cells_folder import has_all_of
+from ldpsim.strategies.experiments.failures import Failures
+from ldpsim.strategies.experiments.match_budgets import match
+from ldpsim.strategies.experiments.sweep import run_sweep
+from ldpsim.strategies.experiments.sweep_file import Cell
+from ldpsim.strategies.outputs.html import html_of_comparison
+from ldpsim.strategies.outputs.sums import AskedInAll
+from ldpsim.strategies.outputs.sweep_table import data_frame, row_of
+from ldpsim.strategies.progress import Progress, quiet
+from ldpsim.strategies.results import folder as run_folder
+from ldpsim.strategies.results.folder import read_result
+from ldpsim.strategies.results.levels import level_named
+from ldpsim.strategies.setup.fingerprint import config_hash, hashed_options
+from ldpsim.strategies.setup.option_spec import MODEL
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.read_options import check_any_reads, read_alone
+from ldpsim.strategies.setup.run_setup import load_population
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -47,7 +47,7 @@ class Match:
     """Loss that was to be made equal.
 
     Args:
-        level: One of :func:`strategies.results.levels.compared_levels`.
+        level: One of :func:`ldpsim.strategies.results.levels.compared_levels`.
         target: The loss.
         unmatched: Method -> reason why it cannot have this loss.
         of_reports: Those of them that have it for all that is reported: their public features are in clear.
@@ -110,7 +110,7 @@ def compare(
         methods: Names, in the order of display.
         options: Options of every method. A method that does not read one runs without it.
         matching: (level, loss) that shall hold for every method that can have it.
-        engine, workers, ray_address, track: As in :func:`strategies.experiments.sweep.run_sweep`.
+        engine, workers, ray_address, track: As in :func:`ldpsim.strategies.experiments.sweep.run_sweep`.
         progress: Told the phase and the share of it that is done.
 
     Raises:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from strategies.engines.pool import NumberedTask, Pool, WorkerDied
+from ldpsim.strategies.engines.pool import NumberedTask, Pool, WorkerDied
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ Failures = Sequence[tuple[str, Failed]]  # name of a task, and its reason
 
 def failure(error: BaseException) -> Failed:
     """Return the line for an exception, and its traceback unless the user can correct the cause."""
-    from strategies.runs.run import Refused, RunFailed
+    from ldpsim.strategies.runs.run import Refused, RunFailed
 
     line = " ".join(str(error).split())
     if isinstance(error, (ValueError, Refused, RunFailed, WorkerDied)):

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from curator.privacy.guarantee import Guarantee
-from devices.data.population import Population
-from strategies.results.levels import CLOSE, at_the_level, held
-from strategies.runs.set_up import run_of, set_up
-from strategies.setup.feature_share import CHOSEN
-from strategies.setup.options import RunOptions
-from strategies.setup.run_setup import RunSetup
+from ldpsim.curator.privacy.guarantee import Guarantee
+from ldpsim.devices.data.population import Population
+from ldpsim.strategies.results.levels import CLOSE, at_the_level, held
+from ldpsim.strategies.runs.set_up import run_of, set_up
+from ldpsim.strategies.setup.feature_share import CHOSEN
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.run_setup import RunSetup
 
 _NAMES = {"adjacency": "edges", "features": "features"}
 _EXACT = 1e-9  # relative
@@ -69,7 +69,7 @@ def match(options: RunOptions, population: Population, level: str, target: float
     Args:
         options: Options of the run; the search starts at their epsilon.
         population: Its people.
-        level: One of :func:`strategies.results.levels.compared_levels`.
+        level: One of :func:`ldpsim.strategies.results.levels.compared_levels`.
         target: The wanted loss, a finite number above 0.
 
     Raises:

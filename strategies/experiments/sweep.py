@@ -13,24 +13,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from devices import datasets
-from strategies.engines.collect import choose
-from strategies.engines.pool import Pool, on_ray, processes
-from strategies.engines.usage import forget_peak
-from strategies.estimate.expected import tell_expected
-from strategies.estimate.fits import check_fits
-from strategies.experiments.cells_folder import GoesOn, anything, hold_cells
-from strategies.experiments.failures import Failed, Failures, failure, outcomes_of
-from strategies.experiments.sweep_file import Cell
-from strategies.outputs.seed_groups import SeedGroup, seed_groups
-from strategies.outputs.sums import AskedInAll, in_all
-from strategies.outputs.sweep_summary import write_summary
-from strategies.outputs.sweep_table import SweepRow, data_frame, failed_row, row_of, write_tables
-from strategies.progress import Progress, noted_if_interrupted, quiet, warn
-from strategies.results import folder as run_folder
-from strategies.results.folder import read_result
-from strategies.setup.options import RunOptions, check_ray_address
-from strategies.tracking.targets import check_targets
+from ldpsim.devices import datasets
+from ldpsim.strategies.engines.collect import choose
+from ldpsim.strategies.engines.pool import Pool, on_ray, processes
+from ldpsim.strategies.engines.usage import forget_peak
+from ldpsim.strategies.estimate.expected import tell_expected
+from ldpsim.strategies.estimate.fits import check_fits
+from ldpsim.strategies.experiments.cells_folder import GoesOn, anything, hold_cells
+from ldpsim.strategies.experiments.failures import Failed, Failures, failure, outcomes_of
+from ldpsim.strategies.experiments.sweep_file import Cell
+from ldpsim.strategies.outputs.seed_groups import SeedGroup, seed_groups
+from ldpsim.strategies.outputs.sums import AskedInAll, in_all
+from ldpsim.strategies.outputs.sweep_summary import write_summary
+from ldpsim.strategies.outputs.sweep_table import SweepRow, data_frame, failed_row, row_of, write_tables
+from ldpsim.strategies.progress import Progress, noted_if_interrupted, quiet, warn
+from ldpsim.strategies.results import folder as run_folder
+from ldpsim.strategies.results.folder import read_result
+from ldpsim.strategies.setup.options import RunOptions, check_ray_address
+from ldpsim.strategies.tracking.targets import check_targets
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -84,10 +84,10 @@ def run_sweep(
     """Run the cells that have no result in ``folder`` and write the table of all.
 
     Args:
-        cells: In canonical order (:func:`strategies.experiments.sweep_file.read_sweep`).
+        cells: In canonical order (:func:`ldpsim.strategies.experiments.sweep_file.read_sweep`).
         folder: The sweep's folder; created if it is missing.
         goes_on: Whether these cells go on with those that a folder was made for. If not, the folder is left as it
-            is, and the first numbered one beside it is taken (:mod:`strategies.experiments.cells_folder`).
+            is, and the first numbered one beside it is taken (:mod:`ldpsim.strategies.experiments.cells_folder`).
         engine: ``local`` (processes of this machine) or ``ray``; ``auto`` is ``ray`` if an
             address is given. The collection inside a cell is always local.
         workers: Number of cells at a time; None for one per core.
@@ -157,8 +157,8 @@ def _kept(cells: Sequence[Cell], outcomes: Mapping[int, str | Failed], folder: P
 
 def check_cells(several: Sequence[RunOptions]) -> list[str | Failed]:
     """Return the config hashes of cells that share their people (a worker's task)."""
-    from strategies.runs.set_up import set_up
-    from strategies.setup.run_setup import load_population
+    from ldpsim.strategies.runs.set_up import set_up
+    from ldpsim.strategies.setup.run_setup import load_population
 
     population, outcomes = None, list[str | Failed]()
     for options in several:
@@ -172,7 +172,7 @@ def check_cells(several: Sequence[RunOptions]) -> list[str | Failed]:
 
 def run_cell(cell: Cell) -> str | Failed:
     """Run one cell and return the name of its folder (a worker's task); ``out`` is the sweep's folder."""
-    from strategies.runs.simulate import simulate
+    from ldpsim.strategies.runs.simulate import simulate
 
     forget_peak()  # earlier cells of this process do not count
     try:

@@ -32,13 +32,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from curator.methods import find
-from curator.names import nearest
-from devices import datasets
-from devices.atomic_files import read_file
-from strategies.setup.option_spec import declared
-from strategies.setup.options import RunOptions
-from strategies.setup.read_options import read_alone
+from ldpsim.curator.methods import find
+from ldpsim.curator.names import nearest
+from ldpsim.devices import datasets
+from ldpsim.devices.atomic_files import read_file
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.read_options import read_alone
 
 TABLES = ("fixed", "grid", "cells")
 # Options of the whole sweep: the command line has them.

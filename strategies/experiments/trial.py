@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from curator.learning.training import TrainingSettings, train
-from curator.methods import Method
-from curator.methods.base import Graph
-from curator.reports.reports import Reports
-from devices.data.population import Population
-from devices.facts import PublicKnowledge, Split
-from strategies.people.owned_graph import own
-from strategies.results import evaluation
-from strategies.runs.asking import gather_reports, public_knowledge
-from strategies.runs.set_up import set_up, temporary_scene
-from strategies.setup.options import RunOptions
+from ldpsim.curator.learning.training import TrainingSettings, train
+from ldpsim.curator.methods import Method
+from ldpsim.curator.methods.base import Graph
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.facts import PublicKnowledge, Split
+from ldpsim.strategies.people.owned_graph import own
+from ldpsim.strategies.results import evaluation
+from ldpsim.strategies.runs.asking import gather_reports, public_knowledge
+from ldpsim.strategies.runs.set_up import set_up, temporary_scene
+from ldpsim.strategies.setup.options import RunOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ def gather(options: RunOptions, repeat: int = 0) -> Trial:
     """Enrol people, ask them once and return their reports; their devices are not kept.
 
     Raises:
-        ValueError: for options that do not fit; see :func:`strategies.runs.set_up.set_up`.
+        ValueError: for options that do not fit; see :func:`ldpsim.strategies.runs.set_up.set_up`.
     """
     setup = set_up(options)
     people, part, device = setup.population, setup.repeats[repeat], setup.options.device

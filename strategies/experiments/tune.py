@@ -16,19 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from curator.methods import Question, find
-from curator.names import nearest
-from curator.setting_error import SettingError
-from strategies.experiments.match_budgets import guarantee_before
-from strategies.experiments.trial import Trial, gather
-from strategies.outputs.sums import AskedInAll, added, levels_of
-from strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
-from strategies.runs.set_up import set_up
-from strategies.setup.option_spec import declared
-from strategies.setup.options import RunOptions
-from strategies.setup.read_options import SET, read_alone
-from strategies.setup.run_setup import RunSetup
-from strategies.setup.settings import TRAINING, Settings, resolve
+from ldpsim.curator.methods import Question, find
+from ldpsim.curator.names import nearest
+from ldpsim.curator.setting_error import SettingError
+from ldpsim.strategies.experiments.match_budgets import guarantee_before
+from ldpsim.strategies.experiments.trial import Trial, gather
+from ldpsim.strategies.outputs.sums import AskedInAll, added, levels_of
+from ldpsim.strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
+from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.read_options import SET, read_alone
+from ldpsim.strategies.setup.run_setup import RunSetup
+from ldpsim.strategies.setup.settings import TRAINING, Settings, resolve
 
 Values = Mapping[str, Any]
 ValueGrid = Mapping[str, Sequence[Any]]

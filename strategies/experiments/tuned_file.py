@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from curator.methods import find
-from curator.methods.base import Budget
-from devices.atomic_files import read_file, write_atomically
-from strategies.experiments.tune import SearchResult, ValueGrid
-from strategies.setup.option_spec import declared
-from strategies.setup.options import AUTO, RunOptions
+from ldpsim.curator.methods import find
+from ldpsim.curator.methods.base import Budget
+from ldpsim.devices.atomic_files import read_file, write_atomically
+from ldpsim.strategies.experiments.tune import SearchResult, ValueGrid
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import AUTO, RunOptions
 
 Setting = dict[str, Any]
 _VALUE_KEYS = ("feature_share", "provenance", "source", "collections", "values")  # not conditions

@@ -16,13 +16,13 @@ from flwr.serverapp.strategy import (
     Strategy,
 )
 
-from curator.methods.federated.private import DPFedAvg
-from curator.owner.teachers.randomness import derive
-from devices.federated.wire import WEIGHTS, weights_record
-from strategies.federated import fedavg
-from strategies.federated.making import TrainingPlan
-from strategies.rounds.server_state import ServerState, restore_state, state_of
-from strategies.seeded import seeded
+from ldpsim.curator.methods.federated.private import DPFedAvg
+from ldpsim.curator.owner.teachers.randomness import derive
+from ldpsim.devices.federated.wire import WEIGHTS, weights_record
+from ldpsim.strategies.federated import fedavg
+from ldpsim.strategies.federated.making import TrainingPlan
+from ldpsim.strategies.rounds.server_state import ServerState, restore_state, state_of
+from ldpsim.strategies.seeded import seeded
 
 Aggregate = tuple[ArrayRecord | None, MetricRecord | None]
 

@@ -1,7 +1,7 @@
 """FedAvg for devices that see their neighbours: each round, the server forwards what neighbours sent.
 
 A device of the task ``ego`` adds up one row of 2 x hidden floats from every neighbour
-(:mod:`devices.federated.exchange`). In a device's first answer it lists its neighbours.
+(:mod:`ldpsim.devices.federated.exchange`). In a device's first answer it lists its neighbours.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricReco
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 
-from curator.methods.federated.fedavg import Federated
-from devices.federated.exchange import read_representation
-from devices.federated.wire import EXCHANGE_TYPE, WEIGHTS, read_sender, round_content
-from devices.network import FloatArray
-from strategies.federated.fedavg import EVERYBODY
-from strategies.federated.making import TrainingPlan
-from strategies.rounds.server_state import ServerState
-from strategies.rounds.training_grid import TrainingGrid
+from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.devices.federated.exchange import read_representation
+from ldpsim.devices.federated.wire import EXCHANGE_TYPE, WEIGHTS, read_sender, round_content
+from ldpsim.devices.network import FloatArray
+from ldpsim.strategies.federated.fedavg import EVERYBODY
+from ldpsim.strategies.federated.making import TrainingPlan
+from ldpsim.strategies.rounds.server_state import ServerState
+from ldpsim.strategies.rounds.training_grid import TrainingGrid
 
 
 def make(method: Federated, plan: TrainingPlan) -> EgoFedAvg:

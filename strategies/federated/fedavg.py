@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from flwr.serverapp.strategy import FedAdam, FedAvg, FedProx
 
-from curator.methods.federated.fedavg import Federated
-from strategies.federated.making import TrainingPlan
-from strategies.rounds.server_state import ServerState
+from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.strategies.federated.making import TrainingPlan
+from ldpsim.strategies.rounds.server_state import ServerState
 
 # TrainingGrid picks the nodes of a round; Flower's strategies then ask all of them.
 EVERYBODY: Mapping[str, Any] = {"min_train_nodes": 0, "min_evaluate_nodes": 0, "min_available_nodes": 0}

@@ -18,10 +18,10 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricReco
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 
-from curator.methods.federated.fednova import FedNova
-from devices.federated.wire import STEPS, WEIGHTS, round_content, weights_record
-from strategies.federated.fedavg import EVERYBODY
-from strategies.federated.making import TrainingPlan
+from ldpsim.curator.methods.federated.fednova import FedNova
+from ldpsim.devices.federated.wire import STEPS, WEIGHTS, round_content, weights_record
+from ldpsim.strategies.federated.fedavg import EVERYBODY
+from ldpsim.strategies.federated.making import TrainingPlan
 
 
 def make(method: FedNova, plan: TrainingPlan) -> NormalisedAverage:

@@ -13,10 +13,10 @@ from typing import Any
 
 from flwr.serverapp.strategy import Strategy
 
-from curator.methods.base import Budget
-from curator.methods.federated.fedavg import Federated
-from devices.federated.silo import SiloTask
-from devices.training_task import Task
+from ldpsim.curator.methods.base import Budget
+from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.devices.federated.silo import SiloTask
+from ldpsim.devices.training_task import Task
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def strategy_for(method: Federated, plan: TrainingPlan) -> Strategy:
     Raises:
         ValueError: for a method whose strategy is nowhere.
     """
-    name = method.strategy if "." in method.strategy else f"strategies.federated.{method.strategy}"
+    name = method.strategy if "." in method.strategy else f"ldpsim.strategies.federated.{method.strategy}"
     try:
         module: Any = import_module(name)
     except ModuleNotFoundError as error:

@@ -7,8 +7,8 @@ what it was sent. So it needs no second message: with the mean y of the answers 
 
     x+ = y,        c+ = c + |S| / N ((x - y) / (K lr) - c).
 
-Devices keep nothing between rounds (:mod:`devices.federated.control_variate`): c_i travels with the update and comes
-back with the next question, and this strategy holds it for them.
+Devices keep nothing between rounds (:mod:`ldpsim.devices.federated.control_variate`): c_i travels with the update and
+comes back with the next question, and this strategy holds it for them.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricReco
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 
-from curator.methods.federated.fedavg import Federated
-from devices.federated.wire import WEIGHTS, read_sender, round_content, weights_record
-from devices.network import FloatArray, usable
-from strategies.federated.fedavg import EVERYBODY
-from strategies.federated.making import TrainingPlan
-from strategies.rounds.server_state import ServerState
+from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.devices.federated.wire import WEIGHTS, read_sender, round_content, weights_record
+from ldpsim.devices.network import FloatArray, usable
+from ldpsim.strategies.federated.fedavg import EVERYBODY
+from ldpsim.strategies.federated.making import TrainingPlan
+from ldpsim.strategies.rounds.server_state import ServerState
 
 
 def make(method: Federated, plan: TrainingPlan) -> Scaffold:

@@ -6,10 +6,10 @@ devices of their own, nobody is enrolled. Then ``facts`` has the public facts (a
 
 Whoever reaches the SuperLink writes the configuration, so no key of it names a file: text travels in it, and
 folders are those of the process's environment (``LDPSIM_HOME``, ``LDPSIM_STATE``, ``LDPSIM_DATA``). The keys,
-empty or 0 if not given, are the options of a run that are declared for Flower (:mod:`strategies.setup.options`),
+empty or 0 if not given, are the options of a run that are declared for Flower (:mod:`ldpsim.strategies.setup.options`),
 and these:
 
-    facts          text of what is public (:mod:`strategies.flower_app.deployed`)
+    facts          text of what is public (:mod:`ldpsim.strategies.flower_app.deployed`)
     terms          text of the terms that the devices' collector signed (``ldpsim collector sign``)
     eps-labels     if given, labels are private and asked for
     settings       parameters of the method and the training, KEY=VALUE with commas between them
@@ -29,22 +29,22 @@ from typing import Any
 from flwr.app import Context
 from flwr.serverapp import Grid
 
-from curator.methods import find
-from curator.methods.base import Question
-from devices.atomic_files import read_file
-from devices.client_app import STATE, default_state_folder
-from devices.collector import SignedTerms
-from devices.datasets import GENERATED, SMALLEST_GENERATED, names
-from devices.enrolment.state import State, is_enrolled
-from devices.facts import PublicFacts
-from strategies.engines.flower_job import Job
-from strategies.flower_app.deployed import PublicFile, run_deployed
-from strategies.flower_app.given import options_given
-from strategies.flower_app.roster import introduce, roster_of, strategy_of_nodes, wait_for_nodes
-from strategies.rounds.collect_once import Collected, run_collection
-from strategies.rounds.stages import Stages
-from strategies.setup.option_spec import declared
-from strategies.setup.options import RunOptions
+from ldpsim.curator.methods import find
+from ldpsim.curator.methods.base import Question
+from ldpsim.devices.atomic_files import read_file
+from ldpsim.devices.client_app import STATE, default_state_folder
+from ldpsim.devices.collector import SignedTerms
+from ldpsim.devices.datasets import GENERATED, SMALLEST_GENERATED, names
+from ldpsim.devices.enrolment.state import State, is_enrolled
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.strategies.engines.flower_job import Job
+from ldpsim.strategies.flower_app.deployed import PublicFile, run_deployed
+from ldpsim.strategies.flower_app.given import options_given
+from ldpsim.strategies.flower_app.roster import introduce, roster_of, strategy_of_nodes, wait_for_nodes
+from ldpsim.strategies.rounds.collect_once import Collected, run_collection
+from ldpsim.strategies.rounds.stages import Stages
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions
 
 # Keys that are no options of a run, each with its value that means "not given".
 OWN_KEYS: dict[str, str | int | float] = {
@@ -123,7 +123,7 @@ def read_config(path: Path) -> dict[str, str | int | float]:
 
 
 def _simulate(config: Any, state: Path, people: int, collect: Any) -> None:
-    from strategies.runs.simulate import simulate
+    from ldpsim.strategies.runs.simulate import simulate
 
     dataset = str(config.get("dataset") or next(iter(GENERATED)))
     if dataset not in names():

@@ -33,25 +33,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from devices.atomic_files import read_file, write_atomically
-from devices.collector import CollectorKey, SignedTerms
-from devices.data.splits import LEAST_VOLUNTEERS, train_and_validate
-from devices.enrolment.parts import ldpsim_home
-from devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
-from devices.policy.policy import OnRequery, Policy, policy_for
-from devices.policy.terms import collection_of, terms_of
-from strategies.results import folder as run_folder
-from strategies.rounds.batches import ask_in_batches
-from strategies.rounds.collect_once import Collected
-from strategies.rounds.reading import read_reports
-from strategies.rounds.stages import Stages, at_stage, stages_of
-from strategies.setup.option_spec import declared
-from strategies.setup.options import AUTO, RunOptions, Seeds
+from ldpsim.devices.atomic_files import read_file, write_atomically
+from ldpsim.devices.collector import CollectorKey, SignedTerms
+from ldpsim.devices.data.splits import LEAST_VOLUNTEERS, train_and_validate
+from ldpsim.devices.enrolment.parts import ldpsim_home
+from ldpsim.devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.policy.policy import OnRequery, Policy, policy_for
+from ldpsim.devices.policy.terms import collection_of, terms_of
+from ldpsim.strategies.results import folder as run_folder
+from ldpsim.strategies.rounds.batches import ask_in_batches
+from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.rounds.reading import read_reports
+from ldpsim.strategies.rounds.stages import Stages, at_stage, stages_of
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import AUTO, RunOptions, Seeds
 
 if TYPE_CHECKING:
-    from curator.learning.training import TrainingSettings
-    from curator.methods import Method, Question
-    from curator.methods.base import Budget
+    from ldpsim.curator.learning.training import TrainingSettings
+    from ldpsim.curator.methods import Method, Question
+    from ldpsim.curator.methods.base import Budget
 
 _ELSEWHERE = ("seed",)  # read by the app itself
 _OF_DATA = ("dataset", "split", "volunteers")
@@ -222,14 +222,14 @@ def agreed_policy(
 
     Args:
         config, public: As in :func:`questions_of`.
-        on_requery, caps: As in :func:`devices.policy.policy.policy_for`.
+        on_requery, caps: As in :func:`ldpsim.devices.policy.policy.policy_for`.
         only_this: Whether it accepts this question alone.
 
     Raises:
         ValueError: as :func:`questions_of`, for a cap that is not allowed, or for ``only_this`` where earlier
             answers make the questions.
     """
-    from curator.methods import find
+    from ldpsim.curator.methods import find
 
     name = _method_name(config)
     if only_this and find(name).in_batches:
@@ -242,13 +242,13 @@ def agreed_policy(
 
 def _method_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Method, Budget, TrainingSettings]:
     """Return the method, the budget and the training; ValueError of one line for what a deployment does not read."""
-    from curator.learning.training import TrainingSettings
-    from curator.methods import find
-    from strategies.flower_app.given import options_given
-    from strategies.setup.feature_share import divided
-    from strategies.setup.read_options import check_read
-    from strategies.setup.run_setup import budget_of
-    from strategies.setup.settings import TRAINING, resolve
+    from ldpsim.curator.learning.training import TrainingSettings
+    from ldpsim.curator.methods import find
+    from ldpsim.strategies.flower_app.given import options_given
+    from ldpsim.strategies.setup.feature_share import divided
+    from ldpsim.strategies.setup.read_options import check_read
+    from ldpsim.strategies.setup.run_setup import budget_of
+    from ldpsim.strategies.setup.settings import TRAINING, resolve
 
     kind = find(_method_name(config))
     if kind.reads:
@@ -304,7 +304,7 @@ def run_deployed(
     """Collect reports, reconstruct the graph, train, and write the result to a folder of its own.
 
     Args:
-        config: The run's configuration (:mod:`strategies.flower_app.alone`). ``collection``
+        config: The run's configuration (:mod:`ldpsim.strategies.flower_app.alone`). ``collection``
             continues an interrupted collection by the id that it printed.
         public: Public facts and labels.
         terms: The terms of the collection; None where the devices answer any collector.
@@ -315,7 +315,7 @@ def run_deployed(
         ValueError: for a mistake of the user, in one line.
         Refused: if no device reported.
     """
-    from strategies.runs.simulate import Refused
+    from ldpsim.strategies.runs.simulate import Refused
 
     seeds = Seeds.derive(int(config.get("seed") or 0))
     method, budget, training = _method_of(config, public)

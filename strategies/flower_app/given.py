@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from strategies.setup.option_spec import OptionSpec, declared
-from strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.option_spec import OptionSpec, declared
+from ldpsim.strategies.setup.options import RunOptions
 
 
 def options_given(config: Mapping[str, Any]) -> dict[str, Any]:

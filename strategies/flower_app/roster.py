@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from flwr.app import Message, RecordDict
 from flwr.serverapp import Grid
 
-from devices.wire import WHOAMI_TYPE, read_introduction
-from strategies.engines.flower_job import Job
-from strategies.rounds.collect_once import CollectOnce
+from ldpsim.devices.wire import WHOAMI_TYPE, read_introduction
+from ldpsim.strategies.engines.flower_job import Job
+from ldpsim.strategies.rounds.collect_once import CollectOnce
 
 NODES_SECONDS = 60.0
 _POLL_SECONDS = 0.2

@@ -1,6 +1,6 @@
 """Federated training on Flower's own runtime or in a deployment: rounds of FedAvg on all nodes.
 
-As for a collection (:mod:`strategies.engines.flower_job`), a job is a folder. The caller writes
+As for a collection (:mod:`ldpsim.strategies.engines.flower_job`), a job is a folder. The caller writes
 ``training.json`` and ``start.npy``, the ServerApp ``trained.json`` and ``trained.npy``. Task,
 ClientApp and strategy are those of our own engines.
 """
@@ -17,14 +17,14 @@ import numpy as np
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 
-from devices.atomic_files import write_atomically
-from devices.network import FloatArray
-from devices.training_task import Task
-from strategies.federated.fedavg import EVERYBODY
-from strategies.flower_app.roster import ready_nodes
-from strategies.rounds.flower_rounds import run_rounds
-from strategies.rounds.replies import Replies, stopping_for_good
-from strategies.rounds.training_grid import TrainingGrid
+from ldpsim.devices.atomic_files import write_atomically
+from ldpsim.devices.network import FloatArray
+from ldpsim.devices.training_task import Task
+from ldpsim.strategies.federated.fedavg import EVERYBODY
+from ldpsim.strategies.flower_app.roster import ready_nodes
+from ldpsim.strategies.rounds.flower_rounds import run_rounds
+from ldpsim.strategies.rounds.replies import Replies, stopping_for_good
+from ldpsim.strategies.rounds.training_grid import TrainingGrid
 
 
 @dataclass(frozen=True, eq=False)

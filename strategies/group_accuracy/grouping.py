@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from devices.array_types import IntArray
-from devices.data.population import Population
-from devices.facts import Split
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.facts import Split
 
 EVERYBODY, CLASS, DEGREE, LABELLED_NEIGHBOUR = "everybody", "class", "degree", "labelled_neighbour"
 KINDS = (CLASS, DEGREE, LABELLED_NEIGHBOUR)

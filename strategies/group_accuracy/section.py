@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-from strategies.group_accuracy.grouping import EVERYBODY, KINDS, people_groups
-from strategies.results.averages import joined, mean_interval, over_people, over_repeats, share_interval
-from strategies.results.outcome import Repeat, Score
-from strategies.setup.run_setup import RunSetup
+from ldpsim.strategies.group_accuracy.grouping import EVERYBODY, KINDS, people_groups
+from ldpsim.strategies.results.averages import joined, mean_interval, over_people, over_repeats, share_interval
+from ldpsim.strategies.results.outcome import Repeat, Score
+from ldpsim.strategies.setup.run_setup import RunSetup
 
 FALSE_ALARM = 0.01  # chance that any group of a run is called worse where no group is
 _ADDED = 2  # people who lose, and as many who gain, that the test adds to either side

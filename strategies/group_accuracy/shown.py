@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from strategies.group_accuracy.grouping import CLASS, DEGREE, EVERYBODY
-from strategies.outputs.untrusted import number, text
-from strategies.results.averages import Interval, joined, mean, mean_interval
+from ldpsim.strategies.group_accuracy.grouping import CLASS, DEGREE, EVERYBODY
+from ldpsim.strategies.outputs.untrusted import number, text
+from ldpsim.strategies.results.averages import Interval, joined, mean, mean_interval
 
 MODELS = ("method", "best_null", "without_noise")
 NO_GROUPS = "no accuracy by groups: --no-groups, or no single model of everybody"

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from strategies.importing.faults import WrongFiles
-from strategies.importing.options import ImportOptions
+from ldpsim.strategies.importing.faults import WrongFiles
+from ldpsim.strategies.importing.options import ImportOptions
 
 if TYPE_CHECKING:
-    from strategies.importing.graph_import import import_graph
+    from ldpsim.strategies.importing.graph_import import import_graph
 
 __all__ = ["ImportOptions", "WrongFiles", "import_graph"]
 
 
 def __getattr__(name: str) -> Any:
     if name == "import_graph":
-        from strategies.importing import graph_import
+        from ldpsim.strategies.importing import graph_import
 
         return graph_import.import_graph
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

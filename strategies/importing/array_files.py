@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from devices.datasets.npz_file import load_arrays
-from devices.datasets.pyg_file import load_plain
+from ldpsim.devices.datasets.npz_file import load_arrays
+from ldpsim.devices.datasets.pyg_file import load_plain
 
 
 def read_arrays(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from strategies.importing.faults import FileFaults, and_more
-from strategies.importing.parts import NamedEdges, named_edges
+from ldpsim.strategies.importing.faults import FileFaults, and_more
+from ldpsim.strategies.importing.parts import NamedEdges, named_edges
 
 ENDS = ("source", "target")  # names of the columns in a first row
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from strategies.importing.faults import FileFaults, and_more
-from strategies.importing.options import REFUSE, ImportOptions
+from ldpsim.strategies.importing.faults import FileFaults, and_more
+from ldpsim.strategies.importing.options import REFUSE, ImportOptions
 
 REMEDY = (
     "--missing zero puts 0 there, mean the column's mean (a release), mark 0 and a 1 in one more feature, "

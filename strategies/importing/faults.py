@@ -16,7 +16,8 @@ class FileFault:
         place: File, with row and column where it has them.
         what: What is wrong.
         remedy: What to do.
-        change: Fields of :class:`strategies.importing.options.ImportOptions` that mend it; empty if no option does.
+        change: Fields of :class:`ldpsim.strategies.importing.options.ImportOptions` that mend it; empty if no option
+        does.
     """
 
     place: str

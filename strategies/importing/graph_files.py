@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from strategies.importing.faults import FileFaults, and_more
-from strategies.importing.options import ImportOptions
-from strategies.importing.parts import NamedEdges, PeopleTable
-from strategies.importing.people import read_people
+from ldpsim.strategies.importing.faults import FileFaults, and_more
+from ldpsim.strategies.importing.options import ImportOptions
+from ldpsim.strategies.importing.parts import NamedEdges, PeopleTable
+from ldpsim.strategies.importing.people import read_people
 
 LABELS = ("label", "y", "class")  # attributes that hold the class where --label names none
 _ID = "name of the node"  # heading of the names beside the attributes

@@ -10,23 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from devices.atomic_files import write_atomically
-from devices.data.population import Population, WrongFeature
-from devices.datasets import FORMS
-from devices.datasets.arrays import split_of
-from devices.datasets.npz_file import population_of, write_npz_file
-from strategies.importing.array_files import read_arrays
-from strategies.importing.edge_list import read_edge_list
-from strategies.importing.faults import FileFault, FileFaults, WrongFiles
-from strategies.importing.graph_files import read_graph_file
-from strategies.importing.joining import join
-from strategies.importing.layouts import of_layout
-from strategies.importing.options import ImportOptions
-from strategies.importing.parts import PARTS, FoundGraph, NamedEdges, PeopleTable
-from strategies.importing.scaling import FROM_DATA, rescaled
-from strategies.importing.summary import next_command, summarize
-from strategies.importing.tables import ends_of, read_table
-from strategies.importing.vaults import check_new, names_of_people, write_vaults
+from ldpsim.devices.atomic_files import write_atomically
+from ldpsim.devices.data.population import Population, WrongFeature
+from ldpsim.devices.datasets import FORMS
+from ldpsim.devices.datasets.arrays import split_of
+from ldpsim.devices.datasets.npz_file import population_of, write_npz_file
+from ldpsim.strategies.importing.array_files import read_arrays
+from ldpsim.strategies.importing.edge_list import read_edge_list
+from ldpsim.strategies.importing.faults import FileFault, FileFaults, WrongFiles
+from ldpsim.strategies.importing.graph_files import read_graph_file
+from ldpsim.strategies.importing.joining import join
+from ldpsim.strategies.importing.layouts import of_layout
+from ldpsim.strategies.importing.options import ImportOptions
+from ldpsim.strategies.importing.parts import PARTS, FoundGraph, NamedEdges, PeopleTable
+from ldpsim.strategies.importing.scaling import FROM_DATA, rescaled
+from ldpsim.strategies.importing.summary import next_command, summarize
+from ldpsim.strategies.importing.tables import ends_of, read_table
+from ldpsim.strategies.importing.vaults import check_new, names_of_people, write_vaults
 
 _LISTS, _GRAPHS, _ARRAYS = (".txt", ".edges", ".edgelist", ".tsv"), (".gml", ".graphml"), (".npz", ".pt", ".pth")
 _PICKLES = (".gpickle", ".pickle", ".pkl", ".p")
@@ -55,10 +55,11 @@ def import_graph(
         options: The choices.
         force: Whether files that exist are replaced.
         ids: CSV to write with each person's number and name; None: names are dropped.
-        vaults: New folder for what a deployment needs (:func:`strategies.importing.vaults.write_vaults`); None: none.
+        vaults: New folder for what a deployment needs (:func:`ldpsim.strategies.importing.vaults.write_vaults`); None:
+        none.
 
     Returns:
-        The summary (:func:`strategies.importing.summary.summarize`) with ``sources``, ``out``,
+        The summary (:func:`ldpsim.strategies.importing.summary.summarize`) with ``sources``, ``out``,
         ``warnings`` and ``next``: JSON-ready.
 
     Raises:

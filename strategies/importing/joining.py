@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
 
-from strategies.importing.empty_cells import without_empty_cells
-from strategies.importing.faults import FileFaults, WrongFiles, and_more, short
-from strategies.importing.labels import numbered
-from strategies.importing.options import REFUSE, ImportOptions
-from strategies.importing.parts import FoundGraph, NamedEdges, PeopleTable
-from strategies.importing.people import one_hot_coded
+from ldpsim.strategies.importing.empty_cells import without_empty_cells
+from ldpsim.strategies.importing.faults import FileFaults, WrongFiles, and_more, short
+from ldpsim.strategies.importing.labels import numbered
+from ldpsim.strategies.importing.options import REFUSE, ImportOptions
+from ldpsim.strategies.importing.parts import FoundGraph, NamedEdges, PeopleTable
+from ldpsim.strategies.importing.people import one_hot_coded
 
 WITHOUT_ROW = "add the row; --without-row drop leaves such people out, keep takes empty cells for them"
 REPEATS = (

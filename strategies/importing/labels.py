@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from devices.array_types import IntArray
-from strategies.importing.faults import FileFault, WrongFiles, and_more, short
+from ldpsim.devices.array_types import IntArray
+from ldpsim.strategies.importing.faults import FileFault, WrongFiles, and_more, short
 
 NO_LABEL = ("", "-1", "nan", "none")
 

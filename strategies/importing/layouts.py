@@ -1,4 +1,4 @@
-"""Layouts of arrays that other collections publish, made the schema of :mod:`devices.datasets.npz_file`.
+"""Layouts of arrays that other collections publish, made the schema of :mod:`ldpsim.devices.datasets.npz_file`.
 
 Known are: PyG's names (``x``, ``edge_index``, ``y``), DGL's (``feat``, ``label``, ``src`` and
 ``dst``, all with or without ``ndata`` in front), CSR parts with ``adj_`` and ``attr_`` in front (Shchur
@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from devices.array_types import check_rows, checked_numbers
-from devices.datasets.arrays import csr_of, edges_of
-from devices.facts import LARGEST_SIZE
-from strategies.importing.labels import numbered
-from strategies.importing.parts import PARTS, FoundGraph
+from ldpsim.devices.array_types import check_rows, checked_numbers
+from ldpsim.devices.datasets.arrays import csr_of, edges_of
+from ldpsim.devices.facts import LARGEST_SIZE
+from ldpsim.strategies.importing.labels import numbered
+from ldpsim.strategies.importing.parts import PARTS, FoundGraph
 
 NAMES = {
     "x": ("x", "feat", "feats", "features", "attr", "attr_matrix", "node_features", "node_feat"),

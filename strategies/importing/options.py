@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from strategies.setup.option_spec import declared, option
+from ldpsim.strategies.setup.option_spec import declared, option
 
 COLUMNS, FEATURES, PEOPLE = "Columns", "Features", "People"
 REFUSE = "refuse"

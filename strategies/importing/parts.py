@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from devices.array_types import IntArray
+from ldpsim.devices.array_types import IntArray
 
 PARTS = ("train", "val", "test")
 
@@ -83,7 +83,7 @@ class PeopleTable:
 
 @dataclass(frozen=True, eq=False)
 class FoundGraph:
-    """Unchecked graph: arrays of the schema in :mod:`devices.datasets.npz_file`; ``edge_index`` is as given.
+    """Unchecked graph: arrays of the schema in :mod:`ldpsim.devices.datasets.npz_file`; ``edge_index`` is as given.
 
     Args:
         file: Name of the file, or of the first one.

@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from strategies.importing.faults import FileFault, FileFaults, and_more, short
-from strategies.importing.labels import is_none
-from strategies.importing.options import ImportOptions
-from strategies.importing.parts import PeopleTable
+from ldpsim.strategies.importing.faults import FileFault, FileFaults, and_more, short
+from ldpsim.strategies.importing.labels import is_none
+from ldpsim.strategies.importing.options import ImportOptions
+from ldpsim.strategies.importing.parts import PeopleTable
 
 MASKS = {"train_mask": "train", "val_mask": "val", "test_mask": "test"}  # names that PyG and DGL use
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")  # texts of an empty cell, in small letters

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from devices.data.population import WrongFeature
+from ldpsim.devices.data.population import WrongFeature
 
 FROM_DATA = (
     "--scale minmax: each feature's smallest and largest value is computed from the data, which is itself a release "

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from devices.array_types import IntArray
-from devices.data.population import Population, distinct
-from strategies.importing.parts import PARTS
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.data.population import Population, distinct
+from ldpsim.strategies.importing.parts import PARTS
 
 NOT_PUBLIC = (
     "who is linked with whom (public for lpgnn and rgnn)",

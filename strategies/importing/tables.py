@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from strategies.foreign_text import from_csv_cell
-from strategies.importing.edge_list import ENDS
-from strategies.importing.faults import FileFaults, and_more
-from strategies.importing.options import ImportOptions
-from strategies.importing.parts import NamedEdges, PeopleTable, named_edges
-from strategies.importing.people import NAMELESS, read_people
+from ldpsim.strategies.foreign_text import from_csv_cell
+from ldpsim.strategies.importing.edge_list import ENDS
+from ldpsim.strategies.importing.faults import FileFaults, and_more
+from ldpsim.strategies.importing.options import ImportOptions
+from ldpsim.strategies.importing.parts import NamedEdges, PeopleTable, named_edges
+from ldpsim.strategies.importing.people import NAMELESS, read_people
 
 # Names that other programs give to the ends of an edge. They are proposed, never taken unasked.
 LIKELY_ENDS = (
@@ -96,7 +96,7 @@ def _rows(file: str, reader: Iterator[list[str]], faults: FileFaults) -> _Rows:
 
 
 def _names(rows: _Rows, header: Sequence[str], columns: Sequence[str]) -> _Rows:
-    """Yield rows with the names of people as they were before :func:`strategies.foreign_text.csv_cell`."""
+    """Yield rows with the names of people as they were before :func:`ldpsim.strategies.foreign_text.csv_cell`."""
     for line, cells in rows:
         for column in map(header.index, columns):
             cells[column] = from_csv_cell(cells[column])

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from devices.atomic_files import make_durable, private_file
-from devices.data.population import Population, Record
-from strategies.foreign_text import csv_cell
+from ldpsim.devices.atomic_files import make_durable, private_file
+from ldpsim.devices.data.population import Population, Record
+from ldpsim.strategies.foreign_text import csv_cell
 
 FACTS, NAMES = "facts.json", "people.csv"
 
@@ -90,7 +90,7 @@ def _write(path: Path, content: dict[str, Any]) -> None:
 
 
 def _entry(record: Record) -> dict[str, Any]:
-    """Return a record as :mod:`devices.enrolment.record_file` reads it."""
+    """Return a record as :mod:`ldpsim.devices.enrolment.record_file` reads it."""
     columns, values = record.feature_indices.tolist(), record.feature_values.tolist()
     features = columns if all(value == 1 for value in values) else dict(zip(map(str, columns), values, strict=True))
     label = {"label": record.label} if record.label >= 0 else {}

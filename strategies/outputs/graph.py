@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from strategies.outputs.graph_arrays import GraphArrays
-from strategies.outputs.graph_files import write_graph
-from strategies.outputs.html import html_of_graph
+from ldpsim.strategies.outputs.graph_arrays import GraphArrays
+from ldpsim.strategies.outputs.graph_files import write_graph
+from ldpsim.strategies.outputs.html import html_of_graph
 
 
 class NoGraph(ValueError):
@@ -19,7 +19,7 @@ class ResultGraph(GraphArrays):
     """The reconstructed graph of a run's last repeat; see :class:`GraphArrays` for what it has."""
 
     def save(self, path: str | Path) -> Path:
-        """Write the graph and return the path; the suffix is the form (:mod:`strategies.outputs.graph_files`).
+        """Write the graph and return the path; the suffix is the form (:mod:`ldpsim.strategies.outputs.graph_files`).
 
         Raises:
             ValueError: for another suffix, or a file that cannot be written; one line.

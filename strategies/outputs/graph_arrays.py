@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import issparse
 
-from curator.graph import Graph
-from curator.linear.propagation import adjacency_matrix
-from devices.array_types import BoolArray, IntArray
+from ldpsim.curator.graph import Graph
+from ldpsim.curator.linear.propagation import adjacency_matrix
+from ldpsim.devices.array_types import BoolArray, IntArray
 
 if TYPE_CHECKING:
     import networkx

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from devices.atomic_files import write_atomically
+from ldpsim.devices.atomic_files import write_atomically
 
 if TYPE_CHECKING:
-    from strategies.outputs.graph_arrays import GraphArrays
-    from strategies.setup.options import RunOptions
+    from ldpsim.strategies.outputs.graph_arrays import GraphArrays
+    from ldpsim.strategies.setup.options import RunOptions
 
 
 class UnwrittenGraph(ValueError):

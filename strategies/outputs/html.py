@@ -6,15 +6,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from strategies.outputs.sums import AskedInAll, of_repeats
-from strategies.results.in_words import claimed, privacy_in_words
-from strategies.results.numbers import bytes_, count, percent, plus_minus, seconds
-from strategies.results.shown_nulls import NULLS, STANDINGS, asking_nobody, best_null, shown_nulls_of, shown_verdict
+from ldpsim.strategies.outputs.sums import AskedInAll, of_repeats
+from ldpsim.strategies.results.in_words import claimed, privacy_in_words
+from ldpsim.strategies.results.numbers import bytes_, count, percent, plus_minus, seconds
+from ldpsim.strategies.results.shown_nulls import (
+    NULLS,
+    STANDINGS,
+    asking_nobody,
+    best_null,
+    shown_nulls_of,
+    shown_verdict,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from strategies.outputs.graph_arrays import GraphArrays
+    from ldpsim.strategies.outputs.graph_arrays import GraphArrays
 
 
 _ABOUT = {"dataset": "data set", "edges": "the edges are", "config_hash": "config hash", "reports_sha256": "reports"}

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from strategies.outputs.seed_groups import BUDGETS, DATASET, OPTIONS, PEOPLE, SeedGroup, option_word, words_of
-from strategies.outputs.untrusted import number
-from strategies.palette import MARKS, SERIES
+from ldpsim.strategies.outputs.seed_groups import BUDGETS, DATASET, OPTIONS, PEOPLE, SeedGroup, option_word, words_of
+from ldpsim.strategies.outputs.untrusted import number
+from ldpsim.strategies.palette import MARKS, SERIES
 
 WIDTH = 3.35  # inches: a column of a page with two columns
 _PANEL, _LEGEND_LINE = 2.1, 0.14  # inches
@@ -32,7 +32,7 @@ def figure_bytes(groups: Groups, kind: Literal["svg", "pdf", "png"]) -> bytes:
     """Return the figure of groups as a file of this kind.
 
     Args:
-        groups: At least one (:func:`strategies.outputs.seed_groups.seed_groups`).
+        groups: At least one (:func:`ldpsim.strategies.outputs.seed_groups.seed_groups`).
         kind: The format; the PNG has 300 pixels an inch.
     """
     drawn = io.BytesIO()

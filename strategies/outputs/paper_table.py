@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from strategies.outputs.seed_groups import DATASET, SeedGroup, option_word
-from strategies.outputs.untrusted import text
-from strategies.results.levels import level_term, shown_levels
-from strategies.results.numbers import epsilon, points
+from ldpsim.strategies.outputs.seed_groups import DATASET, SeedGroup, option_word
+from ldpsim.strategies.outputs.untrusted import text
+from ldpsim.strategies.results.levels import level_term, shown_levels
+from ldpsim.strategies.results.numbers import epsilon, points
 
 _LEVELS = 2  # compared levels that have a column; summary.csv of a sweep has all of them
 _SIGNS = {
@@ -32,7 +32,7 @@ def latex_table(groups: Sequence[SeedGroup], *, command: str, version: str) -> s
     """Return a ``tabular`` of the package booktabs. Scores are in per cent.
 
     Args:
-        groups: At least one (:func:`strategies.outputs.seed_groups.seed_groups`).
+        groups: At least one (:func:`ldpsim.strategies.outputs.seed_groups.seed_groups`).
         command, version: What wrote the table; a comment names them.
     """
     head, *_ = rows = [_cells(group, any(each.collections > 1 for each in groups)) for group in groups]

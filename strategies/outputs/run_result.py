@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from strategies.outputs.graph import NoGraph, ResultGraph
-from strategies.outputs.html import html_of_run, text_of_run
-from strategies.outputs.sweep_table import data_frame, row_of
-from strategies.results.outcome import Predictions
+from ldpsim.strategies.outputs.graph import NoGraph, ResultGraph
+from ldpsim.strategies.outputs.html import html_of_run, text_of_run
+from ldpsim.strategies.outputs.sweep_table import data_frame, row_of
+from ldpsim.strategies.results.outcome import Predictions
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from strategies.outputs.sums import AskedInAll, in_all, key_of_people, really_asked
-from strategies.outputs.untrusted import number, text
-from strategies.results.averages import Interval, mean, mean_interval, spread
-from strategies.results.levels import compared_levels, compared_loss, held
-from strategies.results.shown_nulls import CHANCE, best_null, shown_nulls_of
-from strategies.setup.option_spec import BUDGET, declared
-from strategies.setup.options import RunOptions
+from ldpsim.strategies.outputs.sums import AskedInAll, in_all, key_of_people, really_asked
+from ldpsim.strategies.outputs.untrusted import number, text
+from ldpsim.strategies.results.averages import Interval, mean, mean_interval, spread
+from ldpsim.strategies.results.levels import compared_levels, compared_loss, held
+from ldpsim.strategies.results.shown_nulls import CHANCE, best_null, shown_nulls_of
+from ldpsim.strategies.setup.option_spec import BUDGET, declared
+from ldpsim.strategies.setup.options import RunOptions
 
 _DATA = ("dataset", "clients")  # the data set of a result tells them
 _SEEDS = ("seed", "seeds")
@@ -123,7 +123,7 @@ def mean_nulls(several: Sequence[Mapping[str, Mapping[str, Any]]]) -> dict[str, 
     """Return mean and spread of the null models that all results of a group have.
 
     Args:
-        several: The null models of each result (:func:`strategies.results.shown_nulls.shown_nulls_of`).
+        several: The null models of each result (:func:`ldpsim.strategies.results.shown_nulls.shown_nulls_of`).
     """
     found: dict[str, dict[str, float | None]] = {}
     for name in several[0]:

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from curator.methods import find
-from strategies.outputs.untrusted import number, text
-from strategies.setup.fingerprint import configuration
-from strategies.setup.option_spec import DEVICES, OptionSpec, declared
-from strategies.setup.options import RunOptions, Seeds
+from ldpsim.curator.methods import find
+from ldpsim.strategies.outputs.untrusted import number, text
+from ldpsim.strategies.setup.fingerprint import configuration
+from ldpsim.strategies.setup.option_spec import DEVICES, OptionSpec, declared
+from ldpsim.strategies.setup.options import RunOptions, Seeds
 
 _COMPARED = {
     "curator": "hogs sbp vote raw",

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from curator.privacy.level import Level
-from devices.datasets import GENERATED
-from devices.mechanisms import round_up
-from strategies.results.levels import compared_levels, held, level_term
-from strategies.results.numbers import epsilon
+from ldpsim.curator.privacy.level import Level
+from ldpsim.devices.datasets import GENERATED
+from ldpsim.devices.mechanisms import round_up
+from ldpsim.strategies.results.levels import compared_levels, held, level_term
+from ldpsim.strategies.results.numbers import epsilon
 
 Holds = Mapping[str, Mapping[str, Any]]
 
@@ -56,7 +56,7 @@ def added(several: Sequence[Holds]) -> dict[str, dict[str, Any]]:
     """Return what holds at each level over collections of the same people, each with fresh noise.
 
     Args:
-        several: Levels of each collection, with the fields of :class:`~curator.privacy.level.Level`.
+        several: Levels of each collection, with the fields of :class:`~ldpsim.curator.privacy.level.Level`.
 
     >>> one = {"user": Level("bounded", 2.0).to_dict()}
     >>> added([one] * 16)["user"]["value"]

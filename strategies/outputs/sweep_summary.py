@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from devices.atomic_files import write_atomically
-from strategies.outputs.seed_groups import DATASET, OPTIONS, PEOPLE, VERSION, SeedGroup
-from strategies.outputs.sweep_table import csv_text
-from strategies.results.levels import compared_levels
+from ldpsim.devices.atomic_files import write_atomically
+from ldpsim.strategies.outputs.seed_groups import DATASET, OPTIONS, PEOPLE, VERSION, SeedGroup
+from ldpsim.strategies.outputs.sweep_table import csv_text
+from ldpsim.strategies.results.levels import compared_levels
 
 SUMMARY = "summary.csv"
 

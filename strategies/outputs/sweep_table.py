@@ -9,12 +9,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curator.privacy.levels import LEVELS
-from devices.atomic_files import write_atomically
-from strategies.foreign_text import csv_cell
-from strategies.results.shown_nulls import COLUMNS, null_columns, shown_nulls_of, shown_verdict
-from strategies.setup.option_spec import BUDGET, declared
-from strategies.setup.options import RunOptions, Seeds
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.devices.atomic_files import write_atomically
+from ldpsim.strategies.foreign_text import csv_cell
+from ldpsim.strategies.results.shown_nulls import COLUMNS, null_columns, shown_nulls_of, shown_verdict
+from ldpsim.strategies.setup.option_spec import BUDGET, declared
+from ldpsim.strategies.setup.options import RunOptions, Seeds
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator.owned import OwnedGraph, Trust
-from devices.data.population import Population
-from devices.facts import IntArray, Split
+from ldpsim.curator.owned import OwnedGraph, Trust
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.facts import IntArray, Split
 
 
 def sparse_features(population: Population) -> Any:

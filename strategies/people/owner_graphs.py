@@ -7,15 +7,15 @@ from collections.abc import Mapping
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
-from curator.nulls.known import NullEvidence
-from curator.owned import OwnedGraph, Trust
-from curator.owner.aggregation.sums import HandedLists
-from curator.owner.teachers.graph import PlainGraph
-from curator.reports.labels import LabelEvidence
-from devices.data.population import Population, Record
-from devices.facts import IntArray, PublicFacts, Split
-from strategies.people.owned_graph import joined_rows, sparse_features
-from strategies.people.private_and_public import Division
+from ldpsim.curator.nulls.known import NullEvidence
+from ldpsim.curator.owned import OwnedGraph, Trust
+from ldpsim.curator.owner.aggregation.sums import HandedLists
+from ldpsim.curator.owner.teachers.graph import PlainGraph
+from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.devices.data.population import Population, Record
+from ldpsim.devices.facts import IntArray, PublicFacts, Split
+from ldpsim.strategies.people.owned_graph import joined_rows, sparse_features
+from ldpsim.strategies.people.private_and_public import Division
 
 
 def public_graph(population: Population, division: Division, *, labelled: bool) -> PlainGraph:

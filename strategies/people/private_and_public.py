@@ -23,8 +23,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from devices.data.population import Population
-from devices.facts import IntArray, Split
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.facts import IntArray, Split
 
 _BY_CLASS = {
     "computers": (250, 3000),

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from devices.data.population import Population
-from devices.facts import IntArray
-from strategies.people.owned_graph import sparse_features
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.facts import IntArray
+from ldpsim.strategies.people.owned_graph import sparse_features
 
 
 def shuffled(

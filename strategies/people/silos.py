@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from curator.methods.federated.silos import Silos
-from devices.data.population import Population
-from devices.facts import IntArray
+from ldpsim.curator.methods.federated.silos import Silos
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.facts import IntArray
 
 
 def divide_into_silos(population: Population, method: Silos, seed: int) -> IntArray:

@@ -7,20 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from devices.atomic_files import write_atomically
-from strategies.flower_app.given import as_config
-from strategies.outputs.shell import command_of
-from strategies.planning.miniature import save
-from strategies.planning.plan import Plan
-from strategies.planning.rehearsal import made_up_people, trial_of
-from strategies.planning.rows import PlanRow, given_settings
-from strategies.results import folder as run_folder
-from strategies.results.levels import at_the_level
-from strategies.results.numbers import epsilon
-from strategies.setup.fingerprint import configuration
-from strategies.setup.option_spec import declared
-from strategies.setup.options import RunOptions
-from strategies.setup.read_options import read_alone
+from ldpsim.devices.atomic_files import write_atomically
+from ldpsim.strategies.flower_app.given import as_config
+from ldpsim.strategies.outputs.shell import command_of
+from ldpsim.strategies.planning.miniature import save
+from ldpsim.strategies.planning.plan import Plan
+from ldpsim.strategies.planning.rehearsal import made_up_people, trial_of
+from ldpsim.strategies.planning.rows import PlanRow, given_settings
+from ldpsim.strategies.results import folder as run_folder
+from ldpsim.strategies.results.levels import at_the_level
+from ldpsim.strategies.results.numbers import epsilon
+from ldpsim.strategies.setup.fingerprint import configuration
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.read_options import read_alone
 
 PAGE, PEOPLE = "plan.html", "people.npz"
 _BY_FACTS = ("private_labels", "label_rate", "volunteers")  # the public labels or volunteers in the facts say so
@@ -110,6 +110,6 @@ def _labels(options: RunOptions) -> str:
 
 
 def _method(options: RunOptions) -> Any:
-    from curator.methods import find
+    from ldpsim.curator.methods import find
 
     return find(options.method).from_settings({})

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from curator.privacy.level import LABEL, VOLUNTEERS
+from ldpsim.curator.privacy.level import LABEL, VOLUNTEERS
 
 _OF_EVERYBODY = {"features": "features", "adjacency": "links"}
 

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from devices.array_types import FloatArray
-from devices.data.population import Population
-from strategies.estimate.asked import PaperQuestion
+from ldpsim.devices.array_types import FloatArray
+from ldpsim.devices.data.population import Population
+from ldpsim.strategies.estimate.asked import PaperQuestion
 
 LEAST_GAIN = 0.01  # of accuracy; less is not worth a question
 

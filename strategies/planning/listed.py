@@ -1,13 +1,13 @@
 """Methods that a plan lists unless some are named: by what they ask, and whom people have to trust.
 
-What is public in a setting follows from its guarantee (:mod:`strategies.planning.in_clear`).
+What is public in a setting follows from its guarantee (:mod:`ldpsim.strategies.planning.in_clear`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from curator.methods import find
+from ldpsim.curator.methods import find
 
 # Title of each group.
 GROUPS = {

@@ -18,14 +18,14 @@ from pathlib import Path
 
 import numpy as np
 
-from devices.data.population import Population
-from devices.mechanisms import Mechanism
-from strategies.estimate.asked import questions_on_paper
-from strategies.estimate.graph_facts import GraphFacts
-from strategies.setup.feature_share import CHOSEN
-from strategies.setup.options import RunOptions
-from strategies.setup.read_options import read_alone
-from strategies.setup.run_setup import RunSetup
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.mechanisms import Mechanism
+from ldpsim.strategies.estimate.asked import questions_on_paper
+from ldpsim.strategies.estimate.graph_facts import GraphFacts
+from ldpsim.strategies.setup.feature_share import CHOSEN
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.read_options import read_alone
+from ldpsim.strategies.setup.run_setup import RunSetup
 
 PEOPLE = 600
 PEOPLE_A_CLASS = 40

@@ -15,23 +15,23 @@ from typing import Any
 
 import numpy as np
 
-from curator.methods import find
-from curator.privacy.guarantee import Guarantee
-from curator.privacy.level import Level
-from devices.data.population import Population
-from devices.facts import IntArray, Split
-from devices.mechanisms import round_up
-from devices.query import ATTRIBUTES
-from strategies.estimate.asked import PRIVATE, few_people
-from strategies.estimate.graph_facts import GraphFacts
-from strategies.estimate.traffic import miniature
-from strategies.experiments.match_budgets import Accounts, Matched, guarantee_before, match_by
-from strategies.people.private_and_public import Division
-from strategies.runs.set_up import run_of, set_up
-from strategies.setup.feature_share import CHOSEN, divided
-from strategies.setup.options import RunOptions
-from strategies.setup.run_setup import RunSetup, budget_of
-from strategies.setup.settings import TRAINING, resolve
+from ldpsim.curator.methods import find
+from ldpsim.curator.privacy.guarantee import Guarantee
+from ldpsim.curator.privacy.level import Level
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.facts import IntArray, Split
+from ldpsim.devices.mechanisms import round_up
+from ldpsim.devices.query import ATTRIBUTES
+from ldpsim.strategies.estimate.asked import PRIVATE, few_people
+from ldpsim.strategies.estimate.graph_facts import GraphFacts
+from ldpsim.strategies.estimate.traffic import miniature
+from ldpsim.strategies.experiments.match_budgets import Accounts, Matched, guarantee_before, match_by
+from ldpsim.strategies.people.private_and_public import Division
+from ldpsim.strategies.runs.set_up import run_of, set_up
+from ldpsim.strategies.setup.feature_share import CHOSEN, divided
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.run_setup import RunSetup, budget_of
+from ldpsim.strategies.setup.settings import TRAINING, resolve
 
 # Options of the small graphs, in place of those of the run.
 _ON_PAPER: dict[str, Any] = {

@@ -11,24 +11,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from curator.methods import find
-from curator.options import PARTS
-from strategies.estimate.graph_facts import GraphFacts
-from strategies.estimate.load import constants, name_of_constants
-from strategies.estimate.machine import calibration, memory_bytes
-from strategies.experiments.compare import cells_of
-from strategies.experiments.sweep_file import Cell
-from strategies.planning.in_clear import PublicData
-from strategies.planning.listed import LISTED
-from strategies.planning.on_paper import OnPaper
-from strategies.planning.rehearsal import Like, Rehearsal, rehearse
-from strategies.planning.rows import PlanRow, plan_row
-from strategies.planning.wishes import Wishes, chosen, judged, ranked
-from strategies.progress import Progress, quiet
-from strategies.results.in_words import NOT_ASKED
-from strategies.setup.fingerprint import config_hash, hashed_options
-from strategies.setup.option_spec import declared
-from strategies.setup.options import RunOptions
+from ldpsim.curator.methods import find
+from ldpsim.curator.options import PARTS
+from ldpsim.strategies.estimate.graph_facts import GraphFacts
+from ldpsim.strategies.estimate.load import constants, name_of_constants
+from ldpsim.strategies.estimate.machine import calibration, memory_bytes
+from ldpsim.strategies.experiments.compare import cells_of
+from ldpsim.strategies.experiments.sweep_file import Cell
+from ldpsim.strategies.planning.in_clear import PublicData
+from ldpsim.strategies.planning.listed import LISTED
+from ldpsim.strategies.planning.on_paper import OnPaper
+from ldpsim.strategies.planning.rehearsal import Like, Rehearsal, rehearse
+from ldpsim.strategies.planning.rows import PlanRow, plan_row
+from ldpsim.strategies.planning.wishes import Wishes, chosen, judged, ranked
+from ldpsim.strategies.progress import Progress, quiet
+from ldpsim.strategies.results.in_words import NOT_ASKED
+from ldpsim.strategies.setup.fingerprint import config_hash, hashed_options
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions
 
 VOLUNTEERS = 0.1  # share of people who volunteer in the rows that a plan adds
 LEAST_BUDGET = 1e-15  # probabilities are 64-bit numbers: a smaller budget does not move them
@@ -120,7 +120,7 @@ def make_plan(
     """Plan a collection; nobody is asked.
 
     Args:
-        methods: Names; empty for the methods of :data:`strategies.planning.listed.LISTED`.
+        methods: Names; empty for the methods of :data:`ldpsim.strategies.planning.listed.LISTED`.
         facts: The people.
         wishes: What the choice has to meet.
         like: The people of the rehearsal, with the options of every method, where it has them.

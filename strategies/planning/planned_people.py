@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from devices import datasets
-from strategies.estimate.graph_facts import GraphFacts, known_before, measured
-from strategies.planning.rehearsal import Like
-from strategies.setup.options import RunOptions
+from ldpsim.devices import datasets
+from ldpsim.strategies.estimate.graph_facts import GraphFacts, known_before, measured
+from ldpsim.strategies.planning.rehearsal import Like
+from ldpsim.strategies.setup.options import RunOptions
 
 FACTS = ("mean_degree", "homophily", "classes", "features")  # of made-up people, fields of GraphFacts
 

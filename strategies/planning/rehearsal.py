@@ -19,25 +19,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from devices.data.population import Population
-from devices.datasets import GENERATED
-from strategies.engines.pool import available_cores, processes
-from strategies.estimate.asked import questions_on_paper
-from strategies.estimate.fits import load_of
-from strategies.estimate.graph_facts import GraphFacts
-from strategies.estimate.traffic import miniature
-from strategies.experiments.failures import Failed, outcomes_of
-from strategies.planning.information import LEAST_GAIN, most_gained
-from strategies.planning.miniature import save, sizes_of, with_kept_noise
-from strategies.planning.on_paper import OnPaper
-from strategies.planning.rows import PlanRow
-from strategies.planning.wishes import Wishes, missed_on_paper
-from strategies.planning.worth import Worth
-from strategies.progress import Progress
-from strategies.results.folder import name_of_data
-from strategies.results.shown_nulls import asking_nobody, shown_nulls_of, shown_verdict
-from strategies.setup.options import RunOptions
-from strategies.setup.read_options import read_alone
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets import GENERATED
+from ldpsim.strategies.engines.pool import available_cores, processes
+from ldpsim.strategies.estimate.asked import questions_on_paper
+from ldpsim.strategies.estimate.fits import load_of
+from ldpsim.strategies.estimate.graph_facts import GraphFacts
+from ldpsim.strategies.estimate.traffic import miniature
+from ldpsim.strategies.experiments.failures import Failed, outcomes_of
+from ldpsim.strategies.planning.information import LEAST_GAIN, most_gained
+from ldpsim.strategies.planning.miniature import save, sizes_of, with_kept_noise
+from ldpsim.strategies.planning.on_paper import OnPaper
+from ldpsim.strategies.planning.rows import PlanRow
+from ldpsim.strategies.planning.wishes import Wishes, missed_on_paper
+from ldpsim.strategies.planning.worth import Worth
+from ldpsim.strategies.progress import Progress
+from ldpsim.strategies.results.folder import name_of_data
+from ldpsim.strategies.results.shown_nulls import asking_nobody, shown_nulls_of, shown_verdict
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.read_options import read_alone
 
 SECONDS = 60.0  # expected, of all runs of a plan together, above which they are miniatures
 LONGEST = 3600.0  # expected, above which there is no rehearsal
@@ -239,7 +239,7 @@ def run_trial(options: RunOptions) -> Worth:
     Raises:
         ValueError: one line, if nobody was scored.
     """
-    from strategies.runs.simulate import simulate
+    from ldpsim.strategies.runs.simulate import simulate
 
     logger = logging.getLogger("ldpsim")
     before = logger.level

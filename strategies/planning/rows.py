@@ -7,23 +7,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from curator.methods.federated.fedavg import Federated
-from curator.options import BUDGET, NETWORK
-from curator.privacy.levels import PUBLIC_PARTS
-from strategies.estimate.asked import largest_question, mechanisms_asked, ones_reported, questions_on_paper
-from strategies.estimate.fits import load_of
-from strategies.estimate.load import TIME_ERROR, held_bytes, name_of_constants
-from strategies.estimate.machine import memory_bytes
-from strategies.estimate.traffic import expected_traffic, training_traffic
-from strategies.planning.in_clear import PublicData
-from strategies.planning.in_clear import in_clear as in_clear_by
-from strategies.planning.listed import Listed, listed_as
-from strategies.planning.on_paper import OnPaper
-from strategies.planning.worth import Worth
-from strategies.results.in_words import NOT_ASKED, PrivacyInWords, guess, privacy_in_words
-from strategies.results.levels import held
-from strategies.setup.option_spec import declared
-from strategies.setup.options import RunOptions
+from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.curator.options import BUDGET, NETWORK
+from ldpsim.curator.privacy.levels import PUBLIC_PARTS
+from ldpsim.strategies.estimate.asked import largest_question, mechanisms_asked, ones_reported, questions_on_paper
+from ldpsim.strategies.estimate.fits import load_of
+from ldpsim.strategies.estimate.load import TIME_ERROR, held_bytes, name_of_constants
+from ldpsim.strategies.estimate.machine import memory_bytes
+from ldpsim.strategies.estimate.traffic import expected_traffic, training_traffic
+from ldpsim.strategies.planning.in_clear import PublicData
+from ldpsim.strategies.planning.in_clear import in_clear as in_clear_by
+from ldpsim.strategies.planning.listed import Listed, listed_as
+from ldpsim.strategies.planning.on_paper import OnPaper
+from ldpsim.strategies.planning.worth import Worth
+from ldpsim.strategies.results.in_words import NOT_ASKED, PrivacyInWords, guess, privacy_in_words
+from ldpsim.strategies.results.levels import held
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions
 
 # Options that make a row's setting, beside its `--set`.
 SETTING = BUDGET | NETWORK | {"label_rate", "volunteers"}

@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from devices.query import MAX_BYTES
-from strategies.estimate.fits import in_gib
-from strategies.estimate.machine import memory_bytes
-from strategies.planning.rows import PlanRow
-from strategies.results.in_words import NOT_ASKED, guess
-from strategies.results.levels import at_the_level, level_named
-from strategies.results.numbers import epsilon, guessed
+from ldpsim.devices.query import MAX_BYTES
+from ldpsim.strategies.estimate.fits import in_gib
+from ldpsim.strategies.estimate.machine import memory_bytes
+from ldpsim.strategies.planning.rows import PlanRow
+from ldpsim.strategies.results.in_words import NOT_ASKED, guess
+from ldpsim.strategies.results.levels import at_the_level, level_named
+from ldpsim.strategies.results.numbers import epsilon, guessed
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from strategies.results.shown_nulls import NULLS
+from ldpsim.strategies.results.shown_nulls import NULLS
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 
-from strategies.results.outcome import Score
+from ldpsim.strategies.results.outcome import Score
 
 _DRAWS, _JOINT_DRAWS, _SEED = 2000, 20_000, 20260
 TAIL = 0.025

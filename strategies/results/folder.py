@@ -21,10 +21,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from curator.privacy.levels import LEVELS
-from devices.atomic_files import exclusive_lock, read_file, write_atomically
-from strategies.progress import warn
-from strategies.setup.disk_space import naming_full_disk
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.devices.atomic_files import exclusive_lock, read_file, write_atomically
+from ldpsim.strategies.progress import warn
+from ldpsim.strategies.setup.disk_space import naming_full_disk
 
 COMPARISON = "compare.json"  # summary in the folder of a comparison
 log = logging.getLogger("ldpsim")

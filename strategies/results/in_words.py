@@ -6,9 +6,9 @@ explains them and has the thresholds, which a test compares with :data:`PROTECTI
 The rule reads two sections of a result. ``privacy.holds`` bounds what anybody can learn: a
 loss epsilon (and delta) limits the chance of a right guess between two equally likely values
 to (e^epsilon + delta) / (1 + e^epsilon). The loss is that of one collection; the sum over
-several stands beside the words (:mod:`strategies.outputs.sums`). ``reconstruction`` is a measured attack: the share of
-the friendships that the curator's own graph contains. A friendship that was found is not
-hidden, whatever its bound is.
+several stands beside the words (:mod:`ldpsim.strategies.outputs.sums`). ``reconstruction`` is a measured attack: the
+share of the friendships that the curator's own graph contains. A friendship that was found is not hidden, whatever its
+bound is.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from curator.privacy.level import VOLUNTEERS
-from curator.privacy.levels import LEVELS, PUBLIC_PARTS, LevelSpec
-from strategies.results.numbers import epsilon as shown
-from strategies.results.numbers import guessed, percent
+from ldpsim.curator.privacy.level import VOLUNTEERS
+from ldpsim.curator.privacy.levels import LEVELS, PUBLIC_PARTS, LevelSpec
+from ldpsim.strategies.results.numbers import epsilon as shown
+from ldpsim.strategies.results.numbers import guessed, percent
 
 NOT_HIDDEN, IN_CLEAR, NOT_ASKED = "not hidden", "in clear", "not asked"
 EVERYTHING = "everything"

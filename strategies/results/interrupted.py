@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from devices.enrolment.placement import PlacedState, is_placed, state_at
-from devices.enrolment.state import State, is_enrolled
-from devices.ledger.columns import LedgerDamaged
-from strategies.rounds.checkpoint import finished_rounds
-from strategies.setup.run_setup import RunSetup
+from ldpsim.devices.enrolment.placement import PlacedState, is_placed, state_at
+from ldpsim.devices.enrolment.state import State, is_enrolled
+from ldpsim.devices.ledger.columns import LedgerDamaged
+from ldpsim.strategies.rounds.checkpoint import finished_rounds
+from ldpsim.strategies.setup.run_setup import RunSetup
 
 AGAIN = "the same command goes on"
 

@@ -1,7 +1,7 @@
 """Levels at which results are compared, made of the levels of guarantee.
 
 ``bit`` is one entry of a person's record, a neighbour or a feature: the worse of
-``bit_adjacency`` and ``bit_feature``. The others are those of :mod:`curator.privacy.levels`.
+``bit_adjacency`` and ``bit_feature``. The others are those of :mod:`ldpsim.curator.privacy.levels`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from curator.privacy.level import Level
-from curator.privacy.levels import LEVELS, MERGED
+from ldpsim.curator.privacy.level import Level
+from ldpsim.curator.privacy.levels import LEVELS, MERGED
 
 _NOTHING = Level("not asked").to_dict()
 CLOSE = 0.01  # relative: equal losses may be this far below the target if they come in steps
@@ -68,7 +68,7 @@ def level_named(text: str, option: str = "--match") -> str:
 
 
 def held(holds: Mapping[str, Any], level: str) -> dict[str, Any]:
-    """Return the guarantee at a level, with the fields of :class:`~curator.privacy.level.Level`.
+    """Return the guarantee at a level, with the fields of :class:`~ldpsim.curator.privacy.level.Level`.
 
     One unprotected part makes the level unprotected; parts that were not asked lose nothing.
     ``value`` is None unless the status is ``bounded``.

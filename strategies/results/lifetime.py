@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from curator.privacy.levels import LEVELS, LevelSpec
-from devices.array_types import FloatArray
-from devices.enrolment.state import State
-from devices.facts import IntArray
-from devices.fleet import MOST_OPEN
-from devices.ledger.chain import checked, sound_alone
-from devices.ledger.ledger import LedgerDamaged
-from devices.ledger.rows import Answer, QueryAnswer, TrainingAnswer, distinct_parts
-from devices.mechanisms.exact_loss import Loss, round_up
+from ldpsim.curator.privacy.levels import LEVELS, LevelSpec
+from ldpsim.devices.array_types import FloatArray
+from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.facts import IntArray
+from ldpsim.devices.fleet import MOST_OPEN
+from ldpsim.devices.ledger.chain import checked, sound_alone
+from ldpsim.devices.ledger.ledger import LedgerDamaged
+from ldpsim.devices.ledger.rows import Answer, QueryAnswer, TrainingAnswer, distinct_parts
+from ldpsim.devices.mechanisms.exact_loss import Loss, round_up
 
 _MOST_KINDS = 4096  # of answers with different losses that wait to be added up
 

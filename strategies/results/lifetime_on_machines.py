@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from devices.enrolment.parts import devices_of
-from devices.enrolment.placement import PlacedState
-from devices.enrolment.state import State
-from devices.facts import IntArray
-from strategies.engines.machines import Machines
-from strategies.engines.ray_session import RaySession
-from strategies.results.lifetime import Losses, ledger_levels, read_shards
+from ldpsim.devices.enrolment.parts import devices_of
+from ldpsim.devices.enrolment.placement import PlacedState
+from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.facts import IntArray
+from ldpsim.strategies.engines.machines import Machines
+from ldpsim.strategies.engines.ray_session import RaySession
+from ldpsim.strategies.results.lifetime import Losses, ledger_levels, read_shards
 
 
 def lifetime_on_machines(state: PlacedState, *, workers: int | None, address: str | None) -> Losses:

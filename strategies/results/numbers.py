@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from curator.shown import shown_loss
+from ldpsim.curator.shown import shown_loss
 
 NONE = "–"
 
@@ -69,7 +69,7 @@ def count(number: int, noun: str) -> str:
 
 
 def epsilon(value: float | None) -> str:
-    """A loss, rounded up (:func:`curator.shown.shown_loss`)."""
+    """A loss, rounded up (:func:`ldpsim.curator.shown.shown_loss`)."""
     if value is None:
         return NONE
     return "unprotected" if math.isinf(value) else shown_loss(value)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from curator.graph import Graph
-from curator.nulls.known import NullEvidence
-from curator.privacy.guarantee import Guarantee
-from curator.reports.reports import Reports
-from strategies.results.lifetime import Losses
-from strategies.rounds.collect_once import Collected
+from ldpsim.curator.graph import Graph
+from ldpsim.curator.nulls.known import NullEvidence
+from ldpsim.curator.privacy.guarantee import Guarantee
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.strategies.results.lifetime import Losses
+from ldpsim.strategies.rounds.collect_once import Collected
 
 if TYPE_CHECKING:
     from torch import nn
@@ -33,7 +33,7 @@ class Outcome:
     Args:
         guarantee: The claim, and the guarantee that holds for the answers that were given.
         seconds: ``collect``, ``reconstruct`` and ``train``.
-        released: What the guarantee is computed from (:meth:`strategies.runs.run.Run.guarantee_of`).
+        released: What the guarantee is computed from (:meth:`ldpsim.strategies.runs.run.Run.guarantee_of`).
         predictions: int64 (n,), everybody's class, -1 for people without one; None without a single network.
         accuracy: Given without a single network; else it follows from ``predictions``.
         model: The trained network; None without a single one.
@@ -87,9 +87,9 @@ class Repeat:
         reference: Score of the same network without noise, with the method's own settings; None if it was not
             trained.
         reference_own: Its test accuracy with the reference's own settings.
-        nulls: Scores of the null models, by name (:mod:`strategies.runs.nulls`); empty if they were not taken.
+        nulls: Scores of the null models, by name (:mod:`ldpsim.strategies.runs.nulls`); empty if they were not taken.
         ask_nobody: Names of those that tell what public data alone give
-            (:func:`strategies.results.shown_nulls.asks_nobody`).
+            (:func:`ldpsim.strategies.results.shown_nulls.asks_nobody`).
         null_seconds: Duration of the null models.
         lifetime: Losses of the devices' lifetime, from their ledgers.
         seeded: Whether the devices' secrets come from a seed; None if nobody was asked.

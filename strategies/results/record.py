@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from curator.learning.training import choose_device
-from curator.methods.base import NO_NETWORK
-from strategies.engines import collect as engines
-from strategies.engines.usage import peak_rss
-from strategies.results.averages import mean, spread
-from strategies.results.evaluation import mean_degrees
-from strategies.results.outcome import Repeat, Spent
-from strategies.results.verdict import nulls_section, verdict_section
-from strategies.setup.fingerprint import SCHEMA, configuration, ldpsim_version
-from strategies.setup.run_setup import RepeatSetup, RunSetup
+from ldpsim.curator.learning.training import choose_device
+from ldpsim.curator.methods.base import NO_NETWORK
+from ldpsim.strategies.engines import collect as engines
+from ldpsim.strategies.engines.usage import peak_rss
+from ldpsim.strategies.results.averages import mean, spread
+from ldpsim.strategies.results.evaluation import mean_degrees
+from ldpsim.strategies.results.outcome import Repeat, Spent
+from ldpsim.strategies.results.verdict import nulls_section, verdict_section
+from ldpsim.strategies.setup.fingerprint import SCHEMA, configuration, ldpsim_version
+from ldpsim.strategies.setup.run_setup import RepeatSetup, RunSetup
 
 # What a repeat stands for: one more collection of the same people, or another one that nobody will make.
 AGAIN, INSTEAD = "again", "instead"

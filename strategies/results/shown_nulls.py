@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from strategies.results.numbers import plus_minus, points
+from ldpsim.strategies.results.numbers import plus_minus, points
 
 NOT_TAKEN = "not taken"
 UNJUDGED = "above the null models taken, but neither graph alone nor features alone was"
@@ -114,7 +114,7 @@ def shown_verdict(record: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return text, ``margin``, ``over_chance``, ``best_null``, ``standing`` and more; None without null models.
 
     ``over`` has the difference to each null model, by its name, and ``tail`` the tail of each that the margin is
-    corrected for (:class:`strategies.results.averages.Margin`). The standing is a key of :data:`STANDINGS`.
+    corrected for (:class:`ldpsim.strategies.results.averages.Margin`). The standing is a key of :data:`STANDINGS`.
     """
     found, nulls = record.get("verdict"), shown_nulls_of(record)
     if not found:

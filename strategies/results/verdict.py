@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from strategies.results.averages import Interval, few, gain, margin, mean, over_people, spread
-from strategies.results.outcome import Repeat, Score
-from strategies.results.shown_nulls import (
+from ldpsim.strategies.results.averages import Interval, few, gain, margin, mean, over_people, spread
+from ldpsim.strategies.results.outcome import Repeat, Score
+from ldpsim.strategies.results.shown_nulls import (
     CHANCE,
     FEATURES_ALONE,
     FEW,
@@ -35,10 +35,11 @@ def verdict_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
     """Return the section ``verdict``; None if no null model was taken.
 
     ``over_chance``, ``margin`` and the entries of ``over`` and ``bought`` are differences of test accuracy with their
-    95 % interval (:func:`strategies.results.averages.gain`). ``margin`` is over the best null model by mean test
-    accuracy, chance among them; its interval is corrected for this choice (:func:`strategies.results.averages.margin`).
-    ``over`` has each null model but chance and those in ``bought``, which are the same method on shuffled data.
-    ``interval`` says how the intervals were made, ``ask_nobody`` which null models tell what public data alone give.
+    95 % interval (:func:`ldpsim.strategies.results.averages.gain`). ``margin`` is over the best null model by mean test
+    accuracy, chance among them; its interval is corrected for this choice
+    (:func:`ldpsim.strategies.results.averages.margin`). ``over`` has each null model but chance and those in
+    ``bought``, which are the same method on shuffled data. ``interval`` says how the intervals were made,
+    ``ask_nobody`` which null models tell what public data alone give.
     """
     scores = _scores(repeats)
     if CHANCE not in scores:

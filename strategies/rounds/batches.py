@@ -1,7 +1,7 @@
 """Batches of one collection: each is one or several questions of one stage, to people of their own.
 
 The method makes the questions of a batch from public knowledge and the reports of the earlier
-batches (:meth:`curator.methods.base.Method.next_questions`). Nobody is asked twice about an
+batches (:meth:`ldpsim.curator.methods.base.Method.next_questions`). Nobody is asked twice about an
 attribute, and everybody whom the plan names is asked. The questions of a batch are saved before
 they are sent: a device answers once, so an interrupted collection must ask the same again.
 """
@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from curator.methods.base import Budget, Method, Question
-from curator.reports.parts import answers_to, joined_reports
-from curator.reports.reports import Reports
-from devices.array_types import BoolArray
-from devices.atomic_files import write_atomically
-from devices.facts import PublicFacts, PublicKnowledge
-from devices.raw_record import read_question
-from strategies.rounds.collect_once import Collected
-from strategies.rounds.stages import stages_of
+from ldpsim.curator.methods.base import Budget, Method, Question
+from ldpsim.curator.reports.parts import answers_to, joined_reports
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.array_types import BoolArray
+from ldpsim.devices.atomic_files import write_atomically
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge
+from ldpsim.devices.raw_record import read_question
+from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.rounds.stages import stages_of
 
 MOST_BATCHES = 64
 _SUMS = ("rounds", "messages", "downlink_bytes", "uplink_bytes", "seconds")

@@ -28,12 +28,12 @@ from typing import Any
 import numpy as np
 from flwr.serverapp.strategy import Strategy
 
-from devices.array_types import checked_array
-from devices.atomic_files import write_atomically
-from devices.network import FloatArray
-from strategies.rounds.flower_rounds import Best, run_rounds
-from strategies.rounds.server_state import restore_state, state_of
-from strategies.rounds.training_grid import RoundTally, TrainingGrid
+from ldpsim.devices.array_types import checked_array
+from ldpsim.devices.atomic_files import write_atomically
+from ldpsim.devices.network import FloatArray
+from ldpsim.strategies.rounds.flower_rounds import Best, run_rounds
+from ldpsim.strategies.rounds.server_state import restore_state, state_of
+from ldpsim.strategies.rounds.training_grid import RoundTally, TrainingGrid
 
 FORMAT = 1
 log = logging.getLogger("ldpsim")

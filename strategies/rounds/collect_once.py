@@ -2,7 +2,7 @@
 
 ``CollectOnce`` runs under Flower's own ``Strategy.start`` on any Grid. Round r asks stage r
 of the query; most queries have one stage. Between two rounds the method groups people again
-(:mod:`strategies.rounds.stages`). The server sends no model to a device, and the evaluation
+(:mod:`ldpsim.strategies.rounds.stages`). The server sends no model to a device, and the evaluation
 round asks no device.
 """
 
@@ -18,17 +18,17 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
-from curator.methods.base import Question
-from curator.reports.decoding import AnswersByDevice
-from curator.reports.digest import reports_digest
-from curator.reports.reports import Reports
-from devices.array_types import IntArray
-from devices.collector import SignedTerms
-from devices.device import Refusal, Report, unpack_report
-from devices.facts import PublicFacts
-from devices.mechanisms.base import Grouping
-from devices.query import Query
-from devices.wire import (
+from ldpsim.curator.methods.base import Question
+from ldpsim.curator.reports.decoding import AnswersByDevice
+from ldpsim.curator.reports.digest import reports_digest
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.collector import SignedTerms
+from ldpsim.devices.device import Refusal, Report, unpack_report
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms.base import Grouping
+from ldpsim.devices.query import Query
+from ldpsim.devices.wire import (
     QUERY_TYPE,
     REPORTS_TYPE,
     ReportColumns,
@@ -40,9 +40,9 @@ from devices.wire import (
     read_reply,
     report_bytes,
 )
-from strategies.rounds.outbox import Outbox, Planned, batches_of
-from strategies.rounds.stages import Stages, stages_of
-from strategies.rounds.streamed import Streamed
+from ldpsim.strategies.rounds.outbox import Outbox, Planned, batches_of
+from ldpsim.strategies.rounds.stages import Stages, stages_of
+from ldpsim.strategies.rounds.streamed import Streamed
 
 
 @dataclass

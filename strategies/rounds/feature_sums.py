@@ -11,14 +11,14 @@ import numpy as np
 from flwr.app import ConfigRecord, Message
 from scipy.sparse import csr_array
 
-from curator.linear.propagation import adjacency_matrix, gcn_matrix
-from devices.facts import IntArray
-from devices.federated.exchange import Sums, read_contribution
-from devices.federated.silo import SiloTask, pack_silo_rows, read_rows
-from devices.federated.wire import EXCHANGE_TYPE, RECEIVE_TYPE, read_sender, round_content
-from devices.network import usable
-from devices.training_task import Task
-from strategies.rounds.training_grid import TrainingGrid
+from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix
+from ldpsim.devices.facts import IntArray
+from ldpsim.devices.federated.exchange import Sums, read_contribution
+from ldpsim.devices.federated.silo import SiloTask, pack_silo_rows, read_rows
+from ldpsim.devices.federated.wire import EXCHANGE_TYPE, RECEIVE_TYPE, read_sender, round_content
+from ldpsim.devices.network import usable
+from ldpsim.devices.training_task import Task
+from ldpsim.strategies.rounds.training_grid import TrainingGrid
 
 
 def exchange_sums(grid: TrainingGrid, task: Task, nodes: Sequence[int], trained: np.ndarray) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp.strategy import Strategy
 
-from curator import observer
-from devices.federated.wire import ATTEMPT, WEIGHTS, weights_record
-from devices.network import FloatArray, are_usable, usable
-from strategies.rounds.training_grid import TrainingGrid
+from ldpsim.curator import observer
+from ldpsim.devices.federated.wire import ATTEMPT, WEIGHTS, weights_record
+from ldpsim.devices.network import FloatArray, are_usable, usable
+from ldpsim.strategies.rounds.training_grid import TrainingGrid
 
 
 def _continued(strategy: Strategy, done: int) -> Strategy:

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from flwr.app import Message, RecordDict
 
-from devices.array_types import IntArray
-from devices.enrolment.state import SHARD
-from devices.fleet import BATCH
-from devices.wire import REPORTS_TYPE, batch_content
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.enrolment.state import SHARD
+from ldpsim.devices.fleet import BATCH
+from ldpsim.devices.wire import REPORTS_TYPE, batch_content
 
 Planned = tuple[RecordDict, str, IntArray]  # content and type of a message, or of several, and their devices
 

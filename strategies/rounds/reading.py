@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from curator.reports.question import Question
-from curator.reports.reports import Reports
-from devices.data.population import Record
-from devices.facts import PublicFacts
-from devices.raw_record import read_record
-from strategies.rounds.collect_once import Collected
+from ldpsim.curator.reports.question import Question
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.raw_record import read_record
+from ldpsim.strategies.rounds.collect_once import Collected
 
 
 def read_reports(facts: PublicFacts, questions: Sequence[Question], collected: Collected) -> Reports:

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from flwr.app import Message, MessageType, MetricRecord
 
-from devices.array_types import checked_numbers
-from devices.atomic_files import write_atomically
-from devices.federated.control_variate import read_variate
-from devices.federated.exchange import read_contribution, read_representation
-from devices.federated.silo import SiloTask, read_rows
-from devices.federated.wire import EXCHANGE_TYPE, WEIGHTS, read_sender, read_weights
-from devices.network import are_usable
-from devices.training_task import Task
+from ldpsim.devices.array_types import checked_numbers
+from ldpsim.devices.atomic_files import write_atomically
+from ldpsim.devices.federated.control_variate import read_variate
+from ldpsim.devices.federated.exchange import read_contribution, read_representation
+from ldpsim.devices.federated.silo import SiloTask, read_rows
+from ldpsim.devices.federated.wire import EXCHANGE_TYPE, WEIGHTS, read_sender, read_weights
+from ldpsim.devices.network import are_usable
+from ldpsim.devices.training_task import Task
 
 MOST_FAILED = 0.5  # share of the parties of a round that may fail; one party may always
 NAMED = 3  # parties in the line about a training that stops

@@ -2,7 +2,7 @@
 
 The stages, their mechanisms and their loss are fixed in the first question. A later stage
 only adds a public grouping. The method makes it from the reports so far
-(:meth:`curator.methods.base.Method.regroup`). A grouping is saved before it is sent: a device
+(:meth:`ldpsim.curator.methods.base.Method.regroup`). A grouping is saved before it is sent: a device
 answers a stage once, so an interrupted collection must continue with the same grouping.
 """
 
@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from curator.methods import Method, Question, find
-from curator.reports.decoding import AnswersByDevice
-from curator.reports.reports import Reports
-from devices.atomic_files import made_once
-from devices.facts import PublicFacts
-from devices.mechanisms.base import Grouping
+from ldpsim.curator.methods import Method, Question, find
+from ldpsim.curator.reports.decoding import AnswersByDevice
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.atomic_files import made_once
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms.base import Grouping
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ from itertools import chain
 
 import numpy as np
 
-from curator.methods.base import Question
-from curator.reports.decoding import Decoder
-from curator.reports.digest import ReportsDigest
-from curator.reports.reports import Reports
-from curator.reports.silenced import silenced
-from devices.array_types import IntArray
-from devices.facts import PublicFacts
-from devices.wire import ReportColumns
+from ldpsim.curator.methods.base import Question
+from ldpsim.curator.reports.decoding import Decoder
+from ldpsim.curator.reports.digest import ReportsDigest
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.silenced import silenced
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.wire import ReportColumns
 
 
 class Streamed:

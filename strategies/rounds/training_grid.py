@@ -4,7 +4,7 @@ Flower's FedAvg samples from the nodes that its Grid names. This grid names only
 of the next round. So the sample is seeded and known to the accountant, and Flower's
 strategies need no change. The grid counts encoded payload bytes by phase. It counts each
 device once, as answered, refused, silent or failed. It passes on valid replies only
-(:mod:`strategies.rounds.replies`).
+(:mod:`ldpsim.strategies.rounds.replies`).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from flwr.app import Message, MessageType, RecordDict
 from flwr.serverapp import Grid
 from flwr.supercore.run import Run
 
-from devices.device import Refusal
-from devices.federated.wire import RECEIVE_TYPE
-from devices.wire import payload_bytes, read_reply
-from strategies.progress import warn
-from strategies.rounds.collect_once import Collected
-from strategies.rounds.replies import Replies
+from ldpsim.devices.device import Refusal
+from ldpsim.devices.federated.wire import RECEIVE_TYPE
+from ldpsim.devices.wire import payload_bytes, read_reply
+from ldpsim.strategies.progress import warn
+from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.rounds.replies import Replies
 
 _WARNED = 10  # parties that failed, of which the standard error has a line; the log has all
 log = logging.getLogger("ldpsim")

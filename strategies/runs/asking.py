@@ -7,22 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from curator.methods import Method, Question, find
-from curator.reports.reports import Reports
-from devices.data.population import Population
-from devices.device import Refusal
-from devices.facts import PublicKnowledge, Split
-from devices.policy.terms import terms_of
-from devices.wire import REASONS
-from strategies.engines.flower_processes import FlowerFailed
-from strategies.people.owned_graph import sparse_features
-from strategies.rounds.batches import ask_in_batches
-from strategies.rounds.collect_once import Collected
-from strategies.rounds.reading import read_reports
-from strategies.rounds.stages import Stages, at_stage, stages_of
-from strategies.runs.run import Refused, RepeatContext, RunFailed
-from strategies.setup.disk_space import check_refused
-from strategies.setup.options import RunOptions
+from ldpsim.curator.methods import Method, Question, find
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Refusal
+from ldpsim.devices.facts import PublicKnowledge, Split
+from ldpsim.devices.policy.terms import terms_of
+from ldpsim.devices.wire import REASONS
+from ldpsim.strategies.engines.flower_processes import FlowerFailed
+from ldpsim.strategies.people.owned_graph import sparse_features
+from ldpsim.strategies.rounds.batches import ask_in_batches
+from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.rounds.reading import read_reports
+from ldpsim.strategies.rounds.stages import Stages, at_stage, stages_of
+from ldpsim.strategies.runs.run import Refused, RepeatContext, RunFailed
+from ldpsim.strategies.setup.disk_space import check_refused
+from ldpsim.strategies.setup.options import RunOptions
 
 
 def public_knowledge(

@@ -2,7 +2,7 @@
 
     devices (federated mode) -> [one exchange] -> rounds -> weights
 
-A killed run continues after its last finished round (:mod:`strategies.rounds.checkpoint`). The
+A killed run continues after its last finished round (:mod:`ldpsim.strategies.rounds.checkpoint`). The
 round of the kill is asked again in the same collection. A device that had answered answers twice,
 its ledger counts both answers, and the guarantee is computed from the ledgers.
 """
@@ -16,30 +16,30 @@ from typing import Any, cast
 
 import numpy as np
 
-from curator.learning.training import TrainingSettings
-from curator.methods import Question
-from curator.methods.federated.fedavg import Federated
-from curator.nulls.known import NullEvidence, known_from_graph
-from curator.observer import watched
-from curator.privacy.guarantee import Guarantee
-from curator.privacy.level import Level
-from devices.facts import Split
-from devices.mechanisms.exact_loss import Loss
-from devices.policy.policy import Mode, Policy, policy_for_training
-from devices.training_task import UNPROTECTED, GaussianUpdate, Task
-from strategies.engines import collect as engines
-from strategies.people.owned_graph import own
-from strategies.results.lifetime import TrainingAnswers, read_ledgers
-from strategies.results.outcome import Outcome
-from strategies.rounds.checkpoint import CheckpointFile
-from strategies.rounds.replies import TooManyFailed, stopping_for_good
-from strategies.rounds.training_grid import RoundTally
-from strategies.runs.federated_network import TwoLayers, predict
-from strategies.runs.federated_training import Trained, Training
-from strategies.runs.run import Refused, RepeatContext, Run, RunFailed
-from strategies.seeded import seeded
-from strategies.setup.checks import check_federated_run
-from strategies.setup.run_setup import RunSetup
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods import Question
+from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.curator.nulls.known import NullEvidence, known_from_graph
+from ldpsim.curator.observer import watched
+from ldpsim.curator.privacy.guarantee import Guarantee
+from ldpsim.curator.privacy.level import Level
+from ldpsim.devices.facts import Split
+from ldpsim.devices.mechanisms.exact_loss import Loss
+from ldpsim.devices.policy.policy import Mode, Policy, policy_for_training
+from ldpsim.devices.training_task import UNPROTECTED, GaussianUpdate, Task
+from ldpsim.strategies.engines import collect as engines
+from ldpsim.strategies.people.owned_graph import own
+from ldpsim.strategies.results.lifetime import TrainingAnswers, read_ledgers
+from ldpsim.strategies.results.outcome import Outcome
+from ldpsim.strategies.rounds.checkpoint import CheckpointFile
+from ldpsim.strategies.rounds.replies import TooManyFailed, stopping_for_good
+from ldpsim.strategies.rounds.training_grid import RoundTally
+from ldpsim.strategies.runs.federated_network import TwoLayers, predict
+from ldpsim.strategies.runs.federated_training import Trained, Training
+from ldpsim.strategies.runs.run import Refused, RepeatContext, Run, RunFailed
+from ldpsim.strategies.seeded import seeded
+from ldpsim.strategies.setup.checks import check_federated_run
+from ldpsim.strategies.setup.run_setup import RunSetup
 
 
 class InRounds(Run):
@@ -99,7 +99,7 @@ class InRounds(Run):
             raise RunFailed(f"{name}: {error}; a run with another --state, or another --out, enrols others") from None
 
     def train(self, scene: RepeatContext) -> Outcome:
-        """Ask the parties, train, and return the outcome; raises as :meth:`strategies.runs.run.Run.work`."""
+        """Ask the parties, train, and return the outcome; raises as :meth:`ldpsim.strategies.runs.run.Run.work`."""
         raise NotImplementedError
 
 

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 from torch import nn
 
-from curator.linear.propagation import adjacency_matrix, gcn_matrix
-from curator.methods.federated.fedavg import Federated
-from devices.data.population import Population
-from devices.facts import IntArray
-from devices.network import FloatArray, Shape
-from devices.training_task import Task
-from strategies.people.owned_graph import sparse_features
+from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix
+from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.facts import IntArray
+from ldpsim.devices.network import FloatArray, Shape
+from ldpsim.devices.training_task import Task
+from ldpsim.strategies.people.owned_graph import sparse_features
 
 
 class TwoLayers(nn.Module):
-    """The four tensors of :class:`devices.network.Shape`, named as the curator's GCN names its own."""
+    """The four tensors of :class:`ldpsim.devices.network.Shape`, named as the curator's GCN names its own."""
 
     def __init__(self, weights: FloatArray, shape: Shape) -> None:
         super().__init__()

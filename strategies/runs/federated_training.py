@@ -13,18 +13,18 @@ import numpy as np
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
-from curator.methods.federated.fedavg import Federated
-from curator.owner.teachers.randomness import derive, private_generator
-from devices.federated.wire import weights_record
-from devices.network import FloatArray
-from devices.training_task import Task
-from strategies.federated.making import TrainingPlan, strategy_for
-from strategies.results.lifetime import TrainingAnswers
-from strategies.rounds.checkpoint import CheckpointFile, Standing, run_kept_rounds
-from strategies.rounds.feature_sums import exchange_sums
-from strategies.rounds.replies import Replies
-from strategies.rounds.training_grid import TrainingGrid, draw_nodes
-from strategies.runs.run import Refused, RepeatContext, RunFailed
+from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.curator.owner.teachers.randomness import derive, private_generator
+from ldpsim.devices.federated.wire import weights_record
+from ldpsim.devices.network import FloatArray
+from ldpsim.devices.training_task import Task
+from ldpsim.strategies.federated.making import TrainingPlan, strategy_for
+from ldpsim.strategies.results.lifetime import TrainingAnswers
+from ldpsim.strategies.rounds.checkpoint import CheckpointFile, Standing, run_kept_rounds
+from ldpsim.strategies.rounds.feature_sums import exchange_sums
+from ldpsim.strategies.rounds.replies import Replies
+from ldpsim.strategies.rounds.training_grid import TrainingGrid, draw_nodes
+from ldpsim.strategies.runs.run import Refused, RepeatContext, RunFailed
 
 log = logging.getLogger("ldpsim")
 

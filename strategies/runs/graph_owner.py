@@ -16,34 +16,34 @@ from typing import Any, cast
 import numpy as np
 from torch import nn
 
-from curator.learning.training import TrainingSettings
-from curator.methods import Question
-from curator.methods.owner.graph_owner import GraphOwner
-from curator.nulls.known import NullEvidence
-from curator.nulls.models import chance
-from curator.observer import watched
-from curator.owner.aggregation.sums import HandedLists
-from curator.owner.aggregation.training import Learners
-from curator.owner.privacy.graph_account import GraphRelease
-from curator.owner.teachers.randomness import derive
-from curator.privacy.guarantee import Guarantee
-from curator.reports.labels import LabelEvidence
-from devices.data.population import Population
-from devices.data.splits import make_split
-from devices.facts import IntArray, Split
-from devices.policy.policy import Mode
-from devices.raw_record import hand_over
-from strategies.people.owned_graph import sparse_features
-from strategies.people.owner_graphs import handed_lists
-from strategies.results.outcome import Outcome
-from strategies.results.shown_nulls import CHANCE, FEATURES_ALONE
-from strategies.rounds.reading import read_records
-from strategies.runs.asking import ask_devices
-from strategies.runs.run import Others, Predict, RepeatContext, Run
-from strategies.runs.teachers import one_thread
-from strategies.setup.checks import check_graph_owner_run
-from strategies.setup.options import RunOptions, Seeds
-from strategies.setup.run_setup import RunSetup
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods import Question
+from ldpsim.curator.methods.owner.graph_owner import GraphOwner
+from ldpsim.curator.nulls.known import NullEvidence
+from ldpsim.curator.nulls.models import chance
+from ldpsim.curator.observer import watched
+from ldpsim.curator.owner.aggregation.sums import HandedLists
+from ldpsim.curator.owner.aggregation.training import Learners
+from ldpsim.curator.owner.privacy.graph_account import GraphRelease
+from ldpsim.curator.owner.teachers.randomness import derive
+from ldpsim.curator.privacy.guarantee import Guarantee
+from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.facts import IntArray, Split
+from ldpsim.devices.policy.policy import Mode
+from ldpsim.devices.raw_record import hand_over
+from ldpsim.strategies.people.owned_graph import sparse_features
+from ldpsim.strategies.people.owner_graphs import handed_lists
+from ldpsim.strategies.results.outcome import Outcome
+from ldpsim.strategies.results.shown_nulls import CHANCE, FEATURES_ALONE
+from ldpsim.strategies.rounds.reading import read_records
+from ldpsim.strategies.runs.asking import ask_devices
+from ldpsim.strategies.runs.run import Others, Predict, RepeatContext, Run
+from ldpsim.strategies.runs.teachers import one_thread
+from ldpsim.strategies.setup.checks import check_graph_owner_run
+from ldpsim.strategies.setup.options import RunOptions, Seeds
+from ldpsim.strategies.setup.run_setup import RunSetup
 
 
 class GraphOwnerRun(Run):

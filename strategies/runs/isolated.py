@@ -6,16 +6,16 @@ import time
 
 import numpy as np
 
-from curator.methods import Question
-from devices.federated.batched_steps import Stack
-from devices.federated.local_steps import Inputs
-from devices.policy.policy import Policy
-from strategies.results import evaluation
-from strategies.results.outcome import Outcome
-from strategies.runs.federated import InRounds, label_counts, phase_seconds, task_of
-from strategies.runs.federated_network import scaled_features
-from strategies.runs.run import RepeatContext
-from strategies.setup.run_setup import RunSetup
+from ldpsim.curator.methods import Question
+from ldpsim.devices.federated.batched_steps import Stack
+from ldpsim.devices.federated.local_steps import Inputs
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.strategies.results import evaluation
+from ldpsim.strategies.results.outcome import Outcome
+from ldpsim.strategies.runs.federated import InRounds, label_counts, phase_seconds, task_of
+from ldpsim.strategies.runs.federated_network import scaled_features
+from ldpsim.strategies.runs.run import RepeatContext
+from ldpsim.strategies.setup.run_setup import RunSetup
 
 _ALONE = 64  # networks trained at once
 

@@ -1,7 +1,7 @@
 """Null models and references of a repeat: predictions with less than the run had, and with more.
 
 ``chance``, ``graph_alone`` and ``features_alone`` read the curator's knowledge
-(:mod:`curator.nulls`). ``shuffled_ATTRIBUTE`` is the run's own work on the private data of other
+(:mod:`ldpsim.curator.nulls`). ``shuffled_ATTRIBUTE`` is the run's own work on the private data of other
 people: the same question, noise level, split and training seed. Devices that are enrolled for it
 live in a folder of their own, which is removed afterwards. Nobody of the run is asked.
 Given the reports, all of them can be trained side by side.
@@ -16,21 +16,21 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 
-from curator.learning.training import TrainingSettings, choose_device
-from curator.linear.threads import trainings_at_once
-from curator.methods import BUILT_IN
-from curator.steps import on_progress
-from devices.enrolment.placement import PlacedState
-from devices.facts import IntArray
-from strategies.engines.collect import collect
-from strategies.engines.trainings import Trainings
-from strategies.people.shuffled import shuffled
-from strategies.progress import quiet
-from strategies.results.outcome import Outcome, Score
-from strategies.results.shown_nulls import SHUFFLED
-from strategies.runs.run import Predict, RepeatContext, Run
-from strategies.runs.set_up import run_of, set_scene
-from strategies.setup.run_setup import RunSetup
+from ldpsim.curator.learning.training import TrainingSettings, choose_device
+from ldpsim.curator.linear.threads import trainings_at_once
+from ldpsim.curator.methods import BUILT_IN
+from ldpsim.curator.steps import on_progress
+from ldpsim.devices.enrolment.placement import PlacedState
+from ldpsim.devices.facts import IntArray
+from ldpsim.strategies.engines.collect import collect
+from ldpsim.strategies.engines.trainings import Trainings
+from ldpsim.strategies.people.shuffled import shuffled
+from ldpsim.strategies.progress import quiet
+from ldpsim.strategies.results.outcome import Outcome, Score
+from ldpsim.strategies.results.shown_nulls import SHUFFLED
+from ldpsim.strategies.runs.run import Predict, RepeatContext, Run
+from ldpsim.strategies.runs.set_up import run_of, set_scene
+from ldpsim.strategies.setup.run_setup import RunSetup
 
 
 def null_models(scene: RepeatContext, outcome: Outcome) -> Iterator[tuple[str, Predict]]:

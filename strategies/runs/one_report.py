@@ -13,27 +13,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from curator.defences import Defended, defend
-from curator.methods import Method, Question
-from curator.methods.base import Graph
-from curator.nulls.known import NullEvidence, known_from_graph, known_from_reports
-from curator.observer import watched
-from curator.reports.question import keys_of
-from curator.reports.reports import Reports
-from curator.reports.silenced import silenced
-from devices.facts import IntArray, Split
-from strategies.people.owned_graph import own
-from strategies.results import evaluation
-from strategies.results.outcome import Outcome, Predictions
-from strategies.results.shown_nulls import FEATURES_ALONE, GRAPH_ALONE
-from strategies.rounds.collect_once import Collected
-from strategies.rounds.stages import stages_of
-from strategies.runs.asking import gather_reports, known_to_curator
-from strategies.runs.run import ALL, Others, Predict, RepeatContext, Run
-from strategies.setup.run_setup import RunSetup
+from ldpsim.curator.defences import Defended, defend
+from ldpsim.curator.methods import Method, Question
+from ldpsim.curator.methods.base import Graph
+from ldpsim.curator.nulls.known import NullEvidence, known_from_graph, known_from_reports
+from ldpsim.curator.observer import watched
+from ldpsim.curator.reports.question import keys_of
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.silenced import silenced
+from ldpsim.devices.facts import IntArray, Split
+from ldpsim.strategies.people.owned_graph import own
+from ldpsim.strategies.results import evaluation
+from ldpsim.strategies.results.outcome import Outcome, Predictions
+from ldpsim.strategies.results.shown_nulls import FEATURES_ALONE, GRAPH_ALONE
+from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.rounds.stages import stages_of
+from ldpsim.strategies.runs.asking import gather_reports, known_to_curator
+from ldpsim.strategies.runs.run import ALL, Others, Predict, RepeatContext, Run
+from ldpsim.strategies.setup.run_setup import RunSetup
 
 if TYPE_CHECKING:
-    from curator.learning.training import TrainedNetwork
+    from ldpsim.curator.learning.training import TrainedNetwork
 
 
 class OneReportRun(Run):

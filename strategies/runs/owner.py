@@ -16,31 +16,31 @@ from typing import Any, cast
 
 import numpy as np
 
-from curator.learning.training import TrainingSettings, choose_device
-from curator.methods import Question
-from curator.methods.owner.owner import B1, Baseline, LabelAnswers, OwnerMethod, private_graph, sage_settings
-from curator.owner.privacy.accountant import Account
-from curator.owner.privacy.shared import MOST_LAMBDAS, shared_label_epsilon
-from curator.owner.teachers.graph import PlainGraph
-from curator.owner.teachers.selection import query_order
-from curator.owner.teachers.student import Sage, Student, train_network
-from curator.privacy.guarantee import Guarantee
-from devices.data.population import Population
-from devices.facts import IntArray, Split
-from devices.mechanisms import round_up
-from devices.policy.policy import Mode
-from devices.raw_record import hand_over
-from strategies.people.owner_graphs import handed_over, owned_people, public_graph, shown_publicly
-from strategies.people.private_and_public import Division, divide
-from strategies.results.outcome import Outcome
-from strategies.rounds.collect_once import Collected
-from strategies.rounds.reading import read_records
-from strategies.runs.asking import ask_devices
-from strategies.runs.run import RepeatContext, Run
-from strategies.runs.teachers import Classroom, one_thread
-from strategies.setup.checks import check_owner_run
-from strategies.setup.options import RunOptions, Seeds
-from strategies.setup.run_setup import RunSetup
+from ldpsim.curator.learning.training import TrainingSettings, choose_device
+from ldpsim.curator.methods import Question
+from ldpsim.curator.methods.owner.owner import B1, Baseline, LabelAnswers, OwnerMethod, private_graph, sage_settings
+from ldpsim.curator.owner.privacy.accountant import Account
+from ldpsim.curator.owner.privacy.shared import MOST_LAMBDAS, shared_label_epsilon
+from ldpsim.curator.owner.teachers.graph import PlainGraph
+from ldpsim.curator.owner.teachers.selection import query_order
+from ldpsim.curator.owner.teachers.student import Sage, Student, train_network
+from ldpsim.curator.privacy.guarantee import Guarantee
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.facts import IntArray, Split
+from ldpsim.devices.mechanisms import round_up
+from ldpsim.devices.policy.policy import Mode
+from ldpsim.devices.raw_record import hand_over
+from ldpsim.strategies.people.owner_graphs import handed_over, owned_people, public_graph, shown_publicly
+from ldpsim.strategies.people.private_and_public import Division, divide
+from ldpsim.strategies.results.outcome import Outcome
+from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.rounds.reading import read_records
+from ldpsim.strategies.runs.asking import ask_devices
+from ldpsim.strategies.runs.run import RepeatContext, Run
+from ldpsim.strategies.runs.teachers import Classroom, one_thread
+from ldpsim.strategies.setup.checks import check_owner_run
+from ldpsim.strategies.setup.options import RunOptions, Seeds
+from ldpsim.strategies.setup.run_setup import RunSetup
 
 
 class OwnerRun(Run):

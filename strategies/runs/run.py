@@ -1,6 +1,6 @@
 """Base of the kinds of run, and the scene of one repeat.
 
-:func:`strategies.runs.simulate.simulate` does the common part: state folder, enrolment or
+:func:`ldpsim.strategies.runs.simulate.simulate` does the common part: state folder, enrolment or
 continuation of a collection, accuracy, null models, reference, lifetime losses and record. A kind
 of run makes the questions and does the work between enrolment and score.
 """
@@ -16,28 +16,28 @@ from typing import Any
 
 import numpy as np
 
-from curator.learning.training import TrainingSettings
-from curator.methods import Method, Question, find
-from curator.nulls.known import NullEvidence
-from curator.nulls.models import chance, features_alone, graph_alone
-from curator.observer import Observer
-from curator.privacy.guarantee import Guarantee
-from curator.reports.question import keys_of, volunteers_of
-from devices.atomic_files import made_once
-from devices.data.population import Population
-from devices.data.splits import make_split
-from devices.enrolment.state import State
-from devices.facts import IntArray, Split
-from devices.policy.policy import Mode, Policy, policy_for
-from devices.query import ATTRIBUTES
-from strategies.people.owned_graph import own
-from strategies.people.private_and_public import Division
-from strategies.progress import Progress
-from strategies.results import evaluation
-from strategies.results.outcome import Outcome, Predictions, Score
-from strategies.results.shown_nulls import CHANCE, FEATURES_ALONE, GRAPH_ALONE
-from strategies.setup.options import RunOptions, Seeds
-from strategies.setup.run_setup import RunSetup
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods import Method, Question, find
+from ldpsim.curator.nulls.known import NullEvidence
+from ldpsim.curator.nulls.models import chance, features_alone, graph_alone
+from ldpsim.curator.observer import Observer
+from ldpsim.curator.privacy.guarantee import Guarantee
+from ldpsim.curator.reports.question import keys_of, volunteers_of
+from ldpsim.devices.atomic_files import made_once
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.facts import IntArray, Split
+from ldpsim.devices.policy.policy import Mode, Policy, policy_for
+from ldpsim.devices.query import ATTRIBUTES
+from ldpsim.strategies.people.owned_graph import own
+from ldpsim.strategies.people.private_and_public import Division
+from ldpsim.strategies.progress import Progress
+from ldpsim.strategies.results import evaluation
+from ldpsim.strategies.results.outcome import Outcome, Predictions, Score
+from ldpsim.strategies.results.shown_nulls import CHANCE, FEATURES_ALONE, GRAPH_ALONE
+from ldpsim.strategies.setup.options import RunOptions, Seeds
+from ldpsim.strategies.setup.run_setup import RunSetup
 
 
 class Refused(Exception):

@@ -9,34 +9,34 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from curator.learning.training import choose_device
-from curator.methods import Method, find
-from devices.client_app import release_states
-from devices.collector import CollectorKey
-from devices.data.population import Population
-from devices.enrolment.placement import enrol_elsewhere, state_at
-from devices.enrolment.state import State, enrol, is_enrolled
-from devices.facts import Split
-from devices.policy.policy import Policy
-from strategies.engines.collect import choose
-from strategies.engines.collect import collect as collect_on_engine
-from strategies.engines.machines import machines_without
-from strategies.estimate.expected import tell_expected
-from strategies.estimate.fits import check_fits
-from strategies.estimate.graph_facts import known_before, measured
-from strategies.progress import Progress, quiet
-from strategies.runs.federated import FederatedRun
-from strategies.runs.graph_owner import GraphOwnerRun
-from strategies.runs.isolated import IsolatedRun
-from strategies.runs.one_report import OneReportRun
-from strategies.runs.owner import OwnerRun
-from strategies.runs.run import RepeatContext, Run
-from strategies.runs.silos import SiloRun
-from strategies.setup.feature_share import divided
-from strategies.setup.fingerprint import config_hash, hashed_parameters
-from strategies.setup.options import RunOptions, Seeds
-from strategies.setup.read_options import check_read
-from strategies.setup.run_setup import (
+from ldpsim.curator.learning.training import choose_device
+from ldpsim.curator.methods import Method, find
+from ldpsim.devices.client_app import release_states
+from ldpsim.devices.collector import CollectorKey
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.enrolment.placement import enrol_elsewhere, state_at
+from ldpsim.devices.enrolment.state import State, enrol, is_enrolled
+from ldpsim.devices.facts import Split
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.strategies.engines.collect import choose
+from ldpsim.strategies.engines.collect import collect as collect_on_engine
+from ldpsim.strategies.engines.machines import machines_without
+from ldpsim.strategies.estimate.expected import tell_expected
+from ldpsim.strategies.estimate.fits import check_fits
+from ldpsim.strategies.estimate.graph_facts import known_before, measured
+from ldpsim.strategies.progress import Progress, quiet
+from ldpsim.strategies.runs.federated import FederatedRun
+from ldpsim.strategies.runs.graph_owner import GraphOwnerRun
+from ldpsim.strategies.runs.isolated import IsolatedRun
+from ldpsim.strategies.runs.one_report import OneReportRun
+from ldpsim.strategies.runs.owner import OwnerRun
+from ldpsim.strategies.runs.run import RepeatContext, Run
+from ldpsim.strategies.runs.silos import SiloRun
+from ldpsim.strategies.setup.feature_share import divided
+from ldpsim.strategies.setup.fingerprint import config_hash, hashed_parameters
+from ldpsim.strategies.setup.options import RunOptions, Seeds
+from ldpsim.strategies.setup.read_options import check_read
+from ldpsim.strategies.setup.run_setup import (
     Collect,
     RepeatSetup,
     RunSetup,
@@ -46,7 +46,7 @@ from strategies.setup.run_setup import (
     load_population,
     silent_devices,
 )
-from strategies.setup.settings import resolve
+from ldpsim.strategies.setup.settings import resolve
 
 # by the method's ``trained_by``
 _KINDS: dict[str, Run] = {

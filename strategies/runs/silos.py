@@ -14,33 +14,33 @@ from typing import Any, cast
 
 import numpy as np
 
-from curator.methods import Question
-from curator.methods.federated.silos import Silos
-from curator.observer import watched
-from devices.data.population import Record
-from devices.facts import IntArray, Split
-from devices.federated.local_steps import size_of
-from devices.federated.silo import Bound, Silo, SiloTask, has_sums
-from devices.network import FloatArray
-from devices.policy.policy import Mode
-from devices.raw_record import hand_over
-from strategies.engines import collect as engines
-from strategies.engines.grids import SiloGrid
-from strategies.federated.making import TrainingPlan, strategy_for
-from strategies.people.owned_graph import joined_rows
-from strategies.people.silos import divide_into_silos
-from strategies.results.outcome import Outcome
-from strategies.rounds.checkpoint import Standing, run_kept_rounds
-from strategies.rounds.feature_sums import exchange_silo_sums
-from strategies.rounds.reading import read_records
-from strategies.rounds.replies import Replies
-from strategies.rounds.training_grid import Phase, TrainingGrid, draw_nodes
-from strategies.runs.asking import ask_devices
-from strategies.runs.federated import InRounds, checkpoint_of, failed_parties, label_counts, phase_seconds
-from strategies.runs.federated_network import TwoLayers
-from strategies.runs.run import RepeatContext, RunFailed
-from strategies.seeded import seeded
-from strategies.setup.run_setup import RunSetup
+from ldpsim.curator.methods import Question
+from ldpsim.curator.methods.federated.silos import Silos
+from ldpsim.curator.observer import watched
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.facts import IntArray, Split
+from ldpsim.devices.federated.local_steps import size_of
+from ldpsim.devices.federated.silo import Bound, Silo, SiloTask, has_sums
+from ldpsim.devices.network import FloatArray
+from ldpsim.devices.policy.policy import Mode
+from ldpsim.devices.raw_record import hand_over
+from ldpsim.strategies.engines import collect as engines
+from ldpsim.strategies.engines.grids import SiloGrid
+from ldpsim.strategies.federated.making import TrainingPlan, strategy_for
+from ldpsim.strategies.people.owned_graph import joined_rows
+from ldpsim.strategies.people.silos import divide_into_silos
+from ldpsim.strategies.results.outcome import Outcome
+from ldpsim.strategies.rounds.checkpoint import Standing, run_kept_rounds
+from ldpsim.strategies.rounds.feature_sums import exchange_silo_sums
+from ldpsim.strategies.rounds.reading import read_records
+from ldpsim.strategies.rounds.replies import Replies
+from ldpsim.strategies.rounds.training_grid import Phase, TrainingGrid, draw_nodes
+from ldpsim.strategies.runs.asking import ask_devices
+from ldpsim.strategies.runs.federated import InRounds, checkpoint_of, failed_parties, label_counts, phase_seconds
+from ldpsim.strategies.runs.federated_network import TwoLayers
+from ldpsim.strategies.runs.run import RepeatContext, RunFailed
+from ldpsim.strategies.seeded import seeded
+from ldpsim.strategies.setup.run_setup import RunSetup
 
 
 class SiloRun(InRounds):

@@ -20,35 +20,35 @@ from pathlib import Path
 
 import numpy as np
 
-from curator.steps import on_progress
-from devices.enrolment.placement import PlacedState
-from devices.enrolment.state import State, is_enrolled, used_alone
-from strategies.engines.trainings import Trainings, side_by_side
-from strategies.engines.usage import cpu_seconds
-from strategies.group_accuracy.section import groups_section
-from strategies.outputs.graph import ResultGraph
-from strategies.outputs.graph_files import UnwrittenGraph, check_graph_file, is_form
-from strategies.outputs.run_result import RunResult
-from strategies.progress import OnMetric, Progress, SteppedProgress, noted_if_interrupted, quiet
-from strategies.results import folder as run_folder
-from strategies.results.figures import figures
-from strategies.results.interrupted import kept_of, may_have_answered
-from strategies.results.lifetime import Losses, nothing_known, read_ledgers
-from strategies.results.lifetime_on_machines import lifetime_on_machines
-from strategies.results.outcome import Predictions, Repeat, Score, Spent
-from strategies.results.record import assemble
-from strategies.results.shown_nulls import asks_nobody
-from strategies.rounds.checkpoint import remove_unfinished
-from strategies.runs.nulls import models_at_once, null_models, references, start_nulls
-from strategies.runs.run import Refused, RepeatContext, RunFailed
-from strategies.runs.set_up import run_of, set_scene, set_up
-from strategies.setup.disk_space import check_space, naming_full_disk
-from strategies.setup.fingerprint import configuration
-from strategies.setup.options import RunOptions
-from strategies.setup.run_setup import Collect, RunSetup
-from strategies.tracking.content import tags_of, tracked_run, without_places
-from strategies.tracking.metrics import CallbackFailed, Metrics
-from strategies.tracking.targets import check_targets, tracked
+from ldpsim.curator.steps import on_progress
+from ldpsim.devices.enrolment.placement import PlacedState
+from ldpsim.devices.enrolment.state import State, is_enrolled, used_alone
+from ldpsim.strategies.engines.trainings import Trainings, side_by_side
+from ldpsim.strategies.engines.usage import cpu_seconds
+from ldpsim.strategies.group_accuracy.section import groups_section
+from ldpsim.strategies.outputs.graph import ResultGraph
+from ldpsim.strategies.outputs.graph_files import UnwrittenGraph, check_graph_file, is_form
+from ldpsim.strategies.outputs.run_result import RunResult
+from ldpsim.strategies.progress import OnMetric, Progress, SteppedProgress, noted_if_interrupted, quiet
+from ldpsim.strategies.results import folder as run_folder
+from ldpsim.strategies.results.figures import figures
+from ldpsim.strategies.results.interrupted import kept_of, may_have_answered
+from ldpsim.strategies.results.lifetime import Losses, nothing_known, read_ledgers
+from ldpsim.strategies.results.lifetime_on_machines import lifetime_on_machines
+from ldpsim.strategies.results.outcome import Predictions, Repeat, Score, Spent
+from ldpsim.strategies.results.record import assemble
+from ldpsim.strategies.results.shown_nulls import asks_nobody
+from ldpsim.strategies.rounds.checkpoint import remove_unfinished
+from ldpsim.strategies.runs.nulls import models_at_once, null_models, references, start_nulls
+from ldpsim.strategies.runs.run import Refused, RepeatContext, RunFailed
+from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
+from ldpsim.strategies.setup.disk_space import check_space, naming_full_disk
+from ldpsim.strategies.setup.fingerprint import configuration
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.run_setup import Collect, RunSetup
+from ldpsim.strategies.tracking.content import tags_of, tracked_run, without_places
+from ldpsim.strategies.tracking.metrics import CallbackFailed, Metrics
+from ldpsim.strategies.tracking.targets import check_targets, tracked
 
 log = logging.getLogger("ldpsim")
 
@@ -70,7 +70,7 @@ def simulate(
         progress: Called with a phase and the share of it that is done; None if unknown.
         collect: Sends the questions to the devices instead of :func:`engines.collect`; called
             with the state folder, the questions, ``devices`` and ``silent``.
-        on_metric: Called with name, value, step and phase of every figure (:mod:`strategies.tracking.metrics`).
+        on_metric: Called with name, value, step and phase of every figure (:mod:`ldpsim.strategies.tracking.metrics`).
         track: Trackers, as ``ldpsim run --track`` has them: ``mlflow:URI``, ``wandb``, ``tensorboard:DIR``.
         keep_graph: Whether the result has its ``graph``, which takes memory.
         save_graph: File for this graph; a suffix alone (``npz``) is a file in the run's folder.

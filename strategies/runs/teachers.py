@@ -29,13 +29,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from curator.owner.teachers.answering import Teaching, posteriors
-from curator.owner.teachers.graph import PlainGraph, save_array
-from devices.array_types import checked_array
-from devices.atomic_files import close_to_others, write_atomically
-from devices.facts import IntArray
-from strategies.engines.pool import on_ray, processes
-from strategies.progress import Progress, quiet
+from ldpsim.curator.owner.teachers.answering import Teaching, posteriors
+from ldpsim.curator.owner.teachers.graph import PlainGraph, save_array
+from ldpsim.devices.array_types import checked_array
+from ldpsim.devices.atomic_files import close_to_others, write_atomically
+from ldpsim.devices.facts import IntArray
+from ldpsim.strategies.engines.pool import on_ray, processes
+from ldpsim.strategies.progress import Progress, quiet
 
 CHUNK = 20
 FORMAT = 1

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import cast
 
-from curator.learning.training import choose_device
-from curator.methods.federated.fedavg import Federated
-from curator.methods.owner.owner import OwnerMethod, sage_settings
-from curator.setting_error import SettingError
-from devices.data.population import Population
-from devices.facts import Split
-from strategies.people.private_and_public import Division
-from strategies.setup.options import RunOptions
-from strategies.setup.settings import Settings
+from ldpsim.curator.learning.training import choose_device
+from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.curator.methods.owner.owner import OwnerMethod, sage_settings
+from ldpsim.curator.setting_error import SettingError
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.facts import Split
+from ldpsim.strategies.people.private_and_public import Division
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.settings import Settings
 
 
 def check_federated_run(options: RunOptions, settings: Settings, population: Population, split: Split) -> None:

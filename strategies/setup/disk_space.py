@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from curator.methods import Question
-from devices.atomic_files import DISK_FULL
-from devices.data.population import Population, Record
-from devices.device import pack_parts
-from devices.facts import PublicFacts
-from devices.noise import NoiseStream
-from devices.query import Query
+from ldpsim.curator.methods import Question
+from ldpsim.devices.atomic_files import DISK_FULL
+from ldpsim.devices.data.population import Population, Record
+from ldpsim.devices.device import pack_parts
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.query import Query
 
 ROW_BYTES = 200  # that a ledger needs for an answer beside its report: seal, digests, ids, index
 _TEXTS = ("no space left on device", "os error 28", "disk is full", "requested and")  # of libraries without an errno

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from curator.methods.base import Budget
-from curator.methods.feature_share import RULE
-from devices.facts import PublicFacts
-from strategies.setup.options import AUTO, RunOptions
-from strategies.setup.settings import Settings
+from ldpsim.curator.methods.base import Budget
+from ldpsim.curator.methods.feature_share import RULE
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.strategies.setup.options import AUTO, RunOptions
+from ldpsim.strategies.setup.settings import Settings
 
 CHOSEN = "chosen from public facts"
 
@@ -18,8 +18,8 @@ def divided(
 ) -> tuple[Budget, Settings]:
     """Return the budget with the feature share in force, and the settings with its provenance.
 
-    A method that chooses its share (:meth:`curator.methods.base.Method.chooses_share`) does so unless one is given
-    or stored. Where a finer budget is given there is nothing to divide: features without a budget of their own
+    A method that chooses its share (:meth:`ldpsim.curator.methods.base.Method.chooses_share`) does so unless one is
+    given or stored. Where a finer budget is given there is nothing to divide: features without a budget of their own
     are then not asked.
 
     Args:

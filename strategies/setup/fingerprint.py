@@ -9,11 +9,11 @@ from dataclasses import asdict, fields
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from curator.methods.base import Budget
-from devices.data.population import Population
-from strategies.setup.option_spec import OptionSpec, declared
-from strategies.setup.options import RunOptions
-from strategies.setup.settings import Settings
+from ldpsim.curator.methods.base import Budget
+from ldpsim.devices.data.population import Population
+from ldpsim.strategies.setup.option_spec import OptionSpec, declared
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.settings import Settings
 
 SCHEMA = 2  # of result.json
 _HASHED_FORM = 1  # of the hashed parameters; another number would give every run another hash

@@ -1,6 +1,6 @@
 """Declaration of an option: everything that commands, files, tables and hashes read of it.
 
-A field of :class:`strategies.setup.options.RunOptions` is declared with :func:`option`.
+A field of :class:`ldpsim.strategies.setup.options.RunOptions` is declared with :func:`option`.
 :func:`declared` returns the declarations. Nothing else lists the options of a run.
 """
 

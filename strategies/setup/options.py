@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from curator import options as o
-from strategies.setup import unread
-from strategies.setup.option_spec import (
+from ldpsim.curator import options as o
+from ldpsim.strategies.setup import unread
+from ldpsim.strategies.setup.option_spec import (
     BUDGET,
     DEVICES,
     MODEL,
@@ -43,7 +43,7 @@ _PART: dict[str, Any] = {
 
 
 def _most_people() -> int:
-    from devices.facts import LARGEST_SIZE  # not above: the command line starts without numpy
+    from ldpsim.devices.facts import LARGEST_SIZE  # not above: the command line starts without numpy
 
     return LARGEST_SIZE
 
@@ -271,14 +271,14 @@ class RunOptions:
     def _check_tables(self) -> None:
         for name, seed in self.seeds.items():
             if name not in declared(Seeds):
-                from curator.names import nearest
+                from ldpsim.curator.names import nearest
 
                 known = declared(Seeds)
                 raise ValueError(f"seeds has no {name}{nearest(name, known)} (there are {', '.join(known)})")
             if seed is not None and not 0 <= seed < _SEED_BOUND:
                 raise ValueError(f"--{name}-seed {seed}: {_SEED}")
         for level, cap in self.caps.items():
-            from devices.policy.policy import CAP_LEVELS
+            from ldpsim.devices.policy.policy import CAP_LEVELS
 
             if level not in CAP_LEVELS:
                 raise ValueError(f"--cap {level}={cap:g}: the level must be one of {', '.join(CAP_LEVELS)}")
@@ -289,7 +289,7 @@ class RunOptions:
         """Return the names of the defences in force; ValueError for an unknown one."""
         if self.defence == "none":
             return ()
-        from curator.defences import defences_named
+        from ldpsim.curator.defences import defences_named
 
         try:
             return defences_named(self.defence)

@@ -1,9 +1,9 @@
 """Every given option of a run is read, or refused in one line.
 
 A method names the options that it reads (``Method.options``), a parameter the values of others beside which it is read
-(:func:`curator.methods.base.parameter`), and an option why nothing reads it beside other options
-(:mod:`strategies.setup.unread`). Everything here follows from these declarations: the refusals, the options that a
-method of a comparison or a cell of a sweep runs without, and the lists on the pages of the methods.
+(:func:`ldpsim.curator.methods.base.parameter`), and an option why nothing reads it beside other options
+(:mod:`ldpsim.strategies.setup.unread`). Everything here follows from these declarations: the refusals, the options that
+a method of a comparison or a cell of a sweep runs without, and the lists on the pages of the methods.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from curator.methods import Method, find, table
-from curator.methods.parameters import unread_parameters
-from curator.names import nearest
-from curator.options import OF_METHODS
-from strategies.setup.option_spec import declared
-from strategies.setup.options import RunOptions
-from strategies.setup.settings import TRAINING, unfit_training
+from ldpsim.curator.methods import Method, find, table
+from ldpsim.curator.methods.parameters import unread_parameters
+from ldpsim.curator.names import nearest
+from ldpsim.curator.options import OF_METHODS
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.settings import TRAINING, unfit_training
 
 SET = "settings."  # before the name of a parameter, as in a sweep file
 _OPTIONS = declared(RunOptions)

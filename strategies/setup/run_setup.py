@@ -1,6 +1,6 @@
 """Set-up of a run: options, people, budget, settings and repeats that were checked together.
 
-:func:`strategies.runs.set_up.set_up` makes it and writes nothing.
+:func:`ldpsim.strategies.runs.set_up.set_up` makes it and writes nothing.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from curator.methods import find
-from curator.methods.base import Budget, Method, Question
-from devices import datasets
-from devices.collector import CollectorKey
-from devices.data.population import Population
-from devices.enrolment.placement import state_at
-from devices.enrolment.state import State, foreign_file, is_enrolled
-from devices.facts import Split
-from strategies.rounds.collect_once import Collected
-from strategies.setup.options import RunOptions, Seeds
-from strategies.setup.settings import Settings
+from ldpsim.curator.methods import find
+from ldpsim.curator.methods.base import Budget, Method, Question
+from ldpsim.devices import datasets
+from ldpsim.devices.collector import CollectorKey
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.enrolment.placement import state_at
+from ldpsim.devices.enrolment.state import State, foreign_file, is_enrolled
+from ldpsim.devices.facts import Split
+from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.setup.options import RunOptions, Seeds
+from ldpsim.strategies.setup.settings import Settings
 
 Collect = Callable[..., Collected]
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from curator.learning.training import TrainingSettings
-from curator.methods import Method
-from curator.methods.base import Budget
-from curator.names import nearest
-from curator.setting_error import SettingError
-from curator.tuned import stored
-from strategies.setup.options import RunOptions
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods import Method
+from ldpsim.curator.methods.base import Budget
+from ldpsim.curator.names import nearest
+from ldpsim.curator.setting_error import SettingError
+from ldpsim.curator.tuned import stored
+from ldpsim.strategies.setup.options import RunOptions
 
 _WHOLE = ("hidden", "epochs", "gat_heads")
 TRAINING = {f.name for f in fields(TrainingSettings)} - {"gnn"}

@@ -1,7 +1,7 @@
 """Why nothing reads an option beside the other options of a run: declared with the options.
 
-Each function takes the options (:class:`strategies.setup.options.RunOptions`) and the method with its parameters. It
-returns the reason in words, or an empty text if something reads the option.
+Each function takes the options (:class:`ldpsim.strategies.setup.options.RunOptions`) and the method with its
+parameters. It returns the reason in words, or an empty text if something reads the option.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from curator.methods.base import Method
+    from ldpsim.curator.methods.base import Method
 
 _CLEAR = "features are public beside --public-features"
 

@@ -7,13 +7,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from strategies.results.folder import name_of, name_of_data
-from strategies.results.shown_nulls import shown_verdict
-from strategies.setup.fingerprint import ldpsim_version
-from strategies.setup.option_spec import declared
-from strategies.setup.options import RunOptions
-from strategies.setup.run_setup import RunSetup
-from strategies.tracking.tracker import TrackedRun, dotted
+from ldpsim.strategies.results.folder import name_of, name_of_data
+from ldpsim.strategies.results.shown_nulls import shown_verdict
+from ldpsim.strategies.setup.fingerprint import ldpsim_version
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.run_setup import RunSetup
+from ldpsim.strategies.tracking.tracker import TrackedRun, dotted
 
 
 def tracked_run(setup: RunSetup) -> TrackedRun:

@@ -7,7 +7,7 @@ phase              names                                                  step
                    ``val_loss``
 ``rounds``         ``val_accuracy``                                       round, from 1, where devices evaluate
 ``repeat``         ``test``, ``val``, ``macro_f1``                        repeat, from 0
-``result``         those of :func:`strategies.results.figures.figures`    0
+``result``         those of :func:`ldpsim.strategies.results.figures.figures`    0
 =================  =====================================================  =======================================
 
 Later repeats train in the phases ``train-1``, ``train-2``, ... The labels of an epoch's figures are those that the
@@ -20,10 +20,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from curator.observer import Observer
-from strategies.progress import OnMetric
-from strategies.results.figures import figures
-from strategies.tracking.targets import Trackers
+from ldpsim.curator.observer import Observer
+from ldpsim.strategies.progress import OnMetric
+from ldpsim.strategies.results.figures import figures
+from ldpsim.strategies.tracking.targets import Trackers
 
 
 class CallbackFailed(Exception):

@@ -14,15 +14,15 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from curator.names import nearest
-from strategies.progress import warn
-from strategies.tracking.tracker import TrackedRun, Tracker
+from ldpsim.curator.names import nearest
+from ldpsim.strategies.progress import warn
+from ldpsim.strategies.tracking.tracker import TrackedRun, Tracker
 
 # Tracker -> module and class; the modules import their client on first use.
 TRACKERS = {
-    "mlflow": ("strategies.tracking.to_mlflow", "MLflowTracker"),
-    "tensorboard": ("strategies.tracking.to_tensorboard", "TensorBoardTracker"),
-    "wandb": ("strategies.tracking.to_wandb", "WandbTracker"),
+    "mlflow": ("ldpsim.strategies.tracking.to_mlflow", "MLflowTracker"),
+    "tensorboard": ("ldpsim.strategies.tracking.to_tensorboard", "TensorBoardTracker"),
+    "wandb": ("ldpsim.strategies.tracking.to_wandb", "WandbTracker"),
 }
 
 

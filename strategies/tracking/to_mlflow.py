@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from strategies.tracking.tracker import PROJECT, RESULT, TrackedRun, Tracker
+from ldpsim.strategies.tracking.tracker import PROJECT, RESULT, TrackedRun, Tracker
 
 _MOST_METRICS, _MOST_PARAMETERS = 1000, 100  # of one batch, by MLflow's interface
 _PATIENCE = 5.0  # seconds between two batches of a training

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from devices.atomic_files import write_atomically
-from strategies.tracking.tracker import RESULT, TrackedRun, Tracker
+from ldpsim.devices.atomic_files import write_atomically
+from ldpsim.strategies.tracking.tracker import RESULT, TrackedRun, Tracker
 
 _HEADLINE = "accuracy.test"  # figure beside the options in TensorBoard's table
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from strategies.tracking.tracker import PROJECT, RESULT, TrackedRun, Tracker
+from ldpsim.strategies.tracking.tracker import PROJECT, RESULT, TrackedRun, Tracker
 
 _SECONDS = 30  # of waiting for the server
 _PRIVATE: Mapping[str, Any] = {

@@ -33,7 +33,7 @@ class TrackedRun:
 class Tracker:
     """One tracker, for one run.
 
-    A method may raise the client's own errors. :mod:`strategies.tracking.targets` turns them into one line.
+    A method may raise the client's own errors. :mod:`ldpsim.strategies.tracking.targets` turns them into one line.
 
     Args:
         place: Text after the tracker's name on the command line: a URI, a folder, or nothing.

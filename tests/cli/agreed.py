@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from curator.methods import BUILT_IN, Question, find
-from devices.facts import PublicFacts
-from devices.policy.policy import Policy
-from strategies.flower_app.deployed import PublicFile, agreed_policy, questions_of
+from ldpsim.curator.methods import BUILT_IN, Question, find
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy, questions_of
 
 FACTS = PublicFacts(20, 6, 3)
 Agreed = tuple[Policy, tuple[Question, ...]]

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from curator.privacy.level import Level
-from curator.privacy.levels import LEVELS
+from ldpsim.curator.privacy.level import Level
+from ldpsim.curator.privacy.levels import LEVELS
 
 RECORD: dict[str, Any] = {
     "schema": 2,
@@ -232,4 +232,4 @@ def listing() -> Callable[[Path], dict[str, str]]:
 @pytest.fixture(autouse=True)
 def no_progress_on_a_slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands in the tests' own process show no progress, however long they take."""
-    monkeypatch.setattr("cli.progress.PATIENCE", 3600.0)
+    monkeypatch.setattr("ldpsim.cli.progress.PATIENCE", 3600.0)

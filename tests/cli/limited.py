@@ -79,7 +79,7 @@ def _work(wanted: Any) -> int:
 def _command() -> Any:
     from typer.main import get_command
 
-    from cli.main import app
+    from ldpsim.cli.main import app
 
     return get_command(app)
 
@@ -88,12 +88,12 @@ def main() -> None:
     """Serve until the input ends."""
     import torch
 
-    from strategies.attacks.poison import campaign as poison
-    from strategies.attacks.stress import campaign as stress
-    from strategies.engines import pool
-    from strategies.experiments import compare, sweep, tune
-    from strategies.planning import plan
-    from strategies.runs import federated, owner, set_up, silos, simulate
+    from ldpsim.strategies.attacks.poison import campaign as poison
+    from ldpsim.strategies.attacks.stress import campaign as stress
+    from ldpsim.strategies.engines import pool
+    from ldpsim.strategies.experiments import compare, sweep, tune
+    from ldpsim.strategies.planning import plan
+    from ldpsim.strategies.runs import federated, owner, set_up, silos, simulate
 
     torch.set_num_threads(1)  # a fork has no other threads
     start = pool.processes

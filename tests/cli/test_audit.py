@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-import strategies.attacks.audit.audit as auditing
-from cli.audit import audit as command
-from cli.main import app
-from curator import methods
-from curator.attacks.audit_row import AuditRow
-from curator.attacks.released_model import InferenceRow
-from devices import mechanisms
-from strategies.attacks.audit.audit import AuditOptions, audit, everything
+import ldpsim.strategies.attacks.audit.audit as auditing
+from ldpsim.cli.audit import audit as command
+from ldpsim.cli.main import app
+from ldpsim.curator import methods
+from ldpsim.curator.attacks.audit_row import AuditRow
+from ldpsim.curator.attacks.released_model import InferenceRow
+from ldpsim.devices import mechanisms
+from ldpsim.strategies.attacks.audit.audit import AuditOptions, audit, everything
 
 runner = CliRunner()
 
@@ -47,7 +47,7 @@ def test_everything_is_audited() -> None:
 
 
 def test_what_comes_through_entry_points_is_audited(monkeypatch: pytest.MonkeyPatch) -> None:
-    from devices.mechanisms import GRR
+    from ldpsim.devices.mechanisms import GRR
 
     class Foreign(GRR):
         name = "foreign"
@@ -210,7 +210,7 @@ def test_an_attack_on_a_published_model(tmp_path: Path) -> None:
 def test_the_table_of_an_attack_has_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     made = [InferenceRow("silo-fedavg-gcn", "vector", claimed, None, 0.5, 0.999999, 80, passed, "words")
             for claimed, passed in ((0.25, False), (None, None))]  # fmt: skip
-    monkeypatch.setattr("strategies.attacks.audit.released_model.audit_released", lambda *given, **more: made)
+    monkeypatch.setattr("ldpsim.strategies.attacks.audit.released_model.audit_released", lambda *given, **more: made)
     found = runner.invoke(app, ["audit", "raw", *FEW])
     assert found.exit_code == 1
     assert max(len(line) for line in found.stdout.splitlines()) <= 80

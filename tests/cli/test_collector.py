@@ -8,10 +8,10 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from cli.main import app
-from devices.collector import CollectorKey, SignedTerms, read_public
-from devices.policy.terms import collection_of
-from strategies.flower_app.alone import default_config
+from ldpsim.cli.main import app
+from ldpsim.devices.collector import CollectorKey, SignedTerms, read_public
+from ldpsim.devices.policy.terms import collection_of
+from ldpsim.strategies.flower_app.alone import default_config
 
 
 def ldpsim(*arguments: object) -> Result:

@@ -9,10 +9,10 @@ from click.testing import Result
 from rich.console import Console
 from typer.testing import CliRunner
 
-from cli import compare as command
-from cli.main import app
-from cli.report.gather import gather
-from cli.report.shown import shown_rows
+from ldpsim.cli import compare as command
+from ldpsim.cli.main import app
+from ldpsim.cli.report.gather import gather
+from ldpsim.cli.report.shown import shown_rows
 
 pytestmark = pytest.mark.usefixtures("cells_in_this_process")
 

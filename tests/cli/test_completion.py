@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cli import completion
-from cli.main import app
-from curator.methods import BUILT_IN
-from devices import datasets
-from strategies.results.levels import compared_levels
+from ldpsim.cli import completion
+from ldpsim.cli.main import app
+from ldpsim.curator.methods import BUILT_IN
+from ldpsim.devices import datasets
+from ldpsim.strategies.results.levels import compared_levels
 
 ROOT = Path(__file__).parents[2]
 PYTHON = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -75,22 +75,22 @@ def test_words_come_from_what_help_shows() -> None:
 
 
 def test_no_method_is_imported_for_a_completion() -> None:
-    code = "import sys; from cli.main import main\ntry: main()\nfinally: print(*sys.modules, file=sys.stderr)"
+    code = "import sys; from ldpsim.cli.main import main\ntry: main()\nfinally: print(*sys.modules, file=sys.stderr)"
     asked = {"_LDPSIM_COMPLETE": "complete_bash", "COMP_WORDS": "ldpsim compare ho", "COMP_CWORD": "2"}
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, env={**PYTHON, **asked}, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["hogs"]
     imported = set(done.stderr.split())
-    assert "curator.methods" in imported
-    assert not imported & {"torch", "flwr", "curator.methods.local.hogs", "ray"}
+    assert "ldpsim.curator.methods" in imported
+    assert not imported & {"torch", "flwr", "ldpsim.curator.methods.local.hogs", "ray"}
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_a_bash_that_was_set_up_completes_a_method(tmp_path: Path) -> None:
     """The installed script in a real bash, with its own home."""
     command = tmp_path / "ldpsim"
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m cli.main "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m ldpsim.cli.main "$@"\n')
     command.chmod(0o700)
     home = {**PYTHON, "HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}",
             "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}  # fmt: skip

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from cli.datasets import whence
-from cli.main import app
+from ldpsim.cli.datasets import whence
+from ldpsim.cli.main import app
 
 NAMES = {
     "generated", "cora", "citeseer", "citeseer-3312", "citeseer-lcc", "citeseer-full", "pubmed", "dblp",

@@ -20,15 +20,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from cli.main import app
-from curator.methods import HoGS, Vote
-from curator.methods.base import Budget
-from devices.collector import CollectorKey, generate
-from devices.device import Refusal, Report
-from devices.enrolment.state import State
-from devices.query import Query
-from devices.vault.client import VaultDevice
-from strategies.flower_app.deployed import PublicFile
+from ldpsim.cli.main import app
+from ldpsim.curator.methods import HoGS, Vote
+from ldpsim.curator.methods.base import Budget
+from ldpsim.devices.collector import CollectorKey, generate
+from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.query import Query
+from ldpsim.devices.vault.client import VaultDevice
+from ldpsim.strategies.flower_app.deployed import PublicFile
 from tests import warm
 from tests.signing import signed
 
@@ -58,7 +58,7 @@ def start() -> Iterator[Start]:
     started: list[subprocess.Popen[str]] = []
 
     def vault(*arguments: object, wait: bool = True) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "cli.main", "device", "serve", *map(str, arguments)]
+        command = [sys.executable, "-m", "ldpsim.cli.main", "device", "serve", *map(str, arguments)]
         process = warm.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
         started.append(process)
         if wait:

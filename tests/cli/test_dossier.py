@@ -14,18 +14,18 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from cli.documents import page
-from cli.dossier import made_of
-from cli.main import app
-from curator.privacy.level import Level, OfOne
-from curator.privacy.levels import LEVELS
 from docs.rooms import ROOT
-from strategies import RunOptions, simulate
-from strategies.estimate.graph_facts import GraphFacts
-from strategies.experiments.compare import compare
-from strategies.planning.wishes import Wishes
-from strategies.results.folder import text_of
-from strategies.results.in_words import PROTECTIONS, of_100
+from ldpsim.cli.documents import page
+from ldpsim.cli.dossier import made_of
+from ldpsim.cli.main import app
+from ldpsim.curator.privacy.level import Level, OfOne
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.estimate.graph_facts import GraphFacts
+from ldpsim.strategies.experiments.compare import compare
+from ldpsim.strategies.planning.wishes import Wishes
+from ldpsim.strategies.results.folder import text_of
+from ldpsim.strategies.results.in_words import PROTECTIONS, of_100
 from tests.strategies.planning.on_paper import plan_on_paper
 
 RUNS: dict[str, dict[str, Any]] = {

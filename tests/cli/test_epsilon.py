@@ -8,7 +8,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from cli.main import app
+from ldpsim.cli.main import app
 
 PRIVGNN = ["privgnn", "--queries", "1000", "--lambda", ".2", "--classes", "10", "--delta", "1e-4"]
 PATE = ["pate-g", "--queries", "500", "--lambda", ".1", "--delta", "4e-4"]

@@ -6,7 +6,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from cli.main import app
+from ldpsim.cli.main import app
 
 
 def ask(*arguments: str) -> Result:

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from cli.main import app
-from curator.learning.training import TrainingSettings
-from curator.methods import table
-from curator.methods.base import Budget
-from strategies.setup.options import RunOptions
-from strategies.setup.settings import resolve
+from ldpsim.cli.main import app
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods import table
+from ldpsim.curator.methods.base import Budget
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.settings import resolve
 from tests.cli.limited import Limited, limited
 
 HUGE = [str(10**9), str(2**63), "9" * 5000]

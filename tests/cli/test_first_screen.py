@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cli.summary import first_screen
-from curator.methods import BUILT_IN
-from devices.datasets.generated import generate
-from strategies.experiments.match_budgets import guarantee_before
-from strategies.runs.set_up import set_up
-from strategies.setup.options import RunOptions
+from ldpsim.cli.summary import first_screen
+from ldpsim.curator.methods import BUILT_IN
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.strategies.experiments.match_budgets import guarantee_before
+from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.setup.options import RunOptions
 
 LINES, WORDS = 16, 130
 PEOPLE = generate(3600, seed=0)

@@ -11,9 +11,9 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from cli.main import app
-from strategies.importing import ImportOptions
-from strategies.setup.option_spec import declared
+from ldpsim.cli.main import app
+from ldpsim.strategies.importing import ImportOptions
+from ldpsim.strategies.setup.option_spec import declared
 
 EDGES = "source,target,since\n" + "".join(f"p{i},p{(i + step) % 60},2020\n" for i in range(60) for step in (1, 3, 0))
 PEOPLE = "id,tall,old,label\n" + "".join(f"p{i},{i % 2},{i % 3 / 2},{'red' if i % 2 else 'blue'}\n" for i in range(60))

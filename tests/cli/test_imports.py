@@ -64,7 +64,7 @@ def child(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_local_run_imports_only_what_it_uses(tmp_path: Path) -> None:
-    shown = child("-X", "importtime", "-m", "cli.main", *RUN, "--out", str(tmp_path), "--quiet").stderr
+    shown = child("-X", "importtime", "-m", "ldpsim.cli.main", *RUN, "--out", str(tmp_path), "--quiet").stderr
     assert unused(shown) == []
     loaded = {package(name) for name, _ in importers(shown)}
     assert USED.keys() <= loaded  # power: what is used is seen
@@ -79,14 +79,15 @@ def test_the_reader_names_the_importer() -> None:
     lines = """import time: 1 | 1 |     scipy.stats
 import time: 1 | 3 |       scipy.signal._peaks
 import time: 1 | 5 |     scipy.signal
-import time: 1 | 9 |   curator.defences.tails
+import time: 1 | 9 |   ldpsim.curator.defences.tails
 import time: 1 | 9 |   numpy
-import time: 1 | 20 | strategies.runs.simulate
+import time: 1 | 20 | ldpsim.strategies.runs.simulate
 """
     found = unused(lines)
     assert found == [
-        "scipy.signal, imported by curator.defences.tails", "scipy.stats, imported by curator.defences.tails",
-    ]  # fmt: skip
+        "scipy.signal, imported by ldpsim.curator.defences.tails",
+        "scipy.stats, imported by ldpsim.curator.defences.tails",
+    ]
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -94,9 +95,9 @@ def test_imports_run_without_collection_and_are_frozen_once(first: bool) -> None
     """What is there before a second call may become garbage: it is not frozen."""
     code = f"""
 import gc, sys, types
-from cli.imports import large_imports
+from ldpsim.cli.imports import large_imports
 if not {first}:
-    sys.modules["strategies.runs.simulate"] = types.ModuleType("simulate")
+    sys.modules["ldpsim.strategies.runs.simulate"] = types.ModuleType("simulate")
 with large_imports():
     print(gc.isenabled())
 print(gc.isenabled(), gc.get_freeze_count() > 0)

@@ -13,14 +13,14 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from cli.ledger import read_account, states_in
-from cli.main import app
-from devices.data.population import build_population
-from devices.device import Report
-from devices.enrolment.state import State, enrol
-from devices.mechanisms import Loss, OneBit, RandomizedResponse
-from devices.policy.policy import Policy, policy_for
-from devices.query import Ask, Query
+from ldpsim.cli.ledger import read_account, states_in
+from ldpsim.cli.main import app
+from ldpsim.devices.data.population import build_population
+from ldpsim.devices.device import Report
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.mechanisms import Loss, OneBit, RandomizedResponse
+from ldpsim.devices.policy.policy import Policy, policy_for
+from ldpsim.devices.query import Ask, Query
 
 Listing = Callable[[Path], dict[str, str]]
 N, D = 12, 5
@@ -214,9 +214,9 @@ def test_an_edited_row_is_found(state: Path, change: str) -> None:
 
 
 def test_rows_of_a_later_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import devices.enrolment.state
+    import ldpsim.devices.enrolment.state
 
-    monkeypatch.setattr(devices.enrolment.state, "SHARD", 5)
+    monkeypatch.setattr(ldpsim.devices.enrolment.state, "SHARD", 5)
     make(tmp_path, silent=0)
     assert sorted(path.name for path in tmp_path.glob("ledger*.sqlite")) == [
         "ledger-0001.sqlite", "ledger-0002.sqlite", "ledger.sqlite",

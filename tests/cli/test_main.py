@@ -1,6 +1,6 @@
 """The command line as a whole.
 
-It covers ``cli.errors`` too.
+It covers ``ldpsim.cli.errors`` too.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from cli import NO_TELEMETRY
-from cli.errors import Failure, explain
-from cli.main import app
-from strategies.setup.option_spec import declared
-from strategies.setup.options import RunOptions
+from ldpsim.cli import NO_TELEMETRY
+from ldpsim.cli.errors import Failure, explain
+from ldpsim.cli.main import app
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions
 
-CLI = [sys.executable, "-m", "cli.main"]
+CLI = [sys.executable, "-m", "ldpsim.cli.main"]
 ROOT = Path(__file__).parents[2]
 
 
@@ -37,21 +37,26 @@ def python(code: str, **environment: str) -> str:
 
 def test_help_needs_nothing_heavy() -> None:
     heavy = "('numpy', 'scipy', 'torch', 'torch_geometric', 'flwr', 'ray')"
-    assert python(f"import sys, cli.main; print([name for name in {heavy} if name in sys.modules])") == "[]"
+    assert python(f"import sys, ldpsim.cli.main; print([name for name in {heavy} if name in sys.modules])") == "[]"
     light = "[name for name in sys.modules if name.startswith('curator.')]"  # names and words, no library
-    assert python(f"import sys, cli.main; print({light})") == "['curator.options', 'curator.shown']"
+    assert (
+        python(f"import sys, ldpsim.cli.main; print({light})") == "['ldpsim.curator.options', 'ldpsim.curator.shown']"
+    )
     # `devices` itself only sets the variables against telemetry
-    assert python("import sys, cli.main; print([name for name in sys.modules if name.startswith('devices.')])") == "[]"
+    assert (
+        python("import sys, ldpsim.cli.main; print([name for name in sys.modules if name.startswith('devices.')])")
+        == "[]"
+    )
 
 
 @pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["compare", "--help"]])
 def test_showing_help_needs_nothing_heavy_either(words: list[str]) -> None:
     """0.3 seconds are allowed; one of these alone takes longer."""
     code = (
-        "import contextlib, io, sys\nfrom cli.main import app\n"
+        "import contextlib, io, sys\nfrom ldpsim.cli.main import app\n"
         "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n"
         f"    app({words})\n"
-        "heavy = 'numpy', 'scipy', 'torch', 'flwr', 'ray', 'jinja2', 'curator.methods'\n"
+        "heavy = 'numpy', 'scipy', 'torch', 'flwr', 'ray', 'jinja2', 'ldpsim.curator.methods'\n"
         "print([name for name in heavy if name in sys.modules])"
     )
     assert python(code) == "[]"
@@ -115,13 +120,13 @@ def test_nothing_is_told_to_anybody() -> None:
     told = python(f"import os, cli; print([os.environ[name] for name in {names}])")
     assert told == "['0', '1', '0', 'true', 'false']"
     # Flower reads its variable when it is imported: the value that counts is the one it has then.
-    for ours in ("cli", "strategies", "devices.client_app"):
+    for ours in ("cli", "strategies", "ldpsim.devices.client_app"):
         assert python(f"import {ours}, flwr.supercore.telemetry as t; print(t.FLWR_TELEMETRY_ENABLED)") == "0"
 
 
 def test_flower_that_was_there_first_tells_nothing_any_more() -> None:
     """``flwr run .``: Flower's process has read its variable before it loads this app."""
-    told = "import flwr.supercore.telemetry as t; import devices; print(t.create_event(t.EventType.PING, None))"
+    told = "import flwr.supercore.telemetry as t, ldpsim.devices; print(t.create_event(t.EventType.PING, None))"
     assert python(told, FLWR_TELEMETRY_ENABLED="1") == "disabled"
 
 
@@ -177,7 +182,7 @@ def test_what_is_said_about_an_exception(error: Exception, line: str, code: int)
 
 
 def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    import strategies
+    from ldpsim import strategies
 
     def fail(*_: object, **__: object) -> None:
         raise error
@@ -207,7 +212,7 @@ def test_an_interrupt_is_one_line_and_says_what_is_kept(monkeypatch: pytest.Monk
 
 
 def test_a_refusal_has_an_exit_code_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    from strategies import Refused, RunFailed
+    from ldpsim.strategies import Refused, RunFailed
 
     fail_with(monkeypatch, Refused("refused: none of 4 devices reported (POLICY_REFUSED 4)"))
     shown = CliRunner().invoke(app, ["run"])
@@ -218,6 +223,6 @@ def test_a_refusal_has_an_exit_code_of_its_own(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:
-    command = f"{sys.executable} -m cli.main datasets --json | head -c 1"
+    command = f"{sys.executable} -m ldpsim.cli.main datasets --json | head -c 1"
     done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr

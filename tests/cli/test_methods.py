@@ -4,11 +4,11 @@ import json
 
 from typer.testing import CliRunner
 
-from cli.main import app
+from ldpsim.cli.main import app
 
 
 def test_one_line_each() -> None:
-    from curator.methods import table
+    from ldpsim.curator.methods import table
 
     shown = CliRunner().invoke(app, ["methods"])
     assert shown.exit_code == 0

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cli.main import app
+from ldpsim.cli.main import app
 
 SECONDS = 60  # of CPU or waiting; an endless file takes all of them
 

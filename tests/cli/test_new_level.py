@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from cli import audit as audit_command
-from cli.audit_page import loss_table
-from cli.output import console
-from cli.report.gather import gather
-from cli.report.page import render
-from cli.report.rows import row_of
-from cli.summary import summary
-from curator.attacks.audit_row import Effort
-from curator.attacks.method_audit import audit_method
-from curator.methods.local.hogs import HoGS
-from curator.privacy.levels import LEVELS, LevelSpec
-from devices.noise import NoiseStream
-from strategies import RunOptions, simulate
-from strategies.outputs import sweep_table
-from strategies.results.levels import held, level_named, shown_levels
+from ldpsim.cli import audit as audit_command
+from ldpsim.cli.audit_page import loss_table
+from ldpsim.cli.output import console
+from ldpsim.cli.report.gather import gather
+from ldpsim.cli.report.page import render
+from ldpsim.cli.report.rows import row_of
+from ldpsim.cli.summary import summary
+from ldpsim.curator.attacks.audit_row import Effort
+from ldpsim.curator.attacks.method_audit import audit_method
+from ldpsim.curator.methods.local.hogs import HoGS
+from ldpsim.curator.privacy.levels import LEVELS, LevelSpec
+from ldpsim.devices.noise import NoiseStream
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.outputs import sweep_table
+from ldpsim.strategies.results.levels import held, level_named, shown_levels
 
 LIST = LevelSpec(
     "adjacency", "whole", "the whole neighbour list of a person changes",

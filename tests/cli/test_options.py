@@ -1,6 +1,6 @@
 """Options of the commands.
 
-It covers ``cli.config`` too.
+It covers ``ldpsim.cli.config`` too.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from cli.compare import compare
-from cli.config import as_parameters
-from cli.options import OF_AN_OWNER, pairs, read_table, seeds, with_run_options
-from cli.run import run
-from cli.tune import tune
-from curator.methods import find
-from strategies.setup.option_spec import declared
-from strategies.setup.options import RunOptions
+from ldpsim.cli.compare import compare
+from ldpsim.cli.config import as_parameters
+from ldpsim.cli.options import OF_AN_OWNER, pairs, read_table, seeds, with_run_options
+from ldpsim.cli.run import run
+from ldpsim.cli.tune import tune
+from ldpsim.curator.methods import find
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions
 
 
 def test_text_becomes_values() -> None:

@@ -9,8 +9,8 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from cli.main import app
-from strategies.tracking.to_tensorboard import TensorBoardTracker
+from ldpsim.cli.main import app
+from ldpsim.strategies.tracking.to_tensorboard import TensorBoardTracker
 from tests.strategies.tracking.conftest import needs
 
 pytestmark = pytest.mark.usefixtures("cells_in_this_process")

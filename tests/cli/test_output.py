@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from cli.errors import say
-from cli.output import WIDTH, console, echo, print_json, text_table, working, write_plainly_where_needed
-from cli.progress import Progress
-from strategies.foreign_text import printable
-from strategies.progress import warn
+from ldpsim.cli.errors import say
+from ldpsim.cli.output import WIDTH, console, echo, print_json, text_table, working, write_plainly_where_needed
+from ldpsim.cli.progress import Progress
+from ldpsim.strategies.foreign_text import printable
+from ldpsim.strategies.progress import warn
 
 
 def test_a_document_is_json_and_has_no_nan(capsys: pytest.CaptureFixture[str]) -> None:

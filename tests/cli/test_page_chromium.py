@@ -17,22 +17,22 @@ from typing import Any
 
 import pytest
 
-from cli.audit_page import loss_table
-from cli.audit_page import write_page as write_audit_page
-from cli.documents import write_document
-from cli.dossier import made_of
-from cli.report.gather import gather
-from cli.report.page import render, write_page
-from cli.report.plan_page import write_plan_page
-from cli.sheet import sheet_of
-from curator.attacks.audit_row import AuditRow
-from curator.privacy.level import Level
-from strategies import simulate
-from strategies.estimate.graph_facts import GraphFacts
-from strategies.planning.rehearsal import Rehearsal
-from strategies.planning.wishes import Wishes
-from strategies.planning.worth import Worth
-from strategies.setup.options import RunOptions
+from ldpsim.cli.audit_page import loss_table
+from ldpsim.cli.audit_page import write_page as write_audit_page
+from ldpsim.cli.documents import write_document
+from ldpsim.cli.dossier import made_of
+from ldpsim.cli.report.gather import gather
+from ldpsim.cli.report.page import render, write_page
+from ldpsim.cli.report.plan_page import write_plan_page
+from ldpsim.cli.sheet import sheet_of
+from ldpsim.curator.attacks.audit_row import AuditRow
+from ldpsim.curator.privacy.level import Level
+from ldpsim.strategies import simulate
+from ldpsim.strategies.estimate.graph_facts import GraphFacts
+from ldpsim.strategies.planning.rehearsal import Rehearsal
+from ldpsim.strategies.planning.wishes import Wishes
+from ldpsim.strategies.planning.worth import Worth
+from ldpsim.strategies.setup.options import RunOptions
 from tests.cli.agreed import agreed
 from tests.cli.conftest import WITH_NULLS
 from tests.strategies.planning.on_paper import plan_on_paper

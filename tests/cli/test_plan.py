@@ -15,15 +15,15 @@ from click.testing import Result
 from rich.console import Console
 from typer.testing import CliRunner
 
-from cli.main import app
-from curator.privacy.level import Level
-from devices.datasets.generated import generate
-from strategies import RunOptions, simulate
-from strategies.planning.miniature import save
-from strategies.planning.rehearsal import Rehearsal
-from strategies.planning.rows import PlanRow
-from strategies.planning.worth import Worth
-from strategies.results.shown_nulls import asking_nobody, shown_nulls_of
+from ldpsim.cli.main import app
+from ldpsim.curator.privacy.level import Level
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.planning.miniature import save
+from ldpsim.strategies.planning.rehearsal import Rehearsal
+from ldpsim.strategies.planning.rows import PlanRow
+from ldpsim.strategies.planning.worth import Worth
+from ldpsim.strategies.results.shown_nulls import asking_nobody, shown_nulls_of
 
 
 def ldpsim(*arguments: object) -> Result:
@@ -37,7 +37,7 @@ def planned(*arguments: object, out: Path) -> dict:  # type: ignore[type-arg]
 
 
 def test_a_plan_depends_on_facts_alone_and_nobody_is_enrolled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for place in ("devices.enrolment.state.enrol", "strategies.runs.set_up.enrol"):
+    for place in ("ldpsim.devices.enrolment.state.enrol", "ldpsim.strategies.runs.set_up.enrol"):
         monkeypatch.setattr(place, lambda *_, **__: pytest.fail("somebody was enrolled"))
     asked = ("hogs", "lpgnn", "vote", "--clients", "1e8", "--level", "user", "--holds", "4")
     first, second = (planned(*asked, "--population-seed", seed, out=tmp_path) for seed in (1, 2))
@@ -138,8 +138,8 @@ def test_a_rehearsal_fits_the_terminal_and_says_what_it_is(
     def rehearse(paper: object, rows: dict[str, PlanRow], *given: object, **named: object) -> object:
         return {name: replace(row, worth=worth) for name, row in rows.items()}, Rehearsal(600, 50_000, None, 12.0)
 
-    monkeypatch.setattr("strategies.planning.plan.rehearse", rehearse)
-    monkeypatch.setattr("cli.plan.console", lambda: Console(width=width, color_system=None))
+    monkeypatch.setattr("ldpsim.strategies.planning.plan.rehearse", rehearse)
+    monkeypatch.setattr("ldpsim.cli.plan.console", lambda: Console(width=width, color_system=None))
     methods = ("fp-solitude", "ldp-fedavg", "pate-m", "--clients", "50000", "--level", "relationship")
     shown = ldpsim(*methods, "--out", tmp_path).stdout.partition("Written to")[0]
     lines = shown.splitlines()
@@ -158,7 +158,7 @@ def test_a_rehearsal_fits_the_terminal_and_says_what_it_is(
 def test_where_a_loss_is_wished_for_a_person_volunteers_are_the_choice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("strategies.planning.plan.LISTED", {"vote": None, "rr": None})
+    monkeypatch.setattr("ldpsim.strategies.planning.plan.LISTED", {"vote": None, "rr": None})
     wished = ("--clients", 2000, "--level", "user", "--holds", 4, "--no-worth", "--out", tmp_path)
     said = " ".join(ldpsim(*wished).stdout.split())
     assert "Choice: vote with volunteers at 4 (asks one vote on list and features" in said

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cli import poison as command
-from cli.main import app
-from cli.options import numbers
-from cli.poison import show
-from strategies.attacks.campaign import CampaignResult
+from ldpsim.cli import poison as command
+from ldpsim.cli.main import app
+from ldpsim.cli.options import numbers
+from ldpsim.cli.poison import show
+from ldpsim.strategies.attacks.campaign import CampaignResult
 
 SMALL = ["poison", "hogs", "--clients", "60", "--shares", "0,0.2", "--workers", "1", "--no-nulls", "--set", "epochs=3",
          "--attack", "largest-degree"]  # fmt: skip

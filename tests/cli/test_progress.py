@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from cli import progress as module
-from cli.progress import Progress
+from ldpsim.cli import progress as module
+from ldpsim.cli.progress import Progress
 
 
 class Clock:

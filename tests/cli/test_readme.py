@@ -9,7 +9,7 @@ import click
 import pytest
 from typer.main import get_command
 
-from cli.main import app
+from ldpsim.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.registry import PARTS, UNITS, file_of, registry_texts
-from curator.privacy.level import DONATED, LABEL, Level, OfOne
-from curator.privacy.levels import LEVELS
 from docs.rooms import ROOT
-from strategies import RunOptions, simulate
-from strategies.results.folder import text_of
+from ldpsim.cli.registry import PARTS, UNITS, file_of, registry_texts
+from ldpsim.curator.privacy.level import DONATED, LABEL, Level, OfOne
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.results.folder import text_of
 from tests.cli.registry_schemas import mistakes, named_schema
 
 # Units and mechanisms of a run.

@@ -17,15 +17,15 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from cli.main import app
-from curator.methods import table
-from curator.privacy.level import Level
-from curator.privacy.levels import LEVELS
-from strategies import RunOptions
-from strategies.setup.option_spec import declared
+from ldpsim.cli.main import app
+from ldpsim.curator.methods import table
+from ldpsim.curator.privacy.level import Level
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.strategies import RunOptions
+from ldpsim.strategies.setup.option_spec import declared
 from tests import warm
 
-CLI = [sys.executable, "-m", "cli.main"]
+CLI = [sys.executable, "-m", "ldpsim.cli.main"]
 ROOT = Path(__file__).parents[2]
 SMALL = ["--clients", "60", "--set", "epochs=4", "--device", "cpu", "--no-nulls"]
 Listing = Callable[[Path], dict[str, str]]
@@ -33,7 +33,7 @@ Listing = Callable[[Path], dict[str, str]]
 
 def ldpsim(*arguments: object) -> Result:
     """Run a command; afterwards no ledger is open, as at the end of a process."""
-    from devices.client_app import open_state
+    from ldpsim.devices.client_app import open_state
 
     shown = CliRunner().invoke(app, [str(argument) for argument in arguments])
     open_state.cache_clear()
@@ -358,7 +358,7 @@ def test_data_that_is_not_on_disk_says_what_to_put_where(tmp_path: Path) -> None
 
 
 def test_the_same_command_goes_on_where_it_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from curator.methods import HoGS
+    from ldpsim.curator.methods import HoGS
 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -380,8 +380,8 @@ def test_the_same_command_goes_on_where_it_was_interrupted(tmp_path: Path, monke
 # The command, with a training that does not end; its devices have answered by then.
 ENDLESS = """
 import sys, time
-from curator.methods import HoGS
-from cli.main import main
+from ldpsim.curator.methods import HoGS
+from ldpsim.cli.main import main
 
 def train(*_, **__):
     print("training", file=sys.stderr, flush=True)
@@ -395,8 +395,8 @@ main()
 # The command, with a collection on Ray that does not end.
 ENDLESS_RAY = """
 import sys, time
-from strategies.engines.ray_grid import RayGrid
-from cli.main import main
+from ldpsim.strategies.engines.ray_grid import RayGrid
+from ldpsim.cli.main import main
 
 def deliver(self, messages):
     print("asking", file=sys.stderr, flush=True)
@@ -503,10 +503,8 @@ def test_kept_reports_are_worked_on_without_asking_anybody(tmp_path: Path) -> No
 DISK = """
 set -e
 mount -t tmpfs -o size=260k none "$1"
-run() { "$2" -m cli.main run --clients 300 --device cpu --no-nulls --no-reference --set epochs=4 --out "$1" --json; }
-run "$1" "$2" > "$1.out" 2> "$1.err" && exit 1 || test $? = 1
-mount -o remount,size=20m "$1"
-run "$1" "$2"
+run() { "$2" -m ldpsim.cli.main run --clients 300 --device cpu --no-nulls --no-reference --set epochs=4 --out "$1"
+--json; } run "$1" "$2" > "$1.out" 2> "$1.err" && exit 1 || test $? = 1 mount -o remount,size=20m "$1" run "$1" "$2"
 """
 
 

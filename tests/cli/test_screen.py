@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from rich.table import Table
 
-from cli.screen import Screen
+from ldpsim.cli.screen import Screen
 
 TEXT = "It is not measurably above it: -2.0 ± 10.0 points, [bold]100.0 %[/bold] of 78.4 kB and 12 Bytes"
 

@@ -10,14 +10,14 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from cli.documents import page
-from cli.sheet import EVERYBODY, OTHER, VOLUNTEER, Role, roles_of, sheet_of
-from curator.privacy.guarantee import Claim, local_guarantee
-from curator.privacy.level import Level
-from devices.mechanisms import GRR
-from devices.policy.policy import Cap, Policy
-from strategies.flower_app.deployed import PublicFile, agreed_policy, questions_of
-from strategies.results.in_words import of_100
+from ldpsim.cli.documents import page
+from ldpsim.cli.sheet import EVERYBODY, OTHER, VOLUNTEER, Role, roles_of, sheet_of
+from ldpsim.curator.privacy.guarantee import Claim, local_guarantee
+from ldpsim.curator.privacy.level import Level
+from ldpsim.devices.mechanisms import GRR
+from ldpsim.devices.policy.policy import Cap, Policy
+from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy, questions_of
+from ldpsim.strategies.results.in_words import of_100
 from tests.cli.agreed import FACTS, Agreed, agreed, all_agreed
 
 CASES = all_agreed()

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from cli.main import app
-from cli.options import numbers
-from cli.stress import view
-from strategies.attacks.stress.campaign import StressCampaign, StressCase, measure_case
-from strategies.attacks.stress.options import StressOptions
+from ldpsim.cli.main import app
+from ldpsim.cli.options import numbers
+from ldpsim.cli.stress import view
+from ldpsim.strategies.attacks.stress.campaign import StressCampaign, StressCase, measure_case
+from ldpsim.strategies.attacks.stress.options import StressOptions
 
 runner = CliRunner()
 SMALL = ["stress", "--clients", "40", "--asks", "1,5", "--adversary", "new-run", "--workers", "1"]
@@ -65,7 +65,7 @@ def test_mistakes_are_one_line_and_write_nothing(tmp_path: Path) -> None:
 
 
 def test_a_row_that_is_wrong_is_marked_and_fails(tmp_path: Path, monkeypatch: object) -> None:
-    from cli.output import console
+    from ldpsim.cli.output import console
 
     asked = StressOptions(clients=40, asks=(1,), adversaries=("repeat",), protections=("refuse",))
     found = StressCampaign(asked).run()

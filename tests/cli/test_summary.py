@@ -5,9 +5,9 @@ from typing import Any
 
 from rich.console import Console
 
-from cli.output import WIDTH, console
-from cli.summary import _teachers, first_screen, summary
-from curator.privacy.level import Level, OfOne
+from ldpsim.cli.output import WIDTH, console
+from ldpsim.cli.summary import _teachers, first_screen, summary
+from ldpsim.curator.privacy.level import Level, OfOne
 
 
 def shown(record: dict[str, Any], folder: Path | None = Path("runs/a")) -> str:

@@ -14,10 +14,10 @@ from click.testing import Result
 from rich.console import Console
 from typer.testing import CliRunner
 
-from cli import sweep as command
-from cli.main import app
-from strategies.outputs.seed_groups import seed_groups
-from strategies.outputs.sweep_table import row_of
+from ldpsim.cli import sweep as command
+from ldpsim.cli.main import app
+from ldpsim.strategies.outputs.seed_groups import seed_groups
+from ldpsim.strategies.outputs.sweep_table import row_of
 
 pytestmark = pytest.mark.usefixtures("cells_in_this_process")
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
-from cli.output import text_table
-from cli.titled_rows import NARROW, TitledRows
+from ldpsim.cli.output import text_table
+from ldpsim.cli.titled_rows import NARROW, TitledRows
 
 
 def printed(shown: object, width: int) -> list[str]:

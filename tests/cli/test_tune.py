@@ -8,8 +8,8 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from cli.main import app
-from strategies.runs.run import RepeatContext
+from ldpsim.cli.main import app
+from ldpsim.strategies.runs.run import RepeatContext
 
 SMALL = ["--clients", "60", "--set", "epochs=3", "--device", "cpu"]
 
@@ -24,7 +24,7 @@ def tune(*arguments: object) -> Result:
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How often people were asked, one entry a collection."""
-    from strategies.experiments import trial as tuning
+    from ldpsim.strategies.experiments import trial as tuning
 
     asked: list[int] = []
     ask = tuning.gather_reports
@@ -90,9 +90,9 @@ def test_a_run_with_the_tuned_setting_counts_the_search(tmp_path: Path, monkeypa
     assert stored.read_text() == shown.stdout
     (setting,) = tomllib.loads(stored.read_text())["setting"]
     assert setting["collections"] == 2
-    import curator.tuned
+    from ldpsim.curator import tuned
 
-    monkeypatch.setattr(curator.tuned, "settings_of", lambda method: (setting,) if method == "hogs" else ())
+    monkeypatch.setattr(tuned, "settings_of", lambda method: (setting,) if method == "hogs" else ())
     run = ldpsim(
         "run", "--clients", 60, "--tuned", "--no-reference", "--no-nulls", "--json", "--out", tmp_path / "runs"
     )
@@ -113,9 +113,9 @@ def test_a_value_that_is_the_default_is_kept_and_can_be_read_again(
     assert shown.exit_code == 0, shown.output
     best = json.loads(shown.stdout)["best"]
     assert (best["values"]["features"], best["values"]["selection"]) == ("weighted", "accuracy")
-    import curator.tuned
+    from ldpsim.curator import tuned
 
-    monkeypatch.setattr(curator.tuned, "settings_of", lambda method: (best,) if method == "hogs" else ())
+    monkeypatch.setattr(tuned, "settings_of", lambda method: (best,) if method == "hogs" else ())
     run = ldpsim("run", "--method", "hogs", "--clients", 60, "--tuned", "--no-reference", "--no-nulls", "--json",
                  "--out", tmp_path)  # fmt: skip
     assert run.exit_code == 0, run.output
@@ -204,7 +204,7 @@ def test_a_mistake_is_one_line_before_anybody_is_asked(
 
 def test_a_grid_cannot_change_what_people_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A method whose parameter stands in its query: comparing it on one set of reports would be wrong."""
-    from curator.methods import HoGS
+    from ldpsim.curator.methods import HoGS
 
     plain = HoGS.questions
 

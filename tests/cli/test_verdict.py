@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cli.verdict import ShellCommand, verdict
+from ldpsim.cli.verdict import ShellCommand, verdict
 
 
 def printed(shown: object, width: int = 80) -> list[str]:

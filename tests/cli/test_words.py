@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from cli.words import (
+from ldpsim.cli.words import (
     best_guess,
     bytes_,
     claim,
@@ -19,9 +19,9 @@ from cli.words import (
     seconds,
     size,
 )
-from curator.privacy.level import Level
-from curator.privacy.levels import LEVELS
-from strategies.results.in_words import guess, privacy_in_words
+from ldpsim.curator.privacy.level import Level
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.strategies.results.in_words import guess, privacy_in_words
 
 
 def test_a_loss_is_never_rounded_down() -> None:

@@ -15,15 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from cli import words
-from cli.report.rows import row_of
-from cli.summary import _holds
-from cli.words import epsilon
-from curator.methods import Budget, find
-from curator.privacy.level import Level
-from curator.privacy.levels import LEVELS
-from devices.facts import PublicFacts, Split
-from strategies.results.levels import compared_levels, held, shown_levels
+from ldpsim.cli import words
+from ldpsim.cli.report.rows import row_of
+from ldpsim.cli.summary import _holds
+from ldpsim.cli.words import epsilon
+from ldpsim.curator.methods import Budget, find
+from ldpsim.curator.privacy.level import Level
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.devices.facts import PublicFacts, Split
+from ldpsim.strategies.results.levels import compared_levels, held, shown_levels
 from tests.cli.conftest import RECORD
 
 _FIGURE = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from curator.names import check_known, nearest
+from ldpsim.curator.names import check_known, nearest
 
 
 def test_a_close_name_is_offered_and_a_far_one_is_not() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from curator.graph import Graph
-from curator.learning.training import TrainingSettings, train
-from curator.observer import is_watched, log_metric, watched
+from ldpsim.curator.graph import Graph
+from ldpsim.curator.learning.training import TrainingSettings, train
+from ldpsim.curator.observer import is_watched, log_metric, watched
 
 HEARD = ("train_accuracy", "train_loss", "val_accuracy", "val_loss")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 
-from curator.setting_error import SettingError
+from ldpsim.curator.setting_error import SettingError
 
 
 def test_it_comes_back_from_a_worker_process() -> None:

@@ -7,8 +7,8 @@ import pytest
 from benchmarks import RESULTS, ROOT
 from benchmarks.papers.cell_row import held
 from benchmarks.study import read_rows
-from curator.privacy.levels import LEVELS
-from curator.shown import loss_in_table, shown_bound, shown_loss
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.curator.shown import loss_in_table, shown_bound, shown_loss
 
 LOSSES = (1e-8, 0.04996, 0.25948, 1.1, 1.339761, 2.0, 5.528685, 9.99991, 9.999999, 10.0, 10.72, 14.400001, 195.353,
           999.91, 2193.6, 19_762.1, 1.2e9)  # fmt: skip

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from curator.steps import on_progress, track
+from ldpsim.curator.steps import on_progress, track
 
 
 def test_a_listener_hears_about_a_hundred_shares_and_the_items_are_the_same() -> None:

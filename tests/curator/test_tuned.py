@@ -6,10 +6,10 @@ from dataclasses import fields
 
 import pytest
 
-import curator.tuned
-from curator.learning.training import TrainingSettings
-from curator.methods import BUILT_IN, Budget, find
-from curator.tuned import settings_of, stored
+import ldpsim.curator.tuned
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods import BUILT_IN, Budget, find
+from ldpsim.curator.tuned import settings_of, stored
 
 STORED = [name for name in BUILT_IN if settings_of(name)]
 CONDITIONS = {
@@ -21,7 +21,7 @@ CONDITIONS = {
 def test_every_file_is_of_a_method() -> None:
     from importlib.resources import files
 
-    there = {path.name for path in files(curator.tuned).iterdir() if path.name.endswith(".toml")}
+    there = {path.name for path in files(ldpsim.curator.tuned).iterdir() if path.name.endswith(".toml")}
     assert there == {f"{name.replace('-', '_')}.toml" for name in STORED}
     assert {"lpgnn", "rgnn", "blink", "rr", "symrr", "dprr", "ldpgcn", "ldpgen"} <= set(STORED)  # the published
 

@@ -13,15 +13,15 @@ import pytest
 from flwr.app import ConfigRecord, Message, RecordDict
 from flwr.supercore.task_identity import TaskIdentity
 
-from devices import wire
-from devices.client_app import open_state
-from devices.data.population import Population, Record, build_population
-from devices.device import Device, Refusal, Report
-from devices.enrolment.state import State, enrol
-from devices.fleet import Fleet
-from devices.mechanisms import GRR, OneBit, RandomizedResponse
-from devices.policy.policy import Cap, Policy
-from devices.query import Ask, Query
+from ldpsim.devices import wire
+from ldpsim.devices.client_app import open_state
+from ldpsim.devices.data.population import Population, Record, build_population
+from ldpsim.devices.device import Device, Refusal, Report
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.fleet import Fleet
+from ldpsim.devices.mechanisms import GRR, OneBit, RandomizedResponse
+from ldpsim.devices.policy.policy import Cap, Policy
+from ldpsim.devices.query import Ask, Query
 
 N, D, CLASSES = 12, 10, 3
 WIDE = Cap(bit=100.0, vector=1e6, user=1e6)

@@ -16,20 +16,20 @@ import numpy as np
 import pytest
 from flwr.app import ConfigRecord, Context, Message, RecordDict
 
-from devices import answer_many, client_app, wire
-from devices.client_app import open_state
-from devices.collector import CollectorKey, generate
-from devices.data.population import Population
-from devices.device import Refusal, Report
-from devices.enrolment import state as enrolment
-from devices.enrolment.state import State, enrol
-from devices.fleet import Fleet
-from devices.ledger import rows
-from devices.ledger.ledger import Ledger
-from devices.ledger.rows import Answer, Head
-from devices.mechanisms import GRR, Degree, GroupDegrees, Mechanism, OneBit, RandomizedResponse
-from devices.policy.policy import Cap, Policy, policy_for
-from devices.query import Ask, Query
+from ldpsim.devices import answer_many, client_app, wire
+from ldpsim.devices.client_app import open_state
+from ldpsim.devices.collector import CollectorKey, generate
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.enrolment import state as enrolment
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.fleet import Fleet
+from ldpsim.devices.ledger import rows
+from ldpsim.devices.ledger.ledger import Ledger
+from ldpsim.devices.ledger.rows import Answer, Head
+from ldpsim.devices.mechanisms import GRR, Degree, GroupDegrees, Mechanism, OneBit, RandomizedResponse
+from ldpsim.devices.policy.policy import Cap, Policy, policy_for
+from ldpsim.devices.query import Ask, Query
 from tests.devices.mechanisms.test_every_mechanism import EXAMPLES, C, D, N, attribute
 from tests.signing import signed
 

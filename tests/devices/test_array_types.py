@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from devices.array_types import check_rows, checked_array, checked_numbers
+from ldpsim.devices.array_types import check_rows, checked_array, checked_numbers
 
 STARTS, COLUMNS, VALUES = np.array([0, 2, 2, 3]), np.array([0, 4, 1]), np.array([0.5, 1.0, 2.0])
 

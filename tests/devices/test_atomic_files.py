@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from devices.atomic_files import (
+from ldpsim.devices.atomic_files import (
     PASSED_AROUND,
     exclusive_lock,
     lock_file,
@@ -22,11 +22,11 @@ from devices.atomic_files import (
     read_file,
     write_atomically,
 )
-from devices.data.population import Population
-from devices.device import Report
-from devices.enrolment.state import State, enrol
-from devices.policy.policy import Policy
-from devices.query import Query
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Report
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.query import Query
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -142,7 +142,7 @@ def test_a_folder_that_is_there_keeps_its_mode(
 def test_a_file_is_made_once_and_on_the_disk_before_it_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A killed process may have named it without waiting for the disk, so who finds it waits too."""
     synced: list[Path] = []
-    monkeypatch.setattr("devices.atomic_files.make_durable", synced.append)
+    monkeypatch.setattr("ldpsim.devices.atomic_files.make_durable", synced.append)
     texts = iter(("one", "other"))
     assert [made_once(tmp_path / "file", lambda: next(texts)) for _ in range(2)] == ["one", "one"]
     assert synced == [tmp_path, tmp_path] and next(texts) == "other"

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from flwr.app import ConfigRecord, Context, Message, RecordDict
 
-from devices import client_app, wire
-from devices.client_app import app, default_state_folder, open_state, state_folder
-from devices.data.population import Population
-from devices.device import Device, Refusal, Report
-from devices.enrolment.state import State, enrol
-from devices.ledger.ledger import LedgerDamaged
-from devices.mechanisms import GRR
-from devices.policy.policy import Policy
-from devices.query import Query
+from ldpsim.devices import client_app, wire
+from ldpsim.devices.client_app import app, default_state_folder, open_state, state_folder
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Device, Refusal, Report
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.ledger.ledger import LedgerDamaged
+from ldpsim.devices.mechanisms import GRR
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.query import Query
 
 Folder = Callable[..., Path]
 

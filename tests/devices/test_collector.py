@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from devices import collector
-from devices.collector import CollectorKey, SignedTerms, query_of, read_public, split_question
-from devices.device import Device, Refusal, Report
-from devices.enrolment.state import enrol
-from devices.policy.policy import policy_for
-from devices.query import Query
-from devices.raw_record import hand_over
+from ldpsim.devices import collector
+from ldpsim.devices.collector import CollectorKey, SignedTerms, query_of, read_public, split_question
+from ldpsim.devices.device import Device, Refusal, Report
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.devices.query import Query
+from ldpsim.devices.raw_record import hand_over
 from tests.devices.conftest import N
 from tests.signing import signed, terms_for
 
@@ -144,9 +144,9 @@ def test_nothing_is_computed_for_a_stranger(
         raise AssertionError("something was computed")
 
     monkeypatch.setattr(Device, "_decide", never)
-    monkeypatch.setattr("devices.query._parse_small", never)
-    monkeypatch.setattr("devices.query._parse_large", never)
-    monkeypatch.setattr("devices.device.people_asked", never)
+    monkeypatch.setattr("ldpsim.devices.query._parse_small", never)
+    monkeypatch.setattr("ldpsim.devices.query._parse_large", never)
+    monkeypatch.setattr("ldpsim.devices.device.people_asked", never)
     for question in questions:
         assert devices.ask(question) is Refusal.COLLECTOR_REFUSED
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import devices.device
-from devices.data.population import Population, Record
-from devices.device import (
+import ldpsim.devices.device
+from ldpsim.devices.data.population import Population, Record
+from ldpsim.devices.device import (
     Device,
     Refusal,
     Report,
@@ -24,14 +24,14 @@ from devices.device import (
     unpack_parts,
     unpack_report,
 )
-from devices.enrolment.state import enrol
-from devices.facts import PublicFacts
-from devices.ledger.ledger import Ledger, LedgerDamaged
-from devices.mechanisms import GRR, OneBit, RandomizedResponse
-from devices.policy.policy import Cap, Policy, policy_for
-from devices.query import Ask, Query
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
+from ldpsim.devices.mechanisms import GRR, OneBit, RandomizedResponse
+from ldpsim.devices.policy.policy import Cap, Policy, policy_for
+from ldpsim.devices.query import Ask, Query
 
-PACKAGE = str(Path(devices.device.__file__).parent)
+PACKAGE = str(Path(ldpsim.devices.device.__file__).parent)
 
 
 def stage_plan(ask_for: Callable[..., Query]) -> Query:
@@ -271,7 +271,7 @@ def test_an_answer_is_all_attributes_or_none(
         patch.setattr(GRR, "perturb", fail)
         if devices.door == "direct":
             with pytest.raises(ValueError):
-                devices.device(3).answer(ask_for())
+                ldpsim.devices.device(3).answer(ask_for())
         else:
             assert devices.ask(ask_for()) is Refusal.UNKNOWN_QUERY
     assert devices.rows() == []

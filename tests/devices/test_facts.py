@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.facts import PublicFacts, Split
+from ldpsim.devices.facts import PublicFacts, Split
 
 
 def test_json_and_back() -> None:

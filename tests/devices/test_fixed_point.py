@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from devices.fixed_point import UNIT_BITS, falling_powers, logarithm
+from ldpsim.devices.fixed_point import UNIT_BITS, falling_powers, logarithm
 
 
 def test_logarithms_are_right_to_a_unit() -> None:

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from flwr.app import Message, RecordDict
 
-from devices import answer_many, fleet, wire
-from devices.client_app import open_state
-from devices.data.population import Population
-from devices.device import Refusal, Report
-from devices.enrolment import state as enrolment
-from devices.enrolment.state import State, enrol
-from devices.fleet import Fleet
-from devices.ledger.ledger import Ledger
-from devices.policy.policy import Policy
-from devices.query import Query
+from ldpsim.devices import answer_many, fleet, wire
+from ldpsim.devices.client_app import open_state
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.enrolment import state as enrolment
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.fleet import Fleet
+from ldpsim.devices.ledger.ledger import Ledger
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.query import Query
 
 
 @pytest.fixture

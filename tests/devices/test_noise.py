@@ -10,8 +10,8 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 from scipy.stats import binom
 
-import devices.noise as noise_module
-from devices.noise import NoiseStream, derive_key, first_words, joined_words
+import ldpsim.devices.noise as noise_module
+from ldpsim.devices.noise import NoiseStream, derive_key, first_words, joined_words
 
 KEY = bytes(range(32))
 ONE = 1 << 64

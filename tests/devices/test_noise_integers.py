@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from devices.noise import NoiseStream
+from ldpsim.devices.noise import NoiseStream
 
 KEY = bytes(range(32))
 

@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.data.population import Population, Record
-from devices.device import Device, Refusal, Report, unpack_report
-from devices.enrolment.state import State, enrol
-from devices.ledger.ledger import Ledger
-from devices.ledger.rows import distinct_parts
-from devices.mechanisms import GRR, NeighbourhoodVote, OneBit, OwnFeaturesVote, RandomizedResponse
-from devices.mechanisms.base import Mechanism
-from devices.mechanisms.exact_loss import Loss
-from devices.mechanisms.word_model import UNIT, WordModel
-from devices.policy.policy import Cap, Policy, policy_for
-from devices.query import Ask, InvalidQuery, Query
-from strategies.results.lifetime import lifetime
+from ldpsim.devices.data.population import Population, Record
+from ldpsim.devices.device import Device, Refusal, Report, unpack_report
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.ledger.ledger import Ledger
+from ldpsim.devices.ledger.rows import distinct_parts
+from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote, OneBit, OwnFeaturesVote, RandomizedResponse
+from ldpsim.devices.mechanisms.base import Mechanism
+from ldpsim.devices.mechanisms.exact_loss import Loss
+from ldpsim.devices.mechanisms.word_model import UNIT, WordModel
+from ldpsim.devices.policy.policy import Cap, Policy, policy_for
+from ldpsim.devices.query import Ask, InvalidQuery, Query
+from ldpsim.strategies.results.lifetime import lifetime
 
 N, D, CLASSES = 12, 10, 3
 Q = np.random.default_rng(4).dirichlet(np.ones(CLASSES), N)

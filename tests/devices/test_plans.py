@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from devices.data.population import Population
-from devices.device import Refusal, Report, unpack_report
-from devices.mechanisms import ClearFeatures, ClearLabel, Degree, GroupDegrees, RandomizedResponse
-from devices.policy.policy import Cap
-from devices.query import Ask, Query
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Refusal, Report, unpack_report
+from ldpsim.devices.mechanisms import ClearFeatures, ClearLabel, Degree, GroupDegrees, RandomizedResponse
+from ldpsim.devices.policy.policy import Cap
+from ldpsim.devices.query import Ask, Query
 
 N, D, CLASSES = 12, 10, 3
 ROOM = Cap(100.0, 1e6, 1e6)

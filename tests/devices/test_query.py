@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devices import mechanisms, query
-from devices.facts import PublicFacts
-from devices.mechanisms import GRR, GRRFS, GroupDegrees, Loss, Mechanism, OneBit, RandomizedResponse
-from devices.policy.policy import Cap, Policy
-from devices.query import MAX_BYTES, MAX_NUMBERS, MAX_STEPS, Ask, InvalidQuery, Query
+from ldpsim.devices import mechanisms, query
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import GRR, GRRFS, GroupDegrees, Loss, Mechanism, OneBit, RandomizedResponse
+from ldpsim.devices.policy.policy import Cap, Policy
+from ldpsim.devices.query import MAX_BYTES, MAX_NUMBERS, MAX_STEPS, Ask, InvalidQuery, Query
 
 RR = RandomizedResponse.from_epsilon(2.0, n=9)
 BITS = OneBit.from_epsilon(1.0, d=4)
@@ -399,7 +399,7 @@ def test_the_price_of_judging_is_bounded_before_anything_is_computed(monkeypatch
 def test_long_lists_are_refused_before_they_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     top = json.loads(dear(16, 1).to_bytes())
     top["plan"][0][0]["mechanisms"][0]["domains"] = [2] * (MAX_NUMBERS + 1)
-    monkeypatch.setattr("devices.query._mechanism", None)
+    monkeypatch.setattr("ldpsim.devices.query._mechanism", None)
     with pytest.raises(InvalidQuery, match="too long"):
         Query.from_bytes(canonical(top))
 

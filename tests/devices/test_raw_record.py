@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 from flwr.app import ConfigRecord, Context, Message, RecordDict
 
-from devices.client_app import app
-from devices.data.population import Population
-from devices.datasets.generated import generate
-from devices.device import Refusal, Report, unpack_report
-from devices.enrolment.state import State, enrol
-from devices.ledger.chain import seal_of
-from devices.mechanisms import GRR
-from devices.policy.policy import policy_for
-from devices.query import Ask, InvalidQuery, Query
-from devices.raw_record import HandedOver, hand_over, is_hand_over, read_hand_over, read_question, read_record
-from devices.wire import HANDOVER_TYPE, QUERY_TYPE, message_type, query_content, read_reply
-from strategies.rounds.collect_once import Collected
-from strategies.rounds.reading import read_records
+from ldpsim.devices.client_app import app
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.device import Refusal, Report, unpack_report
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.ledger.chain import seal_of
+from ldpsim.devices.mechanisms import GRR
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.devices.query import Ask, InvalidQuery, Query
+from ldpsim.devices.raw_record import HandedOver, hand_over, is_hand_over, read_hand_over, read_question, read_record
+from ldpsim.devices.wire import HANDOVER_TYPE, QUERY_TYPE, message_type, query_content, read_reply
+from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.rounds.reading import read_records
 
 REPORT = Query("first", ((Ask("label", (GRR.from_epsilon(1.0, categories=5),)),),))
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from devices.facts import PublicFacts
-from devices.query import InvalidQuery
-from devices.training_task import CLEAR, NOISY, UNPROTECTED, GaussianUpdate, Task
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.query import InvalidQuery
+from ldpsim.devices.training_task import CLEAR, NOISY, UNPROTECTED, GaussianUpdate, Task
 
 TASK = Task("first", "own", 40, 5, 3, 0.3, 4)
 NOISE = GaussianUpdate.from_epsilon(2.0, clip=1.0, delta=1e-6)

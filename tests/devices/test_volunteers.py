@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.answer_many import answer_many
-from devices.data.population import Population
-from devices.device import Refusal, Report
-from devices.enrolment.state import State, enrol
-from devices.mechanisms import GRR, ClearAdjacency, ClearFeatures, ClearLabel, OneBit, OwnFeaturesVote
-from devices.mechanisms.base import Mechanism
-from devices.mechanisms.word_model import UNIT, WordModel
-from devices.policy.policy import Policy, policy_for
-from devices.query import Ask, Query
+from ldpsim.devices.answer_many import answer_many
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.mechanisms import GRR, ClearAdjacency, ClearFeatures, ClearLabel, OneBit, OwnFeaturesVote
+from ldpsim.devices.mechanisms.base import Mechanism
+from ldpsim.devices.mechanisms.word_model import UNIT, WordModel
+from ldpsim.devices.policy.policy import Policy, policy_for
+from ldpsim.devices.query import Ask, Query
 
 N, D, CLASSES = 12, 10, 3
 VOLUNTEER, ORDINARY = 4, 7

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.data.population import Population, Record
-from devices.device import Device, Refusal, Report, unpack_report
-from devices.enrolment.state import enrol
-from devices.mechanisms import GRR, NeighbourhoodVote
-from devices.mechanisms.class_table import as_text
-from devices.policy.policy import Cap, Policy, policy_for
-from devices.query import Ask, Query
+from ldpsim.devices.data.population import Population, Record
+from ldpsim.devices.device import Device, Refusal, Report, unpack_report
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote
+from ldpsim.devices.mechanisms.class_table import as_text
+from ldpsim.devices.policy.policy import Cap, Policy, policy_for
+from ldpsim.devices.query import Ask, Query
 from tests.devices.vault.test_server import running
 
 N, CLASSES = 12, 3

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from flwr.app import ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
 
-from devices import wire
-from devices.device import Refusal, Report, pack_parts, pack_report, unpack_report
-from devices.query import InvalidQuery, Query
+from ldpsim.devices import wire
+from ldpsim.devices.device import Refusal, Report, pack_parts, pack_report, unpack_report
+from ldpsim.devices.query import InvalidQuery, Query
 
 
 def message(content: RecordDict) -> Message:

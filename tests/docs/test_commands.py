@@ -18,7 +18,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from cli.main import app
+from ldpsim.cli.main import app
 from tests.cli.test_import_data import EDGES, PEOPLE
 
 ROOT = Path(__file__).resolve().parents[2]

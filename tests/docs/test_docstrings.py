@@ -7,9 +7,9 @@ import inspect
 
 import pytest
 
-from curator.methods.local import blink, hogs
 from docs import docstrings
 from docs.docstrings import named, structured
+from ldpsim.curator.methods.local import blink, hogs
 
 
 def test_its_examples() -> None:
@@ -37,9 +37,9 @@ def test_sections_lists_and_examples_stay() -> None:
 
 def test_a_name_that_does_not_exist_is_seen() -> None:
     """Power: of a module, of a class, of a field; a field without a default exists."""
-    assert named("Guarantee.to_dict", "curator.privacy.guarantee", None)
-    assert named("to_dict", "curator.privacy.guarantee", "Guarantee")
-    assert named("curator.privacy.guarantee.Claim.statement", None, None)
-    assert named("int", None, None) and named("TrainingSettings", "curator.methods.base", "Method")
-    for wrong in ("curator.privacy.guarantee.Claim.sentence", "curator.nowhere.Claim", "Statement"):
-        assert not named(wrong, "curator.privacy.guarantee", None), wrong
+    assert named("Guarantee.to_dict", "ldpsim.curator.privacy.guarantee", None)
+    assert named("to_dict", "ldpsim.curator.privacy.guarantee", "Guarantee")
+    assert named("ldpsim.curator.privacy.guarantee.Claim.statement", None, None)
+    assert named("int", None, None) and named("TrainingSettings", "ldpsim.curator.methods.base", "Method")
+    for wrong in ("ldpsim.curator.privacy.guarantee.Claim.sentence", "curator.nowhere.Claim", "Statement"):
+        assert not named(wrong, "ldpsim.curator.privacy.guarantee", None), wrong

@@ -5,11 +5,11 @@ from __future__ import annotations
 import doctest
 import re
 
-from cli import words
-from curator.privacy.levels import LEVELS
 from docs import draw_levels
 from docs.draw_levels import CELLS, PICTURE, changed, svg, worked_example
 from docs.rooms import ROOT
+from ldpsim.cli import words
+from ldpsim.curator.privacy.levels import LEVELS
 
 
 def test_the_committed_picture_is_todays() -> None:

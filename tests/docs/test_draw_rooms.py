@@ -41,8 +41,8 @@ def test_another_import_is_another_picture(tmp_path: Path) -> None:
     for package in ("devices", "curator", "strategies", "benchmarks", "cli"):
         (tmp_path / package).mkdir()
     (tmp_path / "devices" / "wire.py").write_text("")
-    (tmp_path / "devices" / "fleet.py").write_text("from devices.wire import x\n")
-    (tmp_path / "curator" / "graph.py").write_text("def f():\n    import devices.wire\n")
+    (tmp_path / "devices" / "fleet.py").write_text("from ldpsim.devices.wire import x\n")
+    (tmp_path / "curator" / "graph.py").write_text("def f():\n    import ldpsim.devices.wire\n")
     data = drawn(tmp_path)
     assert data["rooms"]["devices"]["arrows"] == [("fleet", "wire")]
     assert data["packages"] == [("curator", "devices")]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import tomllib
 
-from devices import NO_TELEMETRY
 from docs.rooms import ROOT
-from strategies.outputs.graph_files import FORMS
-from strategies.tracking.targets import TRACKERS
+from ldpsim.devices import NO_TELEMETRY
+from ldpsim.strategies.outputs.graph_files import FORMS
+from ldpsim.strategies.tracking.targets import TRACKERS
 
 PAGES = {name: (ROOT / "docs" / f"{name}.md").read_text() for name in ("from-python", "tracking")}
 

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from curator.privacy.levels import LEVELS
 from docs.rooms import ROOT
-from strategies.results.shown_nulls import NULLS
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.strategies.results.shown_nulls import NULLS
 
 PAGE = (ROOT / "docs" / "glossary.md").read_text()
 TERMS = [name.strip("`") for cell in re.findall(r"^\| ([^|]+) \|", PAGE, re.MULTILINE) for name in cell.split(", ")]

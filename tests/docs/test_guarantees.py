@@ -8,9 +8,9 @@ from functools import cache
 
 import pytest
 
-from devices.mechanisms import BUILT_IN
-from devices.training_task import CLEAR, NOISY
 from docs.rooms import ROOT
+from ldpsim.devices.mechanisms import BUILT_IN
+from ldpsim.devices.training_task import CLEAR, NOISY
 
 PAGE = (ROOT / "docs" / "guarantees.md").read_text()
 FIGURES = ("float", "Account", "Guarantee")  # what a function that accounts returns

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from curator.defences import DEFENCES
-from devices.device import Refusal
 from docs.rooms import ROOT
-from strategies.attacks.poison.lies import ATTACKS, SILENT
+from ldpsim.curator.defences import DEFENCES
+from ldpsim.devices.device import Refusal
+from ldpsim.strategies.attacks.poison.lies import ATTACKS, SILENT
 
 
 def listed(text: str, heading: str) -> set[str]:

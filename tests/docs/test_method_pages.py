@@ -8,10 +8,10 @@ from dataclasses import fields
 
 import pytest
 
-from curator.methods import BUILT_IN, find
-from curator.privacy.levels import LEVELS
 from docs import method_pages
 from docs.method_pages import FOLDER, documented, of_method, page, pages_file, paper_link, section, with_output
+from ldpsim.curator.methods import BUILT_IN, find
+from ldpsim.curator.privacy.levels import LEVELS
 
 PARTS = ["What holds", "How it works", "Settings", "Results", "Example"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typer.testing import CliRunner
 
-from cli.main import app
 from docs.option_readers import text, words
-from strategies.setup.option_spec import READERS
+from ldpsim.cli.main import app
+from ldpsim.strategies.setup.option_spec import READERS
 
 
 def test_the_file_is_what_the_methods_declare() -> None:

@@ -10,8 +10,8 @@ import pytest
 from click.core import Group
 from typer.main import get_command
 
-from cli.main import app
 from docs.rooms import ROOT
+from ldpsim.cli.main import app
 
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
-from curator.attacks.examples import Person, examples
-from curator.reports.reports import FORMAT, Reports
-from devices.mechanisms import BUILT_IN, ClearAdjacency, ClearFeatures, ClearLabel, Mechanism
-from devices.noise import NoiseStream
 from docs.rooms import ROOT
-from strategies import RunOptions, simulate
+from ldpsim.curator.attacks.examples import Person, examples
+from ldpsim.curator.reports.reports import FORMAT, Reports
+from ldpsim.devices.mechanisms import BUILT_IN, ClearAdjacency, ClearFeatures, ClearLabel, Mechanism
+from ldpsim.devices.noise import NoiseStream
+from ldpsim.strategies import RunOptions, simulate
 
 PAGE = (ROOT / "docs" / "reports-format.md").read_text()
 SNIPPET = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[0]

@@ -6,22 +6,22 @@ from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
-import devices.answer_many
-import devices.atomic_files
-import devices.collector
-import devices.device
-import devices.ledger.chain
-import devices.ledger.counter
-import devices.ledger.counter_folder
-import devices.ledger.counter_postgres
-import devices.ledger.ledger
-import devices.ledger.ledger_file
-import devices.ledger.rows
-import devices.ledger.schema
-from devices.ledger.counter import CounterCheck
-from devices.ledger.counter_folder import FolderCounter
-from devices.ledger.counter_postgres import PostgresCounter
-from devices.ledger.rows import Head
+import ldpsim.devices.answer_many
+import ldpsim.devices.atomic_files
+import ldpsim.devices.collector
+import ldpsim.devices.device
+import ldpsim.devices.ledger.chain
+import ldpsim.devices.ledger.counter
+import ldpsim.devices.ledger.counter_folder
+import ldpsim.devices.ledger.counter_postgres
+import ldpsim.devices.ledger.ledger
+import ldpsim.devices.ledger.ledger_file
+import ldpsim.devices.ledger.rows
+import ldpsim.devices.ledger.schema
+from ldpsim.devices.ledger.counter import CounterCheck
+from ldpsim.devices.ledger.counter_folder import FolderCounter
+from ldpsim.devices.ledger.counter_postgres import PostgresCounter
+from ldpsim.devices.ledger.rows import Head
 from tests.faults import sqlite
 from tests.faults.variants import put, variant
 
@@ -59,7 +59,7 @@ def _settled_late() -> Any:
     def settle(check: CounterCheck) -> None:
         waiting = vars(check._counter).setdefault("waiting", [])
         while waiting:
-            with suppress(devices.ledger.ledger.LedgerDamaged):
+            with suppress(ldpsim.devices.ledger.ledger.LedgerDamaged):
                 real(waiting.pop())
         waiting.append(check)
 
@@ -79,14 +79,14 @@ def _settled_early() -> Any:
 
 @variant("only the number of answers is compared with the counter")
 def _number_alone() -> Any:
-    return put(devices.ledger.counter, "_holds", lambda answers, head: head.answers <= len(answers))
+    return put(ldpsim.devices.ledger.counter, "_holds", lambda answers, head: head.answers <= len(answers))
 
 
 @variant("a counter that is behind is a mismatch")
 def _behind_is_lost() -> Any:
     def compare(check: CounterCheck, device: int, head: Head, chain: Any) -> None:
         if check.entry(device).head != head:
-            raise devices.ledger.counter.CounterMismatch([device])
+            raise ldpsim.devices.ledger.counter.CounterMismatch([device])
         check.end(device, head, chain)
 
     return put(CounterCheck, "compare", compare)
@@ -120,12 +120,12 @@ def _file_not_synced() -> Any:
 
 @variant("a counter's row on the server is not locked")
 def _not_locked() -> Any:
-    return put(devices.ledger.counter_postgres, "_LOCK", devices.ledger.counter_postgres._SELECT)
+    return put(ldpsim.devices.ledger.counter_postgres, "_LOCK", ldpsim.devices.ledger.counter_postgres._SELECT)
 
 
 @variant("the server's commit does not wait for its disk")
 def _server_not_durable() -> Any:
-    return put(devices.ledger.counter_postgres, "_DURABLE", "SELECT to_regclass('')")
+    return put(ldpsim.devices.ledger.counter_postgres, "_DURABLE", "SELECT to_regclass('')")
 
 
 @variant("a step of the counter that is repeated after a lost connection is a mismatch")
@@ -153,7 +153,7 @@ def _not_idempotent() -> Any:
 @variant("the reply of a copy that lost leaves")
 def _lost_leaves() -> Any:
     def settle(check: CounterCheck) -> None:
-        with suppress(devices.ledger.counter.CounterMismatch):
+        with suppress(ldpsim.devices.ledger.counter.CounterMismatch):
             real(check)
 
     real = CounterCheck.settle

@@ -7,24 +7,24 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import devices.answer_many
-import devices.atomic_files
-import devices.collector
-import devices.device
-import devices.ledger.chain
-import devices.ledger.counter
-import devices.ledger.counter_folder
-import devices.ledger.counter_postgres
-import devices.ledger.ledger
-import devices.ledger.ledger_file
-import devices.ledger.rows
-import devices.ledger.schema
-from devices.device import Device, Refusal
-from devices.ledger import decisions
-from devices.ledger.ledger_file import LedgerFile
-from devices.ledger.open_files import OpenFiles
-from devices.ledger.rows import Head
-from devices.query import Query
+import ldpsim.devices.answer_many
+import ldpsim.devices.atomic_files
+import ldpsim.devices.collector
+import ldpsim.devices.device
+import ldpsim.devices.ledger.chain
+import ldpsim.devices.ledger.counter
+import ldpsim.devices.ledger.counter_folder
+import ldpsim.devices.ledger.counter_postgres
+import ldpsim.devices.ledger.ledger
+import ldpsim.devices.ledger.ledger_file
+import ldpsim.devices.ledger.rows
+import ldpsim.devices.ledger.schema
+from ldpsim.devices.device import Device, Refusal
+from ldpsim.devices.ledger import decisions
+from ldpsim.devices.ledger.ledger_file import LedgerFile
+from ldpsim.devices.ledger.open_files import OpenFiles
+from ldpsim.devices.ledger.rows import Head
+from ldpsim.devices.query import Query
 from tests.faults import life, sqlite
 from tests.faults.variants import put, variant
 
@@ -72,7 +72,7 @@ def _no_sync() -> Any:
 
 @variant("a log that a killed process left is not synced at the next start (mended)")
 def _log_not_synced() -> Any:
-    return put(devices.ledger.schema, "make_durable", lambda path: None)
+    return put(ldpsim.devices.ledger.schema, "make_durable", lambda path: None)
 
 
 @variant("a failed batch is not undone")
@@ -93,18 +93,18 @@ def _damaged_batch() -> Any:
             found.extend(real_many(*given))
             return list(found)
 
-        with put(devices.answer_many, "answer_many", many):
+        with put(ldpsim.devices.answer_many, "answer_many", many):
             answers = real(state, people, question)
         return found if found and set(answers) == {Refusal.LEDGER_DAMAGED} else answers
 
-    real, real_many = devices.answer_many.answer_together, devices.answer_many.answer_many
+    real, real_many = ldpsim.devices.answer_many.answer_together, ldpsim.devices.answer_many.answer_many
     return put(life, "answer_together", answer)
 
 
 @variant("the epoch is not compared")
 def _no_epoch() -> Any:
     def present(ledger: Any) -> None:
-        ledger.epoch = ledger._db.execute(devices.ledger.schema.PRESENT).fetchall()[0][0]
+        ledger.epoch = ledger._db.execute(ldpsim.devices.ledger.schema.PRESENT).fetchall()[0][0]
         real(ledger)
 
     real = LedgerFile._check_present
@@ -116,7 +116,7 @@ def _early_epoch() -> Any:
     def present(ledger: Any) -> None:
         own = ledger.epoch
         if ledger._depth:
-            ledger.epoch = ledger._db.execute(devices.ledger.schema.PRESENT).fetchall()[0][0]
+            ledger.epoch = ledger._db.execute(ldpsim.devices.ledger.schema.PRESENT).fetchall()[0][0]
         real(ledger)
         ledger.epoch = own
 
@@ -139,7 +139,7 @@ def _any_files() -> Any:
 @variant("the files of a ledger are compared before the commit alone", "removals")
 def _early_files() -> Any:
     def present(ledger: Any) -> None:
-        with devices.ledger.schema.failing("", (OSError,)):
+        with ldpsim.devices.ledger.schema.failing("", (OSError,)):
             ledger._files.check()
         real(ledger)
 
@@ -208,7 +208,7 @@ def _stage_first() -> Any:
 @variant("an answer is forgotten after a day")
 def _forgets_with_time() -> Any:
     def change(real: Any, answers: Any, head: Head, query: Query, replay: bool) -> Any:
-        now = devices.ledger.rows.time.time()
+        now = ldpsim.devices.ledger.rows.time.time()
         return real([a for a in answers if now - a.time < 86400], head, query, replay=replay)
 
     return _decision(change)
@@ -218,14 +218,14 @@ def _forgets_with_time() -> Any:
 def _drawn_again() -> Any:
     def claim(device: Device, query: Query) -> Any:
         found = real(device, query)
-        if isinstance(found, devices.device.Report) and found.replayed:
+        if isinstance(found, ldpsim.devices.device.Report) and found.replayed:
             parts = []
             for ask in query.asks:
                 read = [device._data_digest(name) for name in ask.attributes]
                 key = device._noise_key(b"noise", query.question(ask.attribute), *read,
                                         device.ledger.nonce(device.index))  # fmt: skip
-                parts.append(devices.device.pack_parts(device._perturb(ask, query, key)))
-            return devices.device.Report(devices.device.pack_report(tuple(parts)), replayed=True)
+                parts.append(ldpsim.devices.device.pack_parts(device._perturb(ask, query, key)))
+            return ldpsim.devices.device.Report(ldpsim.devices.device.pack_report(tuple(parts)), replayed=True)
         return found
 
     real = Device._claim

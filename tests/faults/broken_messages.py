@@ -10,28 +10,28 @@ from typing import Any
 
 import numpy as np
 
-import devices.answer_many
-import devices.atomic_files
-import devices.collector
-import devices.device
-import devices.enrolment.parts
-import devices.enrolment.state
-import devices.ledger.chain
-import devices.ledger.counter
-import devices.ledger.counter_folder
-import devices.ledger.counter_postgres
-import devices.ledger.ledger
-import devices.ledger.ledger_file
-import devices.ledger.rows
-import devices.ledger.schema
-import strategies.rounds.stages
-from devices.collector import SignedTerms
-from devices.device import Device, Refusal
-from devices.enrolment.parts import Parts
-from devices.enrolment.state import State, is_enrolled
-from devices.policy.terms import collection_of
-from devices.query import Query
-from strategies.rounds.stages import Stages
+import ldpsim.devices.answer_many
+import ldpsim.devices.atomic_files
+import ldpsim.devices.collector
+import ldpsim.devices.device
+import ldpsim.devices.enrolment.parts
+import ldpsim.devices.enrolment.state
+import ldpsim.devices.ledger.chain
+import ldpsim.devices.ledger.counter
+import ldpsim.devices.ledger.counter_folder
+import ldpsim.devices.ledger.counter_postgres
+import ldpsim.devices.ledger.ledger
+import ldpsim.devices.ledger.ledger_file
+import ldpsim.devices.ledger.rows
+import ldpsim.devices.ledger.schema
+import ldpsim.strategies.rounds.stages
+from ldpsim.devices.collector import SignedTerms
+from ldpsim.devices.device import Device, Refusal
+from ldpsim.devices.enrolment.parts import Parts
+from ldpsim.devices.enrolment.state import State, is_enrolled
+from ldpsim.devices.policy.terms import collection_of
+from ldpsim.devices.query import Query
+from ldpsim.strategies.rounds.stages import Stages
 from tests.faults.questions import KEYS
 from tests.faults.variants import put, variant
 
@@ -43,7 +43,7 @@ def _any_question() -> Any:
     def everybody(terms: bytes, query: Query, people: int) -> Any:
         return np.full(people, collection_of(terms) == query.collection)
 
-    return put(devices.device, "people_asked", everybody)
+    return put(ldpsim.devices.device, "people_asked", everybody)
 
 
 @variant("a signature is verified under any key")
@@ -54,13 +54,13 @@ def _any_key() -> Any:
 
 @variant("an unsigned question passes")
 def _unsigned_passes() -> Any:
-    real = devices.device._read
+    real = ldpsim.devices.device._read
 
     def read(policy: Any, question: Any, *more: Any) -> Any:
         unsigned = isinstance(question, bytes) and question[:1] == b"{"
         return real(replace(policy, collector=None) if unsigned else policy, question, *more)
 
-    return put(devices.device, "_read", read)
+    return put(ldpsim.devices.device, "_read", read)
 
 
 @variant("a refusal does not look at the ledger")
@@ -80,14 +80,14 @@ def _refusal_of_data() -> Any:
 
 @variant("the chain of seals is not checked")
 def _no_seals() -> Any:
-    return [put(devices.ledger.ledger, "checked", lambda answers, key: iter(answers)),
-            put(devices.ledger.ledger, "sound_alone", lambda rows, keys: [True] * len(rows))]  # fmt: skip
+    return [put(ldpsim.devices.ledger.ledger, "checked", lambda answers, key: iter(answers)),
+            put(ldpsim.devices.ledger.ledger, "sound_alone", lambda rows, keys: [True] * len(rows))]  # fmt: skip
 
 
 @variant("seals are compared in their first byte")
 def _short_seals() -> Any:
     compare = hmac.compare_digest
-    return put(devices.ledger.chain.hmac, "compare_digest", lambda a, b: compare(a[:1], b[:1]))
+    return put(ldpsim.devices.ledger.chain.hmac, "compare_digest", lambda a, b: compare(a[:1], b[:1]))
 
 
 # --- a cluster's part ---------------------------------------------------------------------------
@@ -102,14 +102,14 @@ def _copied_part() -> Any:
     def enrol(folder: Any, *given: Any, counters: Any, nonces: bool, **named: Any) -> Any:
         return real(folder, *given, **named)
 
-    real = devices.enrolment.parts.enrol
+    real = ldpsim.devices.enrolment.parts.enrol
     return [put(Parts, "_enrolled", enrolled), put(Parts, "_check_copies", lambda parts: None),
-            put(devices.enrolment.parts, "enrol", enrol)]  # fmt: skip
+            put(ldpsim.devices.enrolment.parts, "enrol", enrol)]  # fmt: skip
 
 
 @variant("a part that is gone is enrolled anew")
 def _enrolled_anew() -> Any:
-    return put(devices.enrolment.parts, "answered_before", lambda counters, shard: False)
+    return put(ldpsim.devices.enrolment.parts, "answered_before", lambda counters, shard: False)
 
 
 @variant("a part's name is not looked at")
@@ -124,7 +124,7 @@ def _any_name() -> Any:
 @variant("parts.json is written after the enrolment")
 def _known_late() -> Any:
     waiting: list[Any] = []
-    write, real = devices.enrolment.parts.write_atomically, devices.enrolment.parts.enrol
+    write, real = ldpsim.devices.enrolment.parts.write_atomically, ldpsim.devices.enrolment.parts.enrol
 
     def later(path: Any, content: Any) -> None:
         if path.name == "parts.json":
@@ -137,7 +137,10 @@ def _known_late() -> Any:
         write(*waiting.pop())
         return made
 
-    return [put(devices.enrolment.parts, "write_atomically", later), put(devices.enrolment.parts, "enrol", enrol)]
+    return [
+        put(ldpsim.devices.enrolment.parts, "write_atomically", later),
+        put(ldpsim.devices.enrolment.parts, "enrol", enrol),
+    ]
 
 
 @variant("an enrolment does not wait for the disk")
@@ -145,8 +148,11 @@ def _enrolment_not_synced() -> Any:
     def write(path: Any, content: Any, *, durable: bool = True) -> None:
         real(path, content, durable=False)
 
-    real = devices.atomic_files.write_atomically
-    return [put(module, "write_atomically", write) for module in (devices.enrolment.parts, devices.enrolment.state)]
+    real = ldpsim.devices.atomic_files.write_atomically
+    return [
+        put(module, "write_atomically", write)
+        for module in (ldpsim.devices.enrolment.parts, ldpsim.devices.enrolment.state)
+    ]
 
 
 # --- the collector ------------------------------------------------------------------------------
@@ -167,10 +173,10 @@ def _grouping_made_again() -> Any:
 def _grouping_not_synced() -> Any:
     def made_once(path: Path, make: Callable[[], str]) -> str:
         if not path.is_file():
-            devices.atomic_files.write_atomically(path, make(), durable=False)
+            ldpsim.devices.atomic_files.write_atomically(path, make(), durable=False)
         return path.read_text()
 
-    return put(strategies.rounds.stages, "made_once", made_once)
+    return put(ldpsim.strategies.rounds.stages, "made_once", made_once)
 
 
 @variant("a grouping that a killed collector left is not synced before it is sent (mended)")
@@ -178,13 +184,13 @@ def _grouping_left() -> Any:
     def made_once(path: Path, make: Callable[[], str]) -> str:
         return path.read_text() if path.is_file() else real(path, make)
 
-    real = devices.atomic_files.made_once
-    return put(strategies.rounds.stages, "made_once", made_once)
+    real = ldpsim.devices.atomic_files.made_once
+    return put(ldpsim.strategies.rounds.stages, "made_once", made_once)
 
 
 @variant("the names in a folder are not synced")
 def _names_not_synced() -> Any:
-    return put(devices.atomic_files, "make_durable", lambda path: None)
+    return put(ldpsim.devices.atomic_files, "make_durable", lambda path: None)
 
 
 @variant("what holds counts one stage of a plan")

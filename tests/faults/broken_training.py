@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-import devices.federated.wire
-import devices.fleet
-import strategies.rounds.checkpoint
-from devices.device import Device
-from devices.ledger.ledger import CounterMismatch, Ledger
-from devices.ledger.ledger_file import LedgerFile
-from devices.mechanisms.exact_loss import Loss
-from devices.policy.policy import Policy
-from devices.training_task import Task
-from strategies.rounds.checkpoint import CheckpointFile
+import ldpsim.devices.federated.wire
+import ldpsim.devices.fleet
+import ldpsim.strategies.rounds.checkpoint
+from ldpsim.devices.device import Device
+from ldpsim.devices.ledger.ledger import CounterMismatch, Ledger
+from ldpsim.devices.ledger.ledger_file import LedgerFile
+from ldpsim.devices.mechanisms.exact_loss import Loss
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.training_task import Task
+from ldpsim.strategies.rounds.checkpoint import CheckpointFile
 from tests.faults.variants import put, variant
 
 
@@ -101,7 +101,7 @@ def _lost_updates() -> Any:
 
 @variant("weights that are no numbers are used", "trainings")
 def _any_weights() -> Any:
-    return put(devices.federated.wire, "are_usable", lambda weights: True)
+    return put(ldpsim.devices.federated.wire, "are_usable", lambda weights: True)
 
 
 @variant("a checkpoint is saved with the next one", "trainings")
@@ -120,5 +120,7 @@ def _late_checkpoint() -> Any:
 
 @variant("a checkpoint does not wait for the disk", "trainings")
 def _lazy_checkpoint() -> Any:
-    real = strategies.rounds.checkpoint.write_atomically
-    return put(strategies.rounds.checkpoint, "write_atomically", lambda path, data: real(path, data, durable=False))
+    real = ldpsim.strategies.rounds.checkpoint.write_atomically
+    return put(
+        ldpsim.strategies.rounds.checkpoint, "write_atomically", lambda path, data: real(path, data, durable=False)
+    )

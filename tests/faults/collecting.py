@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from flwr.app import Context, Error, Message, RecordDict
 
-from curator.methods.base import Question as Asking
-from curator.privacy.guarantee import Claim, local_guarantee
-from devices import client_app
-from devices.device import Refusal, Report
-from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
-from strategies.rounds.stages import Stages
+from ldpsim.curator.methods.base import Question as Asking
+from ldpsim.curator.privacy.guarantee import Claim, local_guarantee
+from ldpsim.devices import client_app
+from ldpsim.devices.device import Refusal, Report
+from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, run_collection
+from ldpsim.strategies.rounds.stages import Stages
 from tests.faults.computers import Plan, Process
 from tests.faults.disk import Died
 from tests.faults.hosts import Copy, Mail

@@ -12,14 +12,14 @@ from typing import Any
 
 from flwr.app import Context, Message, RecordDict
 
-from devices import client_app, wire
-from devices.answer_many import answer_together
-from devices.device import Refusal, Report
-from devices.enrolment.state import State
-from devices.ledger.ledger import Ledger, LedgerDamaged
-from devices.vault import protocol
-from devices.vault.protocol import FrameKind
-from devices.vault.server import Vault
+from ldpsim.devices import client_app, wire
+from ldpsim.devices.answer_many import answer_together
+from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
+from ldpsim.devices.vault import protocol
+from ldpsim.devices.vault.protocol import FrameKind
+from ldpsim.devices.vault.server import Vault
 from tests.faults.computers import Plan, Process
 from tests.faults.hosts import Copy, Mail
 from tests.faults.judge import Judge, Violation

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-from devices.device import Refusal
-from devices.enrolment.parts import Parts
-from devices.enrolment.state import is_enrolled
-from devices.ledger.ledger import LedgerDamaged
+from ldpsim.devices.device import Refusal
+from ldpsim.devices.enrolment.parts import Parts
+from ldpsim.devices.enrolment.state import is_enrolled
+from ldpsim.devices.ledger.ledger import LedgerDamaged
 from tests.faults.computers import Plan, Process
 from tests.faults.hosts import Copy, Mail
 from tests.faults.judge import Judge, Violation

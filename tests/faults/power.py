@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from devices.atomic_files import write_atomically
+from ldpsim.devices.atomic_files import write_atomically
 from tests.faults.run import COUNTED, begin, search
 from tests.faults.schedule import KINDS, again, shrink, told
 from tests.faults.variants import KIND, broken, every_variant

@@ -7,10 +7,10 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 
-from devices.collector import CollectorKey, SignedTerms
-from devices.mechanisms import GRR, GroupDegrees, OneBit, RandomizedResponse
-from devices.policy.terms import terms_of
-from devices.query import Ask, Query
+from ldpsim.devices.collector import CollectorKey, SignedTerms
+from ldpsim.devices.mechanisms import GRR, GroupDegrees, OneBit, RandomizedResponse
+from ldpsim.devices.policy.terms import terms_of
+from ldpsim.devices.query import Ask, Query
 
 N, D, CLASSES = 5, 6, 3
 KEYS = (CollectorKey(Path("one"), bytes([1]) * 32), CollectorKey(Path("two"), bytes([2]) * 32))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from devices.ledger.ledger import LedgerDamaged
+from ldpsim.devices.ledger.ledger import LedgerDamaged
 from tests.faults.computers import Plan, Process
 from tests.faults.hosts import Copy, Mail
 from tests.faults.judge import Violation

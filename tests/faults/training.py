@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 from flwr.app import ConfigRecord, Context, Message, MessageType, RecordDict
 
-from curator.methods import table
-from curator.methods.base import Budget
-from devices import client_app, wire
-from devices.device import Refusal, Report
-from devices.facts import Split
-from devices.federated.wire import ATTEMPT, WEIGHTS, read_round, round_content, weights_record
-from devices.fleet import Fleet
-from devices.network import FloatArray
-from devices.training_task import GaussianUpdate, Task
-from strategies.rounds.checkpoint import CheckpointFile
-from strategies.runs.federated_training import Training
-from strategies.runs.run import Refused
+from ldpsim.curator.methods import table
+from ldpsim.curator.methods.base import Budget
+from ldpsim.devices import client_app, wire
+from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.facts import Split
+from ldpsim.devices.federated.wire import ATTEMPT, WEIGHTS, read_round, round_content, weights_record
+from ldpsim.devices.fleet import Fleet
+from ldpsim.devices.network import FloatArray
+from ldpsim.devices.training_task import GaussianUpdate, Task
+from ldpsim.strategies.rounds.checkpoint import CheckpointFile
+from ldpsim.strategies.runs.federated_training import Training
+from ldpsim.strategies.runs.run import Refused
 from tests.faults.audit import rows_of
 from tests.faults.collecting import MACHINE, Net
 from tests.faults.computers import Plan, Process

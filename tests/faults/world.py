@@ -17,19 +17,19 @@ from unittest import mock
 
 import numpy as np
 
-import devices.atomic_files
-import devices.enrolment.counters
-import devices.enrolment.state
-import devices.fleet
-import devices.ledger.counter_folder
-import devices.ledger.counter_postgres
-import devices.ledger.rows
-import devices.ledger.schema
-import strategies.rounds.checkpoint
-from devices import client_app
-from devices.data.population import Population, build_population
-from devices.enrolment.state import State, enrol
-from devices.policy.policy import Cap, Policy
+import ldpsim.devices.atomic_files
+import ldpsim.devices.enrolment.counters
+import ldpsim.devices.enrolment.state
+import ldpsim.devices.fleet
+import ldpsim.devices.ledger.counter_folder
+import ldpsim.devices.ledger.counter_postgres
+import ldpsim.devices.ledger.rows
+import ldpsim.devices.ledger.schema
+import ldpsim.strategies.rounds.checkpoint
+from ldpsim.devices import client_app
+from ldpsim.devices.data.population import Population, build_population
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.policy.policy import Cap, Policy
 from tests.faults import sqlite
 from tests.faults.computers import Computers, Process
 from tests.faults.disk import Disks, read
@@ -171,7 +171,7 @@ class World:
     @contextmanager
     def simulated(self) -> Iterator[World]:
         """Put the simulator's disks, clock, server and random numbers in place of the real ones."""
-        devices.ledger.schema._expected_objects()  # kept for the process: no schedule shall be the one that makes them
+        ldpsim.devices.ledger.schema._expected_objects()  # kept for the process: no schedule makes them
         for patch in self.patches:
             patch.start()
         try:
@@ -183,18 +183,23 @@ class World:
     def _patches(self) -> list[Any]:
         db = sqlite.module_for(self.computers, self.vfs)
         clock = mock.Mock(time=self._time)
-        written = (devices.atomic_files, devices.ledger.schema, devices.enrolment.counters, devices.enrolment.state)
+        written = (
+            ldpsim.devices.atomic_files,
+            ldpsim.devices.ledger.schema,
+            ldpsim.devices.enrolment.counters,
+            ldpsim.devices.enrolment.state,
+        )
         return [
-            mock.patch.object(devices.ledger.schema, "sqlite3", db),
-            mock.patch.object(devices.ledger.counter_folder, "sqlite3", db),
-            mock.patch.object(devices.ledger.counter_folder, "os", self.os),
+            mock.patch.object(ldpsim.devices.ledger.schema, "sqlite3", db),
+            mock.patch.object(ldpsim.devices.ledger.counter_folder, "sqlite3", db),
+            mock.patch.object(ldpsim.devices.ledger.counter_folder, "os", self.os),
             *[mock.patch.object(module, "os", self.os) for module in written],
-            mock.patch.object(devices.ledger.rows, "time", clock),
-            mock.patch.object(devices.ledger.counter_postgres, "_psycopg", self.server.module),
-            mock.patch.object(strategies.rounds.checkpoint, "os", self.os),
+            mock.patch.object(ldpsim.devices.ledger.rows, "time", clock),
+            mock.patch.object(ldpsim.devices.ledger.counter_postgres, "_psycopg", self.server.module),
+            mock.patch.object(ldpsim.strategies.rounds.checkpoint, "os", self.os),
             *[
                 mock.patch.object(module, "open_state", lambda folder, _: self.state_of(self.computers.current, folder))
-                for module in (client_app, devices.fleet)
+                for module in (client_app, ldpsim.devices.fleet)
             ],
             mock.patch.object(Population, "load", staticmethod(self._load)),
             mock.patch.object(Population, "save", lambda people, folder: folder.mkdir(exist_ok=True)),

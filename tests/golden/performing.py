@@ -21,11 +21,11 @@ import numpy as np
 from flwr.app import Context, RecordDict
 from safetensors.numpy import load_file
 
-from curator.methods import find
-from strategies import Refused, RunOptions, simulate
-from strategies.engines.flower_processes import Flower
-from strategies.engines.grids import LocalGrid
-from strategies.server_app import run_on_grid
+from ldpsim.curator.methods import find
+from ldpsim.strategies import Refused, RunOptions, simulate
+from ldpsim.strategies.engines.flower_processes import Flower
+from ldpsim.strategies.engines.grids import LocalGrid
+from ldpsim.strategies.server_app import run_on_grid
 from tests.golden.runs import DEFAULTS, Block, Golden
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,7 +66,7 @@ def _simulate(golden: Golden, folder: Path) -> Block:
 def _noting_edges(method: str) -> Iterator[Callable[[], str | None]]:
     """Note the graphs that a method makes; the function given returns the digest of their edges.
 
-    It wraps the functions of a method that make a :class:`curator.methods.Graph`. A run calls one of them.
+    It wraps the functions of a method that make a :class:`ldpsim.curator.methods.Graph`. A run calls one of them.
     """
     digest, kind = hashlib.sha256(), find(method)
     empty = digest.hexdigest()

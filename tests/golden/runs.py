@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from curator.methods import table
+from ldpsim.curator.methods import table
 
 Block = dict[str, Any]
 DEFAULTS: Block = {"dataset": "generated", "clients": 120, "reference": False, "nulls": False, "device": "cpu"}

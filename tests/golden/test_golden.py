@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from curator.methods import table
+from ldpsim.curator.methods import table
 from tests.golden.comparing import GOLDEN, check, check_accuracy
 from tests.golden.golden_file import FILE, load, save
 from tests.golden.performing import perform

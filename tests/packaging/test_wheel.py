@@ -72,11 +72,11 @@ def ldpsim(python: Path, tmp_path: Path) -> Any:
 
 
 def test_it_ships_the_four_packages_and_nothing_else(wheel: Path) -> None:
-    """Every file of a package and ldpsim.py are in the wheel, templates and settings too; no tests or pages are."""
+    """All files of the packages are in the wheel, below ``ldpsim``, templates and settings too; nothing else is."""
     shipped = {name for name in zipfile.ZipFile(wheel).namelist() if not name.split("/")[0].endswith(".dist-info")}
     files = (path for package in PACKAGES for path in (ROOT / package).rglob("*") if path.is_file())
-    wanted = {path.relative_to(ROOT).as_posix() for path in files if "__pycache__" not in path.parts}
-    assert shipped == wanted | {"ldpsim.py"}
+    wanted = {f"ldpsim/{path.relative_to(ROOT).as_posix()}" for path in files if "__pycache__" not in path.parts}
+    assert shipped == wanted | {"ldpsim/__init__.py"}
 
 
 def test_the_source_package_names_its_constraints_and_ships_no_tests(wheel: Path) -> None:
@@ -87,8 +87,8 @@ def test_the_source_package_names_its_constraints_and_ships_no_tests(wheel: Path
 
 
 def test_it_is_installed_outside_the_checkout(python: Path, tmp_path: Path, ldpsim: Any) -> None:
-    names = "cli, curator, devices, ldpsim, strategies"
-    code = f"import {names}; print(*(module.__file__ for module in ({names})))"
+    names = "cli, curator, devices, strategies"
+    code = f"import ldpsim; from ldpsim import {names}; print(*(module.__file__ for module in (ldpsim, {names})))"
     for place in _process((python, "-c", code), tmp_path).stdout.split():
         assert Path(place).is_relative_to(python.parents[1]) and not Path(place).is_relative_to(ROOT)
     assert ldpsim("--version").split() == ["ldpsim", PROJECT["version"]]
@@ -128,7 +128,9 @@ def test_a_plan_leads_to_a_dossier(ldpsim: Any, tmp_path: Path) -> None:
 
 def test_tuned_settings_are_read_out_of_the_package(python: Path, tmp_path: Path) -> None:
     names = sorted(path.stem for path in (ROOT / "curator" / "tuned").glob("*.toml"))
-    code = "from importlib.resources import files; print(*sorted(p.name for p in files('curator.tuned').iterdir()))"
+    code = (
+        "from importlib.resources import files; print(*sorted(p.name for p in files('ldpsim.curator.tuned').iterdir()))"
+    )
     there = _process((python, "-c", code), tmp_path).stdout.split()
     assert names and {f"{name}.toml" for name in names} <= set(there)
 
@@ -144,7 +146,8 @@ def test_a_vault_serves_and_refuses_a_stranger(python: Path, ldpsim: Any, tmp_pa
     pinned = ("--policy", "policy.json", "--collector-key", "collector.pub")
     ldpsim("device", "enrol", "--data", "own.json", "--state", "vault", *pinned)
     with _serving(python, tmp_path) as socket:
-        code = f"from devices.vault.client import VaultDevice; print(VaultDevice({str(socket)!r}, 2).answer(b'x').name)"
+        asked = f"VaultDevice({str(socket)!r}, 2).answer(b'x').name"
+        code = f"from ldpsim.devices.vault.client import VaultDevice; print({asked})"
         assert _process((python, "-c", code), tmp_path).stdout.strip() == "COLLECTOR_REFUSED"
     assert "device 2: nothing" in ldpsim("ledger", "show", "vault", "--device", "2")
 

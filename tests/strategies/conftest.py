@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from curator.methods import HoGS, Question
-from curator.methods.base import Budget
-from devices.client_app import open_state
-from devices.data.population import Population
-from devices.data.splits import make_split
-from devices.datasets.generated import generate
-from devices.enrolment.state import State, enrol
-from devices.policy.policy import policy_for
-from strategies.engines.flower_internals import assume_identity
+from ldpsim.curator.methods import HoGS, Question
+from ldpsim.curator.methods.base import Budget
+from ldpsim.devices.client_app import open_state
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.strategies.engines.flower_internals import assume_identity
 from tests.strategies.forks import Forks, forks
 
 SMALL = 40
@@ -69,7 +69,7 @@ def enrolled(tmp_path: Path, population: Population, ask: Callable[..., tuple[Qu
 @pytest.fixture
 def short_perceptron(monkeypatch: pytest.MonkeyPatch) -> None:
     """Train the perceptron of null models and votes for 5 epochs and not 300: for tests that read no accuracy of it."""
-    from curator.learning import training
+    from ldpsim.curator.learning import training
 
     monkeypatch.setattr(training, "TrainingSettings", partial(training.TrainingSettings, epochs=5))
 

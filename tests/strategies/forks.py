@@ -73,7 +73,7 @@ def serve(work: Callable[[Any], int]) -> None:
 
 def main() -> None:
     """Serve until the input ends."""
-    from strategies.runs import set_up, simulate
+    from ldpsim.strategies.runs import set_up, simulate
 
     assert set_up and simulate  # loaded for all forks
     serve(_program)

@@ -9,8 +9,8 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.transforms import Compose, NormalizeFeatures
 
-from strategies import RunOptions, simulate
-from strategies.ask_once import AskOnce
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.ask_once import AskOnce
 
 N = 40
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategies.foreign_text import csv_cell, from_csv_cell, printable
-from strategies.importing import ImportOptions, import_graph
+from ldpsim.strategies.foreign_text import csv_cell, from_csv_cell, printable
+from ldpsim.strategies.importing import ImportOptions, import_graph
 
 FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "'=1", "''-x", "＝1"]
 

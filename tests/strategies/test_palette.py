@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from strategies.palette import MARKS, SERIES, SERIES_ON_DARK
+from ldpsim.strategies.palette import MARKS, SERIES, SERIES_ON_DARK
 
 APART = 15.0  # CIEDE2000; from about 10 on two colours are told apart at a glance
 OLD = ("#0b62a8", "#b35900", "#00765a", "#8b3f78", "#a3242b", "#4d5bc4", "#5c6b12", "#6a7079")  # of earlier pages

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from strategies.attacks.audit.audit import AuditOptions, audit
-from strategies.attacks.campaign import Campaign
-from strategies.attacks.stress.campaign import StressCampaign
-from strategies.attacks.stress.options import StressOptions
-from strategies.experiments.compare import compare
-from strategies.experiments.sweep import run_sweep
-from strategies.experiments.tune import search
-from strategies.progress import NOTHING_KEPT, SteppedProgress, noted_if_interrupted, quiet
-from strategies.rounds import outbox
-from strategies.runs.simulate import simulate
-from strategies.setup.options import RunOptions
+from ldpsim.strategies.attacks.audit.audit import AuditOptions, audit
+from ldpsim.strategies.attacks.campaign import Campaign
+from ldpsim.strategies.attacks.stress.campaign import StressCampaign
+from ldpsim.strategies.attacks.stress.options import StressOptions
+from ldpsim.strategies.experiments.compare import compare
+from ldpsim.strategies.experiments.sweep import run_sweep
+from ldpsim.strategies.experiments.tune import search
+from ldpsim.strategies.progress import NOTHING_KEPT, SteppedProgress, noted_if_interrupted, quiet
+from ldpsim.strategies.rounds import outbox
+from ldpsim.strategies.runs.simulate import simulate
+from ldpsim.strategies.setup.options import RunOptions
 
 
 def test_long_work_tells_nobody_by_default(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from strategies.seeded import seeded
+from ldpsim.strategies.seeded import seeded
 
 
 def test_draws_repeat_inside_and_go_on_outside() -> None:

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from flwr.app import Context, Message, RecordDict
 
-from curator.methods import Question
-from devices.enrolment.state import State
-from strategies.engines.collect import collect
-from strategies.engines.flower_job import JOB, Job, load_collected, load_failure
-from strategies.engines.grids import LocalGrid
-from strategies.flower_app.roster import introduce, roster_of, strategy_of_nodes, wait_for_nodes
-from strategies.server_app import collect_on_grid, run_on_grid
+from ldpsim.curator.methods import Question
+from ldpsim.devices.enrolment.state import State
+from ldpsim.strategies.engines.collect import collect
+from ldpsim.strategies.engines.flower_job import JOB, Job, load_collected, load_failure
+from ldpsim.strategies.engines.grids import LocalGrid
+from ldpsim.strategies.flower_app.roster import introduce, roster_of, strategy_of_nodes, wait_for_nodes
+from ldpsim.strategies.server_app import collect_on_grid, run_on_grid
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]
@@ -146,5 +146,5 @@ def test_a_second_collection_is_refused_on_the_grid_too(enrolled: Enrolled, ask:
 
 def test_the_client_app_is_imported_whole_with_the_server_app() -> None:
     """Flower loads both in threads of one process, and takes a ClientApp's module that is half imported as it is."""
-    code = "import sys, strategies.server_app; assert hasattr(sys.modules['devices.client_app'], 'app')"
+    code = "import sys, ldpsim.strategies.server_app; assert hasattr(sys.modules['ldpsim.devices.client_app'], 'app')"
     subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=True)

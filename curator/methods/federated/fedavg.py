@@ -15,15 +15,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from curator import options as o
-from curator.methods.base import Budget, Question, WithoutReports
-from curator.methods.parameters import parameter, unused
-from curator.privacy.guarantee import Claim, Guarantee, open_guarantee
-from curator.privacy.level import Level
-from curator.privacy.levels import LEVELS
-from curator.setting_error import SettingError
-from devices.facts import MOST_LOCAL_STEPS, PublicFacts
-from devices.mechanisms.exact_loss import Loss
+from ldpsim.curator import options as o
+from ldpsim.curator.methods.base import Budget, Question, WithoutReports
+from ldpsim.curator.methods.parameters import parameter, unused
+from ldpsim.curator.privacy.guarantee import Claim, Guarantee, open_guarantee
+from ldpsim.curator.privacy.level import Level
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.curator.setting_error import SettingError
+from ldpsim.devices.facts import MOST_LOCAL_STEPS, PublicFacts
+from ldpsim.devices.mechanisms.exact_loss import Loss
 
 _FEDAVG = "McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data (FedAvg)"
 _LEAK = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from curator.methods.federated.fedavg import FedAvgMLP
+from ldpsim.curator.methods.federated.fedavg import FedAvgMLP
 
 
 @dataclass(frozen=True)

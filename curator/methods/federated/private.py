@@ -7,18 +7,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from curator.methods.base import Budget, Question
-from curator.methods.federated.fedavg import FedAvgMLP
-from curator.owner.privacy.release import small_delta
-from curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_for, poisson_epsilon, updates_epsilon
-from curator.privacy.guarantee import Claim, Guarantee
-from curator.privacy.level import REPLACED, Level
-from curator.privacy.levels import by_attribute
-from curator.setting_error import SettingError
-from curator.shown import shown_loss
-from devices.facts import PublicFacts
-from devices.mechanisms import gaussian
-from devices.mechanisms.exact_loss import Loss
+from ldpsim.curator.methods.base import Budget, Question
+from ldpsim.curator.methods.federated.fedavg import FedAvgMLP
+from ldpsim.curator.owner.privacy.release import small_delta
+from ldpsim.curator.privacy.federated import (
+    Rounds,
+    central_epsilon,
+    noise_multiplier_for,
+    poisson_epsilon,
+    updates_epsilon,
+)
+from ldpsim.curator.privacy.guarantee import Claim, Guarantee
+from ldpsim.curator.privacy.level import REPLACED, Level
+from ldpsim.curator.privacy.levels import by_attribute
+from ldpsim.curator.setting_error import SettingError
+from ldpsim.curator.shown import shown_loss
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import gaussian
+from ldpsim.devices.mechanisms.exact_loss import Loss
 
 CLIPPINGS = ("fixed", "adaptive")
 

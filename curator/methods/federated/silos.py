@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from curator.methods.federated.fedavg import Federated, ProximalTerm
-from curator.methods.parameters import parameter, unused
-from curator.setting_error import SettingError
+from ldpsim.curator.methods.federated.fedavg import Federated, ProximalTerm
+from ldpsim.curator.methods.parameters import parameter, unused
+from ldpsim.curator.setting_error import SettingError
 
 PARTITIONS = ("dirichlet", "metis")
 

@@ -8,9 +8,9 @@ On the devices, with eps_d = delta eps and eps_a = (1 - delta) eps:
 At the curator, in this order:
 
     beta     maximum-likelihood beta-model of the d~_i clipped to [1, n - 2]
-             (:mod:`curator.links.beta_model`)
+             (:mod:`ldpsim.curator.links.beta_model`)
     prior    Pr[A_ij = 1 | d~] = s_i s_j / (1 + s_i s_j),  s_i = e^beta_i
-    P_ij     posterior of the prior and both reported bits (:mod:`curator.links.blink`)
+    P_ij     posterior of the prior and both reported bits (:mod:`ldpsim.curator.links.blink`)
 
     hard     the pairs with P_ij > .5, unweighted
     soft     all pairs, weighted by P_ij
@@ -32,17 +32,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.links.beta_model import fit_beta_model
-from curator.links.blink import LinkPosterior, PairOdds
-from curator.methods.base import Budget, Grid
-from curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
-from curator.methods.memory import MemoryLaw
-from curator.methods.parameters import parameter
-from curator.reports.reports import Reports
-from curator.reports.rows import noisy_rows_of_bits
-from curator.setting_error import SettingError
-from devices.facts import PublicFacts
-from devices.mechanisms import Degree, Mechanism, RandomizedResponse
+from ldpsim.curator.links.beta_model import fit_beta_model
+from ldpsim.curator.links.blink import LinkPosterior, PairOdds
+from ldpsim.curator.methods.base import Budget, Grid
+from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
+from ldpsim.curator.methods.memory import MemoryLaw
+from ldpsim.curator.methods.parameters import parameter
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.rows import noisy_rows_of_bits
+from ldpsim.curator.setting_error import SettingError
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import Degree, Mechanism, RandomizedResponse
 
 VARIANTS = ("hard", "soft", "hybrid")
 BIT_AND_DEGREE = "an edge changes a bit and the degree at both ends, so its loss is 2 (eps_a + eps_d)"

@@ -26,13 +26,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.methods.base import TRAINING_GRID, Budget, Grid
-from curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
-from curator.methods.memory import MemoryLaw
-from curator.reports.reports import Reports
-from curator.reports.rows import noisy_rows_of_bits
-from devices.facts import PublicFacts
-from devices.mechanisms import Degree, Mechanism, RandomizedResponse
+from ldpsim.curator.methods.base import TRAINING_GRID, Budget, Grid
+from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
+from ldpsim.curator.methods.memory import MemoryLaw
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.rows import noisy_rows_of_bits
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import Degree, Mechanism, RandomizedResponse
 
 DIRECTIONS = ("outgoing", "incoming", "both")
 

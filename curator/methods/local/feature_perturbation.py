@@ -7,11 +7,11 @@ FP-Blink has three budgets from two shares, as HoGS's paper states them:
 
     eps_d = delta1 (1 - delta2) eps,   eps_a = delta1 delta2 eps,   eps_f = (1 - delta1) eps.
 
-Blink's posterior P (:mod:`curator.methods.local.blink`) gives the edges and the weights of
+Blink's posterior P (:mod:`ldpsim.curator.methods.local.blink`) gives the edges and the weights of
 Algorithm 3: X^_i is the mean over {j : P_ij >= .5} and i itself, weighted by P_ij, repeated l times.
 
 FP-LDPGen has HoGS's shares: eps_a = (1 - delta) eps for the links, which both stages of LDPGen
-(:mod:`curator.methods.local.ldpgen`) spend together, and eps_f = delta eps for each feature,
+(:mod:`ldpsim.curator.methods.local.ldpgen`) spend together, and eps_f = delta eps for each feature,
 asked with the first stage. LDPGen's graph has link probabilities of groups, not of pairs. HoGS's
 potential links are therefore the drawn ones: X^_i is the mean of the noisy vectors of i and its
 neighbours in the drawn graph, repeated l times.
@@ -25,11 +25,17 @@ from typing import Any, ClassVar
 
 from scipy.sparse import csr_array
 
-from curator import options as o
-from curator.linear.propagation import adjacency_matrix
-from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
-from curator.methods.local.blink import BIT_AND_DEGREE, check_variant, chosen_links, link_posterior, row_and_degree
-from curator.methods.local.hogs import (
+from ldpsim.curator import options as o
+from ldpsim.curator.linear.propagation import adjacency_matrix
+from ldpsim.curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
+from ldpsim.curator.methods.local.blink import (
+    BIT_AND_DEGREE,
+    check_variant,
+    chosen_links,
+    link_posterior,
+    row_and_degree,
+)
+from ldpsim.curator.methods.local.hogs import (
     HoGS,
     ask_features,
     check_reconstruction,
@@ -38,8 +44,15 @@ from curator.methods.local.hogs import (
     reconstruct_features,
     split_budget,
 )
-from curator.methods.local.ldpgen import TWO_STAGES, LDPGen, check_groups, generated_links, group_stages, similar_people
-from curator.methods.local.links import (
+from ldpsim.curator.methods.local.ldpgen import (
+    TWO_STAGES,
+    LDPGen,
+    check_groups,
+    generated_links,
+    group_stages,
+    similar_people,
+)
+from ldpsim.curator.methods.local.links import (
     LocalMethod,
     ReconstructedLinks,
     StageMechanisms,
@@ -47,14 +60,14 @@ from curator.methods.local.links import (
     labelled_graph,
     with_labels,
 )
-from curator.methods.memory import MemoryLaw
-from curator.methods.parameters import parameter
-from curator.privacy.guarantee import Claim
-from curator.reports.reports import Reports
-from curator.shown import shown_loss
-from devices.array_types import IntArray
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.query import Ask
+from ldpsim.curator.methods.memory import MemoryLaw
+from ldpsim.curator.methods.parameters import parameter
+from ldpsim.curator.privacy.guarantee import Claim
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.shown import shown_loss
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.query import Ask
 
 
 class FeaturePerturbation(LocalMethod):
@@ -118,9 +131,9 @@ class FPBlink(FeaturePerturbation):
     Args:
         delta1: Share of epsilon for the links, in (0, 1).
         delta2: Share of that for the adjacency bits, the rest for the degree; in (0, 1).
-        variant, floor: As in :class:`curator.methods.local.blink.Blink`.
+        variant, floor: As in :class:`ldpsim.curator.methods.local.blink.Blink`.
         l: Number of feature reconstructions; 0 for none.
-        scaling: Scaling of reconstructed features, as in :class:`curator.methods.local.hogs.HoGS`.
+        scaling: Scaling of reconstructed features, as in :class:`ldpsim.curator.methods.local.hogs.HoGS`.
 
     Raises:
         ValueError: for a parameter outside its range.
@@ -173,9 +186,10 @@ class FPLDPGen(FeaturePerturbation):
     """LDPGen with private features.
 
     Args:
-        first_share, first_groups, groups, grouping_seed, graph: As in :class:`curator.methods.local.ldpgen.LDPGen`.
+        first_share, first_groups, groups, grouping_seed, graph: As in
+        :class:`ldpsim.curator.methods.local.ldpgen.LDPGen`.
         l: Number of feature reconstructions; 0 for none.
-        scaling: Scaling of reconstructed features, as in :class:`curator.methods.local.hogs.HoGS`.
+        scaling: Scaling of reconstructed features, as in :class:`ldpsim.curator.methods.local.hogs.HoGS`.
 
     Raises:
         ValueError: for a parameter outside its range.

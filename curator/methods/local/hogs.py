@@ -38,25 +38,25 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import coo_array, csr_array, eye_array
 
-from curator import options as o
-from curator.linear.factored import product_of
-from curator.linear.packed import PackedBits
-from curator.linear.propagation import bit_strips, mean_matrix, propagate
-from curator.linear.scaling import PUBLIC_SCALINGS, scale_public, standardise
-from curator.links.hogs import likely_links
-from curator.links.similarity import BitRows, Rows, public_rows
-from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
-from curator.methods.local.links import LocalMethod, both_ways, labelled_graph, with_labels
-from curator.methods.memory import MemoryLaw
-from curator.methods.parameters import parameter
-from curator.privacy.guarantee import Claim
-from curator.reports.reports import Reports
-from curator.reports.rows import FlippedRows, noisy_rows_of_bits
-from curator.shown import shown_loss
-from devices.array_types import FloatArray, IntArray
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import Mechanism, OneBit, RandomizedResponse
-from devices.query import Ask
+from ldpsim.curator import options as o
+from ldpsim.curator.linear.factored import product_of
+from ldpsim.curator.linear.packed import PackedBits
+from ldpsim.curator.linear.propagation import bit_strips, mean_matrix, propagate
+from ldpsim.curator.linear.scaling import PUBLIC_SCALINGS, scale_public, standardise
+from ldpsim.curator.links.hogs import likely_links
+from ldpsim.curator.links.similarity import BitRows, Rows, public_rows
+from ldpsim.curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
+from ldpsim.curator.methods.local.links import LocalMethod, both_ways, labelled_graph, with_labels
+from ldpsim.curator.methods.memory import MemoryLaw
+from ldpsim.curator.methods.parameters import parameter
+from ldpsim.curator.privacy.guarantee import Claim
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.rows import FlippedRows, noisy_rows_of_bits
+from ldpsim.curator.shown import shown_loss
+from ldpsim.devices.array_types import FloatArray, IntArray
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import Mechanism, OneBit, RandomizedResponse
+from ldpsim.devices.query import Ask
 
 LARGE = 1 << 28  # reported bits above which they stay packed: as numbers they would take more than 1 GiB, twice
 SCALINGS = ("standardised", "literal", "debiased")
@@ -231,8 +231,8 @@ def reconstruct_features(reports: Reports, weights: csr_array, times: int, scali
     """Algorithm 3: return X^, float32 (n, d): ``weights`` applied ``times`` times to X~, then scaled.
 
     It works on a strip of columns at a time, so the result is the only n x d array. Very many standardised bits stay
-    packed (:class:`curator.linear.factored.Factored`). The notes get ``feature_centre`` and ``feature_scale``, float32
-    (d,): X^ in its own units is ``X^ * feature_scale + feature_centre``.
+    packed (:class:`ldpsim.curator.linear.factored.Factored`). The notes get ``feature_centre`` and ``feature_scale``,
+    float32 (d,): X^ in its own units is ``X^ * feature_scale + feature_centre``.
     """
     one_bit, d = bits_of_features(reports), reports.facts.d
     reported = reports.reported("features")

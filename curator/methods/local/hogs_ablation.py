@@ -1,6 +1,6 @@
 """The ablation of HoGS (Xu et al. 2026, Section V-D, https://arxiv.org/abs/2602.08762): parts replaced, or left out.
 
-``topology="blink"`` takes the pairs that Blink's posterior (:mod:`curator.methods.local.blink`)
+``topology="blink"`` takes the pairs that Blink's posterior (:mod:`ldpsim.curator.methods.local.blink`)
 finds more likely than not, and its P_ij as the weights of eq. 10. The degree that Blink needs
 is asked for ``degree_share`` of eps_a. ``"and"`` and ``"or"`` take the pairs whose reports all,
 or any, say 1; ``"noisy"`` takes each reported 1 as a directed edge.
@@ -16,17 +16,17 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator.linear.propagation import adjacency_matrix, kprop_matrix
-from curator.methods.base import TRAINING_GRID, Budget, Grid
-from curator.methods.local.blink import chosen_links, link_posterior, row_and_degree
-from curator.methods.local.hogs import HoGS, link_weights, mean_with_self
-from curator.methods.local.links import both_ways, reported_edges
-from curator.methods.memory import MemoryLaw
-from curator.methods.parameters import ABOVE_0, parameter
-from curator.reports.agreed_pairs import reported_pairs
-from curator.reports.reports import Reports
-from devices.facts import IntArray, PublicFacts, PublicKnowledge
-from devices.mechanisms import Mechanism
+from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix
+from ldpsim.curator.methods.base import TRAINING_GRID, Budget, Grid
+from ldpsim.curator.methods.local.blink import chosen_links, link_posterior, row_and_degree
+from ldpsim.curator.methods.local.hogs import HoGS, link_weights, mean_with_self
+from ldpsim.curator.methods.local.links import both_ways, reported_edges
+from ldpsim.curator.methods.memory import MemoryLaw
+from ldpsim.curator.methods.parameters import ABOVE_0, parameter
+from ldpsim.curator.reports.agreed_pairs import reported_pairs
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import IntArray, PublicFacts, PublicKnowledge
+from ldpsim.devices.mechanisms import Mechanism
 
 TOPOLOGIES = ("hogs", "blink", "and", "or", "noisy")
 FEATURES = ("weighted", "kprop")

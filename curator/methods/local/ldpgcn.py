@@ -22,13 +22,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.methods.base import TRAINING_GRID, Budget, Grid
-from curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
-from curator.methods.memory import MemoryLaw
-from curator.reports.reports import Reports
-from devices.array_types import IntArray
-from devices.facts import PublicFacts
-from devices.mechanisms import Degree, Mechanism, NoisyRow
+from ldpsim.curator.methods.base import TRAINING_GRID, Budget, Grid
+from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
+from ldpsim.curator.methods.memory import MemoryLaw
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import Degree, Mechanism, NoisyRow
 
 PAIRS = ("mean", "directed")
 _MOST_BYTES = 10  # an entry: 4 in the matrix, 4 to 6 while ranking

@@ -8,7 +8,7 @@ It is used as in Blink's comparison. Two stages, each with half of epsilon (``fi
     stage 1  each reports its number of neighbours in each of the k1 new groups
 
 The curator then draws a graph from Chung and Lu's model between the groups
-(:mod:`curator.links.chung_lu`).
+(:mod:`ldpsim.curator.links.chung_lu`).
 
 Loss. One bit of a list changes one count of each stage by 1, for every grouping: eps_0 and
 eps_1. The grouping of stage 1 is a function of stage 0's reports y_0, so the likelihood of a
@@ -22,7 +22,7 @@ Differences from the paper and the published comparison:
 - The paper computes k1 from the data. Here it is fixed beforehand (k1 = 2): the devices agree to
   the whole query first, and more groups bring more noise.
 - In the comparison's graph a link's probability depends on one end's degree; LDPGen's model has
-  both (``graph="one-sided"``, :mod:`curator.links.ldpgen_published`). Its graph therefore holds
+  both (``graph="one-sided"``, :mod:`ldpsim.curator.links.ldpgen_published`). Its graph therefore holds
   no information on who is linked to whom, and the published figures are the same at every
   epsilon (Cora 34.5). ``graph="sampled"``, the default, is LDPGen's own.
 - The vector of a silent device is estimated by the others' mean.
@@ -41,16 +41,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.vq import kmeans2
 
-from curator.links.chung_lu import BlockModel
-from curator.links.ldpgen_published import directed_probabilities, draw_links
-from curator.methods.base import Budget, Grid
-from curator.methods.local.links import LinkMethod, ReconstructedLinks, StageMechanisms, both_ways
-from curator.methods.memory import MemoryLaw
-from curator.reports.reports import Reports
-from curator.setting_error import SettingError
-from devices.array_types import IntArray
-from devices.facts import PublicFacts
-from devices.mechanisms import GroupDegrees, Mechanism
+from ldpsim.curator.links.chung_lu import BlockModel
+from ldpsim.curator.links.ldpgen_published import directed_probabilities, draw_links
+from ldpsim.curator.methods.base import Budget, Grid
+from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, StageMechanisms, both_ways
+from ldpsim.curator.methods.memory import MemoryLaw
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.setting_error import SettingError
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import GroupDegrees, Mechanism
 
 GRAPHS = ("sampled", "one-sided")
 TWO_STAGES = "an edge is counted at both ends, in both stages, so its loss is 2 (eps_0 + eps_1)"

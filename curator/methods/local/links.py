@@ -14,18 +14,18 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator import options as o
-from curator.evidence.evidence import Evidence
-from curator.linear.scaling import PUBLIC_SCALINGS, scale_public
-from curator.methods.base import Budget, Graph, Method, Question, require_reports, spending
-from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
-from curator.reports.reports import Reports
-from curator.shown import shown_loss
-from devices import mechanisms
-from devices.array_types import IntArray
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import Mechanism, RandomizedResponse
-from devices.query import Ask, Query
+from ldpsim.curator import options as o
+from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.linear.scaling import PUBLIC_SCALINGS, scale_public
+from ldpsim.curator.methods.base import Budget, Graph, Method, Question, require_reports, spending
+from ldpsim.curator.privacy.guarantee import Claim, Guarantee, local_guarantee
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.shown import shown_loss
+from ldpsim.devices import mechanisms
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import Mechanism, RandomizedResponse
+from ldpsim.devices.query import Ask, Query
 
 StageMechanisms = tuple[tuple[Mechanism, ...], ...]
 ReconstructedLinks = tuple[IntArray, Any, dict[str, Any]]  # edges int64 (2, E), weights float32 (E,) or None, notes

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator.linear.propagation import adjacency_matrix, label_propagation
-from curator.methods.base import Graph, Grid, require_reports
-from curator.methods.local.links import LinkMethod, labelled_graph, reported_edges
-from curator.methods.memory import MemoryLaw
-from curator.methods.parameters import unused
-from curator.reports.agreed_pairs import agreed_pairs
-from curator.reports.reports import Reports
-from devices.facts import PublicKnowledge
+from ldpsim.curator.linear.propagation import adjacency_matrix, label_propagation
+from ldpsim.curator.methods.base import Graph, Grid, require_reports
+from ldpsim.curator.methods.local.links import LinkMethod, labelled_graph, reported_edges
+from ldpsim.curator.methods.memory import MemoryLaw
+from ldpsim.curator.methods.parameters import unused
+from ldpsim.curator.reports.agreed_pairs import agreed_pairs
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicKnowledge
 
 if TYPE_CHECKING:
-    from curator.learning.training import TrainedNetwork, TrainingSettings
+    from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class LPAnd(LinkMethod):
         """
         from torch import nn  # torch is only needed from here on
 
-        from curator.learning.training import NO_LABEL, TrainedNetwork
+        from ldpsim.curator.learning.training import NO_LABEL, TrainedNetwork
 
         if not len(graph.train):
             raise ValueError(NO_LABEL)

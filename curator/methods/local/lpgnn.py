@@ -14,7 +14,7 @@ Algorithm 2, lines 2 to 5 (KProp): h^0 = x', h^k = S h^{k-1} for k = 1 .. K, wit
 Algorithm 3, training, in two versions:
 
 - ``version=ccs`` (CCS 2021): the features are S^K_x X', followed by any two-layer network with
-  SELU. Labels are denoised by "Drop" with K_y hops (:mod:`curator.learning.noisy_labels`).
+  SELU. Labels are denoised by "Drop" with K_y hops (:mod:`ldpsim.curator.learning.noisy_labels`).
 - ``version=text`` (first arXiv version): features only. Line 8 is Z = S^K_x X' W1, batch
   normalisation, SELU (UPDATE of Algorithm 2); line 10 is one GCN layer. Labels are public, and
   the epoch with the smallest validation loss is kept.
@@ -22,7 +22,7 @@ Algorithm 3, training, in two versions:
 Differences: ``m`` minimises the variance (5) exactly; ``m=floor`` is eq. 6, which gives the same
 below eps 3.06. The range [alpha, beta] is public; the published code takes it from the data.
 Batch normalisation is PyTorch's: a training pass, which sees all nodes, uses its own mean and
-variance, and scoring uses their running averages (:class:`curator.learning.kprop_networks.KPropGCN`).
+variance, and scoring uses their running averages (:class:`ldpsim.curator.learning.kprop_networks.KPropGCN`).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator import options as o
-from curator.evidence.evidence import Evidence
-from curator.linear.propagation import adjacency_matrix, kprop_matrix
-from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
-from curator.methods.local.links import (
+from ldpsim.curator import options as o
+from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix
+from ldpsim.curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
+from ldpsim.curator.methods.local.links import (
     BOTH_ENDS,
     PUBLIC_GRAPH,
     LocalMethod,
@@ -47,17 +47,17 @@ from curator.methods.local.links import (
     label_mechanism,
     reported_edges,
 )
-from curator.methods.memory import MemoryLaw
-from curator.methods.parameters import parameter
-from curator.privacy.guarantee import Claim
-from curator.reports.estimates import smoothed
-from curator.reports.labels import LabelEvidence
-from curator.reports.reports import Reports
-from curator.setting_error import SettingError
-from curator.shown import shown_loss
-from devices.array_types import IntArray
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import (
+from ldpsim.curator.methods.memory import MemoryLaw
+from ldpsim.curator.methods.parameters import parameter
+from ldpsim.curator.privacy.guarantee import Claim
+from ldpsim.curator.reports.estimates import smoothed
+from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.setting_error import SettingError
+from ldpsim.curator.shown import shown_loss
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import (
     AnalyticGaussian,
     ClearFeatures,
     ClearLabel,
@@ -66,14 +66,14 @@ from devices.mechanisms import (
     MultiBit,
     RandomizedResponse,
 )
-from devices.mechanisms.multi_bit import RULES
-from devices.query import Ask
+from ldpsim.devices.mechanisms.multi_bit import RULES
+from ldpsim.devices.query import Ask
 
 if TYPE_CHECKING:
     import torch
 
-    from curator.learning.networks import Network
-    from curator.learning.training import TrainedNetwork, TrainingSettings
+    from ldpsim.curator.learning.networks import Network
+    from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
 
 VERSIONS = ("ccs", "text")
 MECHANISMS = ("multi_bit", "one_bit_full", "laplace", "gaussian")
@@ -205,9 +205,9 @@ class LPGNN(LocalMethod):
     ) -> TrainedNetwork:
         """Algorithm 3: train with Drop (``ccs``), or with the plain loss on public labels (``text``).
 
-        See :func:`curator.learning.noisy_labels.train_denoised` for the arguments and errors.
+        See :func:`ldpsim.curator.learning.noisy_labels.train_denoised` for the arguments and errors.
         """
-        from curator.learning.noisy_labels import LabelNoise, train_denoised
+        from ldpsim.curator.learning.noisy_labels import LabelNoise, train_denoised
 
         def make(where: torch.device) -> Network:
             return self._network(graph, settings, classes, where)
@@ -265,7 +265,7 @@ class LPGNN(LocalMethod):
         return kprop_matrix(adjacency_matrix(n, edges), self_loops=self.self_loops)
 
     def _network(self, graph: Graph, settings: TrainingSettings, classes: int, where: torch.device) -> Network:
-        from curator.learning.kprop_networks import KPropGCN, selu_network
+        from ldpsim.curator.learning.kprop_networks import KPropGCN, selu_network
 
         if self.version == "text":
             if settings.gnn != "gcn":

@@ -5,7 +5,7 @@ square wave with epsilon / m. The graph and the labels are public.
 
 At the curator: a drawn entry becomes low + (high - low) (out + 1) / 2, the others 0. Then personalised
 PageRank, Z = sum_k alpha (1 - alpha)^k (D^(r-1) A D^-r)^k X', and a perceptron without biases on Z, in batches
-(:mod:`curator.learning.mini_batches`). Z is constant during the training.
+(:mod:`ldpsim.curator.learning.mini_batches`). Z is constant during the training.
 
 The entries are biased: the square wave shrinks t by kappa, and only m of d features are drawn. The code
 undoes neither, which is ``debias=false``. By default the entries are the unbiased estimates, over the known standard
@@ -25,20 +25,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator import options as o
-from curator.linear.pagerank import personalized_pagerank, walk_matrix
-from curator.methods.base import Graph, Grid, require_reports
-from curator.methods.local.links import labelled_graph
-from curator.methods.local.public_graph import PublicGraphMethod, deviation_of
-from curator.methods.memory import MemoryLaw
-from curator.reports.estimates import sparse_estimates
-from curator.reports.reports import Reports
-from curator.setting_error import SettingError
-from devices.facts import PublicFacts, PublicKnowledge
-from devices.mechanisms import Mechanism, Window
+from ldpsim.curator import options as o
+from ldpsim.curator.linear.pagerank import personalized_pagerank, walk_matrix
+from ldpsim.curator.methods.base import Graph, Grid, require_reports
+from ldpsim.curator.methods.local.links import labelled_graph
+from ldpsim.curator.methods.local.public_graph import PublicGraphMethod, deviation_of
+from ldpsim.curator.methods.memory import MemoryLaw
+from ldpsim.curator.reports.estimates import sparse_estimates
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.setting_error import SettingError
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge
+from ldpsim.devices.mechanisms import Mechanism, Window
 
 if TYPE_CHECKING:
-    from curator.learning.training import TrainedNetwork, TrainingSettings
+    from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ class PrivGE(PublicGraphMethod):
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
     ) -> TrainedNetwork:
-        """Train the perceptron; see :func:`curator.learning.mini_batches.train_in_batches` for the errors."""
-        from curator.learning.mini_batches import Batches, train_in_batches
+        """Train the perceptron; see :func:`ldpsim.curator.learning.mini_batches.train_in_batches` for the errors."""
+        from ldpsim.curator.learning.mini_batches import Batches, train_in_batches
 
         if settings.gnn != "mlp":
             raise ValueError(f"--gnn {settings.gnn}: {self.name} trains a perceptron on PageRank (--gnn mlp)")

@@ -13,16 +13,16 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator import options as o
-from curator.linear.propagation import adjacency_matrix
-from curator.methods.base import Budget, Question, spending
-from curator.methods.local.links import PUBLIC_GRAPH, LocalMethod, both_ways, with_labels
-from curator.privacy.guarantee import Claim
-from curator.shown import shown_loss
-from devices.array_types import IntArray
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import ClearFeatures, Mechanism
-from devices.query import Ask
+from ldpsim.curator import options as o
+from ldpsim.curator.linear.propagation import adjacency_matrix
+from ldpsim.curator.methods.base import Budget, Question, spending
+from ldpsim.curator.methods.local.links import PUBLIC_GRAPH, LocalMethod, both_ways, with_labels
+from ldpsim.curator.privacy.guarantee import Claim
+from ldpsim.curator.shown import shown_loss
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import ClearFeatures, Mechanism
+from ldpsim.devices.query import Ask
 
 LABELS = "labels and edges are sent in clear; the claim is about the features alone"
 RANGES = "the range of a feature is public here; the published code takes it from the private data, without noise"

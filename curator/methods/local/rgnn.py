@@ -4,8 +4,8 @@ Algorithm 1, lines 1-2, on the devices: GRR-FS on the features, eps_x for each o
 and GRR on the labels of training and validation nodes, eps_y. The graph is public.
 
 Lines 5-6, f_X and f_Y: each node's features and label from the reports of its neighbourhood
-(:mod:`curator.reports.frequency`). Lines 3, 4, 7 and 12: label proportions of METIS clusters
-(:mod:`curator.learning.label_proportions`). Training minimises L_gnn + alpha L_llp. The weights
+(:mod:`ldpsim.curator.reports.frequency`). Lines 3, 4, 7 and 12: label proportions of METIS clusters
+(:mod:`ldpsim.curator.learning.label_proportions`). Training minimises L_gnn + alpha L_llp. The weights
 kept are those of the best epoch on *reconstructed* validation labels, the only ones there are.
 
 The published code differs from the paper in three points:
@@ -30,32 +30,32 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from curator import options as o
-from curator.evidence.evidence import Evidence
-from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
-from curator.methods.local.links import PUBLIC_GRAPH, LocalMethod, ask_labels, label_mechanism
-from curator.methods.memory import MemoryLaw
-from curator.methods.parameters import ABOVE_0, parameter
-from curator.privacy.guarantee import Claim, Guarantee, local_guarantee
-from curator.reports.frequency import (
+from ldpsim.curator import options as o
+from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
+from ldpsim.curator.methods.local.links import PUBLIC_GRAPH, LocalMethod, ask_labels, label_mechanism
+from ldpsim.curator.methods.memory import MemoryLaw
+from ldpsim.curator.methods.parameters import ABOVE_0, parameter
+from ldpsim.curator.privacy.guarantee import Claim, Guarantee, local_guarantee
+from ldpsim.curator.reports.frequency import (
     both_directions,
     code_features,
     estimate_features,
     estimate_labels,
     neighbourhood_mean,
 )
-from curator.reports.labels import LabelEvidence
-from curator.reports.reports import Reports
-from curator.setting_error import SettingError
-from curator.shown import shown_loss
-from devices.array_types import IntArray
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GRRFS, round_up
-from devices.query import Ask
+from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.setting_error import SettingError
+from ldpsim.curator.shown import shown_loss
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import GRRFS, round_up
+from ldpsim.devices.query import Ask
 
 if TYPE_CHECKING:
-    from curator.learning.label_proportions import Bags
-    from curator.learning.training import TrainedNetwork, TrainingSettings
+    from ldpsim.curator.learning.label_proportions import Bags
+    from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
 
 SOURCES = ("reconstructed", "noisy")
 LOSSES = ("softmax", "logits")
@@ -181,7 +181,10 @@ class RGNN(LocalMethod):
     ) -> tuple[Bags | None, dict[str, Any]]:
         if self.alpha == 0:
             return None, {}
-        from curator.learning.label_proportions import make_bags, metis_clusters  # torch is only needed from here on
+        from ldpsim.curator.learning.label_proportions import (  # torch is only needed from here on
+            make_bags,
+            metis_clusters,
+        )
 
         assert public.edges is not None
         cluster = metis_clusters(public.facts.n, public.edges, self.C)
@@ -196,9 +199,9 @@ class RGNN(LocalMethod):
         import torch
         from torch.nn import functional
 
-        from curator.learning.epoch_scores import labelled
-        from curator.learning.label_proportions import ProportionLoss
-        from curator.learning.training import choose_device, train
+        from ldpsim.curator.learning.epoch_scores import labelled
+        from ldpsim.curator.learning.label_proportions import ProportionLoss
+        from ldpsim.curator.learning.training import choose_device, train
 
         where = choose_device(device)
         labels = labelled(graph, graph.train, where)[1]

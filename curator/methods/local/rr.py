@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from curator.methods.local.links import LinkMethod, ReconstructedLinks, reported_edges
-from curator.methods.memory import MemoryLaw
-from curator.reports.reports import Reports
+from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, reported_edges
+from ldpsim.curator.methods.memory import MemoryLaw
+from ldpsim.curator.reports.reports import Reports
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 The devices answer the question of another method, HoGS's unless ``asks`` names another one. Nothing more is asked,
 so the guarantee is that method's. The curator computes, from any such reports,
 
-    1. edges and degrees                                       :mod:`curator.links.moments`
-    2. class evidence from features                            :mod:`curator.learning.node_evidence`
-    3. the prior of an edge, by marginal likelihood            :mod:`curator.links.edge_prior`
-    4. belief propagation on the pairs that agree on an edge   :mod:`curator.links.belief_propagation`
-       with steps 3 and 4 repeated                             :mod:`curator.posterior.block_model`
-    5. a pool of all evidence, guarded by validation           :mod:`curator.posterior.answer`
+    1. edges and degrees                                       :mod:`ldpsim.curator.links.moments`
+    2. class evidence from features                            :mod:`ldpsim.curator.learning.node_evidence`
+    3. the prior of an edge, by marginal likelihood            :mod:`ldpsim.curator.links.edge_prior`
+    4. belief propagation on the pairs that agree on an edge   :mod:`ldpsim.curator.links.belief_propagation`
+       with steps 3 and 4 repeated                             :mod:`ldpsim.curator.posterior.block_model`
+    5. a pool of all evidence, guarded by validation           :mod:`ldpsim.curator.posterior.answer`
 
 No network is trained unless ``answer`` says so.
 
@@ -26,27 +26,27 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator import options as o
-from curator.evidence.evidence import Evidence
-from curator.methods.base import Budget, Graph, Grid, Question, require_reports
-from curator.methods.local.blink import Blink
-from curator.methods.local.dprr import DPRR
-from curator.methods.local.hogs import HoGS
-from curator.methods.local.links import LocalMethod, both_ways
-from curator.methods.local.lp_and import LPAnd
-from curator.methods.local.lpgnn import LPGNN
-from curator.methods.local.rgnn import RGNN
-from curator.methods.local.rr import RR
-from curator.methods.local.solitude import FPSolitude, Solitude
-from curator.methods.local.symrr import SymRR
-from curator.methods.memory import MemoryLaw
-from curator.privacy.guarantee import Claim, Guarantee
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.curator import options as o
+from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.methods.base import Budget, Graph, Grid, Question, require_reports
+from ldpsim.curator.methods.local.blink import Blink
+from ldpsim.curator.methods.local.dprr import DPRR
+from ldpsim.curator.methods.local.hogs import HoGS
+from ldpsim.curator.methods.local.links import LocalMethod, both_ways
+from ldpsim.curator.methods.local.lp_and import LPAnd
+from ldpsim.curator.methods.local.lpgnn import LPGNN
+from ldpsim.curator.methods.local.rgnn import RGNN
+from ldpsim.curator.methods.local.rr import RR
+from ldpsim.curator.methods.local.solitude import FPSolitude, Solitude
+from ldpsim.curator.methods.local.symrr import SymRR
+from ldpsim.curator.methods.memory import MemoryLaw
+from ldpsim.curator.privacy.guarantee import Claim, Guarantee
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 
 if TYPE_CHECKING:
-    from curator.learning.training import TrainedNetwork, TrainingSettings
-    from curator.posterior.estimate import Estimate
+    from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
+    from ldpsim.curator.posterior.estimate import Estimate
 
 SOURCES = ("train", "labelled")
 _ASKERS = (HoGS, RGNN, LPGNN, Solitude, FPSolitude, Blink, RR, SymRR, DPRR, LPAnd)
@@ -144,7 +144,7 @@ class SBP(LocalMethod):
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Steps 1 to 5; the edges are the pairs with a probability of at least .02."""
-        from curator.posterior.estimate import estimate
+        from ldpsim.curator.posterior.estimate import estimate
 
         require_reports(reports, self.name)
         evidence = Evidence(reports, public)
@@ -169,9 +169,9 @@ class SBP(LocalMethod):
         import torch
         from torch import nn
 
-        from curator.learning.training import NO_LABEL, TrainedNetwork
-        from curator.posterior.estimate import BELIEFS
-        from curator.posterior.network import with_beliefs
+        from ldpsim.curator.learning.training import NO_LABEL, TrainedNetwork
+        from ldpsim.curator.posterior.estimate import BELIEFS
+        from ldpsim.curator.posterior.network import with_beliefs
 
         if not len(graph.train):
             raise ValueError(NO_LABEL)

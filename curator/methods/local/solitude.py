@@ -13,7 +13,7 @@ At the curator:
     p(y^c | x~_i), the same sum of the posteriors, l_y times, in the loss      (12), (13)
     network and edge weights trained together                                  (14)
 
-The last two are :mod:`curator.learning.edge_weights`.
+The last two are :mod:`ldpsim.curator.learning.edge_weights`.
 
 Deviations:
 
@@ -40,27 +40,27 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
-from curator import options as o
-from curator.linear.factored import Factored
-from curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix
-from curator.linear.scaling import standardise
-from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
-from curator.methods.local.hogs import split_budget
-from curator.methods.local.links import BOTH_ENDS, LocalMethod, labelled_graph, reported_edges, with_labels
-from curator.methods.local.lpgnn import sampled_features_of
-from curator.methods.memory import MemoryLaw
-from curator.methods.parameters import ABOVE_0, parameter, unused
-from curator.privacy.guarantee import Claim
-from curator.reports.agreed_pairs import reported_pairs
-from curator.reports.estimates import smoothed
-from curator.reports.reports import Reports
-from curator.shown import shown_loss
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import Mechanism, MultiBit, OneBit, RandomizedResponse
-from devices.query import Ask
+from ldpsim.curator import options as o
+from ldpsim.curator.linear.factored import Factored
+from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix
+from ldpsim.curator.linear.scaling import standardise
+from ldpsim.curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
+from ldpsim.curator.methods.local.hogs import split_budget
+from ldpsim.curator.methods.local.links import BOTH_ENDS, LocalMethod, labelled_graph, reported_edges, with_labels
+from ldpsim.curator.methods.local.lpgnn import sampled_features_of
+from ldpsim.curator.methods.memory import MemoryLaw
+from ldpsim.curator.methods.parameters import ABOVE_0, parameter, unused
+from ldpsim.curator.privacy.guarantee import Claim
+from ldpsim.curator.reports.agreed_pairs import reported_pairs
+from ldpsim.curator.reports.estimates import smoothed
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.shown import shown_loss
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import Mechanism, MultiBit, OneBit, RandomizedResponse
+from ldpsim.devices.query import Ask
 
 if TYPE_CHECKING:
-    from curator.learning.training import TrainedNetwork, TrainingSettings
+    from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
 
 SMOOTHINGS = ("mean", "symmetric", "printed")
 TOPOLOGIES = ("noisy", "and", "or")
@@ -153,8 +153,8 @@ class Solitude(LocalMethod):
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
     ) -> TrainedNetwork:
-        """Eqs. 12 to 14; see :func:`curator.learning.edge_weights.train_with_edge_weights`."""
-        from curator.learning.edge_weights import Structure, train_with_edge_weights
+        """Eqs. 12 to 14; see :func:`ldpsim.curator.learning.edge_weights.train_with_edge_weights`."""
+        from ldpsim.curator.learning.edge_weights import Structure, train_with_edge_weights
 
         smoother = self._smoother(adjacency_matrix(graph.features.shape[0], graph.edge_index))
         structure = Structure(self.lambda_1, self.lambda_2, self.structure_rate, smoother, self.l_y)

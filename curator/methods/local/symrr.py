@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from curator.methods.base import Budget
-from curator.methods.local.links import ONE_END, LinkMethod, ReconstructedLinks, both_ways, reported_edges
-from curator.methods.memory import MemoryLaw
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts
-from devices.mechanisms import Mechanism, RandomizedResponse
+from ldpsim.curator.methods.base import Budget
+from ldpsim.curator.methods.local.links import ONE_END, LinkMethod, ReconstructedLinks, both_ways, reported_edges
+from ldpsim.curator.methods.memory import MemoryLaw
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import Mechanism, RandomizedResponse
 
 
 @dataclass(frozen=True)

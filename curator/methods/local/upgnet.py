@@ -35,21 +35,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
-from curator.linear.factored import Factored
-from curator.linear.hops import MeanOfHops
-from curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix
-from curator.methods.base import Graph, Grid, require_reports
-from curator.methods.local.links import labelled_graph
-from curator.methods.local.public_graph import PublicGraphMethod, deviation_of
-from curator.methods.memory import MemoryLaw
-from curator.reports.estimates import sparse_estimates
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts, PublicKnowledge
-from devices.mechanisms import Mechanism, MultiBit, Window
-from devices.mechanisms.window import drawn_features
+from ldpsim.curator.linear.factored import Factored
+from ldpsim.curator.linear.hops import MeanOfHops
+from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix
+from ldpsim.curator.methods.base import Graph, Grid, require_reports
+from ldpsim.curator.methods.local.links import labelled_graph
+from ldpsim.curator.methods.local.public_graph import PublicGraphMethod, deviation_of
+from ldpsim.curator.methods.memory import MemoryLaw
+from ldpsim.curator.reports.estimates import sparse_estimates
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge
+from ldpsim.devices.mechanisms import Mechanism, MultiBit, Window
+from ldpsim.devices.mechanisms.window import drawn_features
 
 if TYPE_CHECKING:
-    from curator.learning.training import TrainedNetwork, TrainingSettings
+    from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
 
 MOST_HOPS = 64
 Shrink = Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]  # values and their mu
@@ -124,10 +124,10 @@ class UPGNet(PublicGraphMethod):
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
     ) -> TrainedNetwork:
-        """Train on the labels in clear; see :func:`curator.learning.noisy_labels.train_denoised` for the errors."""
-        from curator.learning.kprop_networks import selu_network
-        from curator.learning.noisy_labels import LabelNoise, train_denoised
-        from curator.reports.labels import LabelEvidence
+        """Train on the labels in clear; errors: :func:`ldpsim.curator.learning.noisy_labels.train_denoised`."""
+        from ldpsim.curator.learning.kprop_networks import selu_network
+        from ldpsim.curator.learning.noisy_labels import LabelNoise, train_denoised
+        from ldpsim.curator.reports.labels import LabelEvidence
 
         matrix = adjacency_matrix(graph.features.shape[0], graph.edge_index)
         noise = LabelNoise(LabelEvidence(graph.labels, classes), matrix, 0, by_loss=self.chosen_by == "loss")

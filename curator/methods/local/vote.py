@@ -3,12 +3,12 @@
 The curator publishes a class distribution Q_j of every person: the label of training people, and what
 public features say of everybody else. A device computes from its own neighbour list N_i the class that its
 neighbours speak for, and reports its place among a few candidates by generalised randomised response
-(:mod:`devices.mechanisms.neighbourhood_vote`):
+(:mod:`ldpsim.devices.mechanisms.neighbourhood_vote`):
 
     s_c = ln Q_i(c) + sum over j in N_i of ln((1 - h) / C + h Q_j(c))
 
 The curator learns the law M of a report given the class from people whose label is known, and pools
-ln Q_i with ln M (:mod:`curator.votes.law`, :mod:`curator.votes.knowledge`). No graph is rebuilt.
+ln Q_i with ln M (:mod:`ldpsim.curator.votes.law`, :mod:`ldpsim.curator.votes.knowledge`). No graph is rebuilt.
 
 - Everything that a person reports is epsilon-LDP, and a relationship costs 2 epsilon: both ends answer. Others
   who list a person report about it too, epsilon each.
@@ -19,9 +19,9 @@ ln Q_i with ln M (:mod:`curator.votes.law`, :mod:`curator.votes.knowledge`). No 
   more answer, and all classes are candidates.
 - With ``--volunteers`` some people give label and features in clear, and answer nothing else. A model that is fitted
   to them goes with the table. Everybody else's device adds what it says of the own features
-  (:mod:`devices.mechanisms.own_features_vote`): list and features are inside the one epsilon
-  (:mod:`curator.votes.volunteered`). With ``--private-labels`` too, the other people who know their label answer it
-  in place of the vote, or are witnesses of how often votes are right. The epsilon is the same, and all answer once.
+  (:mod:`ldpsim.devices.mechanisms.own_features_vote`): list and features are inside the one epsilon
+  (:mod:`ldpsim.curator.votes.volunteered`). With ``--private-labels`` too, the other people who know their label answer
+  it in place of the vote, or are witnesses of how often votes are right. The epsilon is the same, and all answer once.
 - Else private labels are reported first, under noise with ``--eps-labels``; the losses of label and vote add.
 
 Close to it: LPGNet (https://arxiv.org/abs/2205.03105), which adds noise to degrees towards predicted classes, and the
@@ -36,30 +36,30 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from curator import options as o
-from curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
-from curator.methods.local.links import BOTH_ENDS, ONE_END, LocalMethod, label_mechanism, labelled_graph
-from curator.methods.parameters import ABOVE_0, parameter
-from curator.privacy.guarantee import Claim
-from curator.reports.question import volunteers_of
-from curator.reports.reports import Reports
-from curator.setting_error import SettingError
-from curator.shown import shown_loss
-from curator.votes.affinity import first_people, without_people
-from curator.votes.design import MEASURES, all_classes, designed_widths
-from curator.votes.knowledge import VoteEvidence, affinity_from_votes, batches_so_far, class_posterior, knowledge
-from curator.votes.own_questions import EVIDENCE, OwnQuestions, agreement_of
-from curator.votes.rounds import LABELLED, TRAINING, people_of_batch, told_split
-from curator.votes.volunteered import volunteered
-from devices.array_types import DoubleArray, IntArray
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GradedVote, Mechanism, NeighbourhoodVote
-from devices.mechanisms.class_table import FORMS
-from devices.query import Ask, Query
+from ldpsim.curator import options as o
+from ldpsim.curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
+from ldpsim.curator.methods.local.links import BOTH_ENDS, ONE_END, LocalMethod, label_mechanism, labelled_graph
+from ldpsim.curator.methods.parameters import ABOVE_0, parameter
+from ldpsim.curator.privacy.guarantee import Claim
+from ldpsim.curator.reports.question import volunteers_of
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.setting_error import SettingError
+from ldpsim.curator.shown import shown_loss
+from ldpsim.curator.votes.affinity import first_people, without_people
+from ldpsim.curator.votes.design import MEASURES, all_classes, designed_widths
+from ldpsim.curator.votes.knowledge import VoteEvidence, affinity_from_votes, batches_so_far, class_posterior, knowledge
+from ldpsim.curator.votes.own_questions import EVIDENCE, OwnQuestions, agreement_of
+from ldpsim.curator.votes.rounds import LABELLED, TRAINING, people_of_batch, told_split
+from ldpsim.curator.votes.volunteered import volunteered
+from ldpsim.devices.array_types import DoubleArray, IntArray
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import GradedVote, Mechanism, NeighbourhoodVote
+from ldpsim.devices.mechanisms.class_table import FORMS
+from ldpsim.devices.query import Ask, Query
 
 if TYPE_CHECKING:
-    from curator.learning.training import TrainedNetwork, TrainingSettings
-    from curator.votes.fitted import Known
+    from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
+    from ldpsim.curator.votes.fitted import Known
 
 MOST_BATCHES = 16
 OF_VOLUNTEERS = 6  # batches beside volunteers, where nothing is known of anybody else before the first answers
@@ -81,16 +81,16 @@ class Vote(LocalMethod):
 
     Args:
         candidates: Number of candidates: one for everybody, or of each person by ``hits`` or ``information``
-            (:mod:`curator.votes.design`). ``auto`` is ``hits``, and all classes without features or where
+            (:mod:`ldpsim.curator.votes.design`). ``auto`` is ``hits``, and all classes without features or where
             GRR over them tells the truth often.
         homophily: h, the share of neighbours that are of one's own class beyond chance, in [0, 1).
         batches: Number of batches; 0 for :meth:`Vote.batches_of`, which depends on what is public.
         affinity: ``asked``: a quarter of the labelled people say first of which class most of their neighbours are, and
             the others vote with the affinity between classes that follows, unless h fits as well
-            (:mod:`curator.votes.affinity`). ``homophily``: h for everybody.
+            (:mod:`ldpsim.curator.votes.affinity`). ``homophily``: h for everybody.
         slope: 0 for the vote. Above 0 everybody has two candidates and answers by a graded vote
-            (:mod:`devices.mechanisms.graded_vote`) with these log-odds for each nat of difference: one entry of the
-            list then loses less than the list.
+            (:mod:`ldpsim.devices.mechanisms.graded_vote`) with these log-odds for each nat of difference: one entry of
+            the list then loses less than the list.
         table: Form of the published table: ``full`` distributions, the ``codes`` of at most 255 distributions, or the
             ``likeliest`` class of each person. Beside ``--volunteers`` the distributions of ``full`` are few, and go as
             codes: the rows are the same.
@@ -227,7 +227,7 @@ class Vote(LocalMethod):
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
     ) -> TrainedNetwork:
         """Fit the exponents of the pool on the labels that the curator has; nothing is drawn at random."""
-        from curator.votes.fitted import fitted
+        from ldpsim.curator.votes.fitted import fitted
 
         assert isinstance(graph, VotedGraph)
         return fitted(graph, graph.known)

@@ -15,11 +15,11 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from curator.methods.owner.graph_owner import GraphOwner, Work
-from curator.owner.aggregation.layers import Classifier, Encoder
-from curator.owner.aggregation.sums import rows_of_norm_1
-from curator.owner.aggregation.training import as_read
-from devices.array_types import IntArray
+from ldpsim.curator.methods.owner.graph_owner import GraphOwner, Work
+from ldpsim.curator.owner.aggregation.layers import Classifier, Encoder
+from ldpsim.curator.owner.aggregation.sums import rows_of_norm_1
+from ldpsim.curator.owner.aggregation.training import as_read
+from ldpsim.devices.array_types import IntArray
 
 
 @dataclass(frozen=True)

@@ -29,20 +29,20 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from curator import options as o
-from curator.learning.training import TrainingSettings
-from curator.methods.base import OwnBudget
-from curator.methods.owner.owner import OwnerMethod
-from curator.methods.parameters import parameter
-from curator.owner.aggregation.layers import Alone, made
-from curator.owner.aggregation.sums import FloatRows, HandedLists, noisy_sums, rows_of_norm_1
-from curator.owner.aggregation.training import KEPT, Learners, PrivateSteps, as_read, fit_in_place, scores
-from curator.owner.privacy.aggregation import ACCOUNTANTS, MOST_EPSILON, NoisyTraining
-from curator.owner.privacy.graph_account import EDGE, LEVELS, NODE, GraphRelease
-from curator.owner.privacy.release import small_delta
-from curator.owner.teachers.randomness import derive, private_generator
-from curator.setting_error import SettingError
-from devices.array_types import IntArray
+from ldpsim.curator import options as o
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods.base import OwnBudget
+from ldpsim.curator.methods.owner.owner import OwnerMethod
+from ldpsim.curator.methods.parameters import parameter
+from ldpsim.curator.owner.aggregation.layers import Alone, made
+from ldpsim.curator.owner.aggregation.sums import FloatRows, HandedLists, noisy_sums, rows_of_norm_1
+from ldpsim.curator.owner.aggregation.training import KEPT, Learners, PrivateSteps, as_read, fit_in_place, scores
+from ldpsim.curator.owner.privacy.aggregation import ACCOUNTANTS, MOST_EPSILON, NoisyTraining
+from ldpsim.curator.owner.privacy.graph_account import EDGE, LEVELS, NODE, GraphRelease
+from ldpsim.curator.owner.privacy.release import small_delta
+from ldpsim.curator.owner.teachers.randomness import derive, private_generator
+from ldpsim.curator.setting_error import SettingError
+from ldpsim.devices.array_types import IntArray
 
 WHICH, LONGER = ("undirected", "arc"), ("cut", "refuse")
 

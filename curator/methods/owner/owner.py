@@ -14,25 +14,25 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from curator import options as o
-from curator.learning.training import TrainingSettings
-from curator.methods.base import Budget, OwnBudget, Question, WithoutReports
-from curator.owned import OwnedGraph
-from curator.owner.privacy.accountant import Account, LabelRelease, account, central_node
-from curator.owner.privacy.release import small_delta
-from curator.owner.teachers.answering import Teaching, ask_all
-from curator.owner.teachers.graph import PlainGraph
-from curator.owner.teachers.randomness import private_generator
-from curator.owner.teachers.release import noisy_labels
-from curator.owner.teachers.sage import SageSettings
-from curator.owner.teachers.selection import SELECTIONS
-from curator.owner.teachers.student import Student, train_network
-from curator.privacy.guarantee import Guarantee, open_guarantee
-from curator.privacy.level import Level
-from curator.privacy.levels import LEVELS
-from curator.setting_error import MOST
-from devices.array_types import IntArray
-from devices.facts import PublicFacts
+from ldpsim.curator import options as o
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods.base import Budget, OwnBudget, Question, WithoutReports
+from ldpsim.curator.owned import OwnedGraph
+from ldpsim.curator.owner.privacy.accountant import Account, LabelRelease, account, central_node
+from ldpsim.curator.owner.privacy.release import small_delta
+from ldpsim.curator.owner.teachers.answering import Teaching, ask_all
+from ldpsim.curator.owner.teachers.graph import PlainGraph
+from ldpsim.curator.owner.teachers.randomness import private_generator
+from ldpsim.curator.owner.teachers.release import noisy_labels
+from ldpsim.curator.owner.teachers.sage import SageSettings
+from ldpsim.curator.owner.teachers.selection import SELECTIONS
+from ldpsim.curator.owner.teachers.student import Student, train_network
+from ldpsim.curator.privacy.guarantee import Guarantee, open_guarantee
+from ldpsim.curator.privacy.level import Level
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.curator.setting_error import MOST
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.facts import PublicFacts
 
 _PAPER = "Olatunji, Funke, Khosla, Releasing Graph Neural Networks with Differential Privacy Guarantees"
 
@@ -44,7 +44,7 @@ class OwnerMethod(WithoutReports):
     default_gnn: ClassVar[str] = "sage"
     hands_over: ClassVar[bool] = True  # private people hand their records over; else the owner's data are read as such
     scores: str = "votes"  # of its teachers: what gets the noise
-    basis: str = "given"  # of its teachers' training (:mod:`curator.owner.teachers.sage`)
+    basis: str = "given"  # of its teachers' training (:mod:`ldpsim.curator.owner.teachers.sage`)
     trained_by: ClassVar[str] = "owner"
     options: ClassVar[frozenset[str]] = frozenset()
     training_read: ClassVar[frozenset[str] | None] = frozenset(

@@ -22,15 +22,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.methods.owner.owner import LabelAnswers, induced
-from curator.owner.teachers.answering import ask_all
-from curator.owner.teachers.graph import PlainGraph
-from curator.owner.teachers.perceptron import perceptron_scores, train_perceptron
-from curator.owner.teachers.randomness import derive, private_generator, weights_generator
-from curator.owner.teachers.sage import SageSettings
-from curator.owner.teachers.student import train_network
-from curator.setting_error import SettingError
-from devices.array_types import IntArray
+from ldpsim.curator.methods.owner.owner import LabelAnswers, induced
+from ldpsim.curator.owner.teachers.answering import ask_all
+from ldpsim.curator.owner.teachers.graph import PlainGraph
+from ldpsim.curator.owner.teachers.perceptron import perceptron_scores, train_perceptron
+from ldpsim.curator.owner.teachers.randomness import derive, private_generator, weights_generator
+from ldpsim.curator.owner.teachers.sage import SageSettings
+from ldpsim.curator.owner.teachers.student import train_network
+from ldpsim.curator.setting_error import SettingError
+from ldpsim.devices.array_types import IntArray
 
 _FIRST = 1  # weights of teacher k: number k + 1
 

@@ -1,8 +1,8 @@
 """PrivGnn: a personalised teacher for every query (Olatunji, Funke and Khosla, https://arxiv.org/abs/2109.08907).
 
-Algorithm 1: lines 2 to 6 are :mod:`curator.owner.teachers.answering`, line 7
-:mod:`curator.owner.teachers.release`, line 8 :mod:`curator.owner.teachers.student`. Three differences from
-the printed algorithm or the published code; the original is available for each:
+Algorithm 1: lines 2 to 6 are :mod:`ldpsim.curator.owner.teachers.answering`, line 7
+:mod:`ldpsim.curator.owner.teachers.release`, line 8 :mod:`ldpsim.curator.owner.teachers.student`. Three differences
+from the printed algorithm or the published code; the original is available for each:
 
 - Line 2 draws one sample; the paper's accounting is about a fresh one for each query.
   ``sampling="fresh"`` is the default. ``"once"`` is line 2 and is accounted as such.
@@ -19,15 +19,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.learning.training import TrainingSettings
-from curator.methods.owner.owner import LabelAnswers, sage_settings
-from curator.owner.privacy.accountant import Account, LabelRelease
-from curator.owner.teachers.answering import Teaching, check_sampling
-from curator.owner.teachers.release import SCORES, log_posteriors
-from curator.owner.teachers.sage import BASES
-from curator.privacy.guarantee import Guarantee
-from curator.privacy.level import Level
-from devices.array_types import IntArray
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods.owner.owner import LabelAnswers, sage_settings
+from ldpsim.curator.owner.privacy.accountant import Account, LabelRelease
+from ldpsim.curator.owner.teachers.answering import Teaching, check_sampling
+from ldpsim.curator.owner.teachers.release import SCORES, log_posteriors
+from ldpsim.curator.owner.teachers.sage import BASES
+from ldpsim.curator.privacy.guarantee import Guarantee
+from ldpsim.curator.privacy.level import Level
+from ldpsim.devices.array_types import IntArray
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class PrivGnn(LabelAnswers):
         sampling: ``fresh`` for each query, or ``once``.
         K: Number of sampled people, the nearest to the query, that a teacher learns from.
         distance: ``euclidean`` or ``cosine``.
-        basis: ``given``, or ``rotated``: another, faster training (:mod:`curator.owner.teachers.sage`).
+        basis: ``given``, or ``rotated``: another, faster training (:mod:`ldpsim.curator.owner.teachers.sage`).
         scores: Vector that gets the noise: ``posterior``, or ``log-posterior`` (no guarantee).
         others: The parameters of :class:`LabelAnswers`.
 

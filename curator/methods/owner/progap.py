@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from curator.methods.owner.graph_owner import GraphOwner, Work
-from curator.owner.aggregation.layers import Progressive
-from curator.owner.aggregation.training import as_read
-from devices.array_types import IntArray
+from ldpsim.curator.methods.owner.graph_owner import GraphOwner, Work
+from ldpsim.curator.owner.aggregation.layers import Progressive
+from ldpsim.curator.owner.aggregation.training import as_read
+from ldpsim.devices.array_types import IntArray
 
 
 @dataclass(frozen=True)

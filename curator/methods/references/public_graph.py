@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator.methods.references.references import Reference
-from curator.owned import OwnedGraph
+from ldpsim.curator.methods.references.references import Reference
+from ldpsim.curator.owned import OwnedGraph
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """References without noise: the accuracy of the same network on the true graph.
 
-They read an :class:`~curator.owned.OwnedGraph`, ask no device and guarantee nothing.
+They read an :class:`~ldpsim.curator.owned.OwnedGraph`, ask no device and guarantee nothing.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from curator import options as o
-from curator.linear.scaling import PUBLIC_SCALINGS, scale_public
-from curator.methods.base import Budget, Graph, Question, WithoutReports
-from curator.owned import OwnedGraph
-from curator.privacy.guarantee import Guarantee, open_guarantee
-from devices.facts import PublicFacts
+from ldpsim.curator import options as o
+from ldpsim.curator.linear.scaling import PUBLIC_SCALINGS, scale_public
+from ldpsim.curator.methods.base import Budget, Graph, Question, WithoutReports
+from ldpsim.curator.owned import OwnedGraph
+from ldpsim.curator.privacy.guarantee import Guarantee, open_guarantee
+from ldpsim.devices.facts import PublicFacts
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from curator.linear.torch_matrix import Constant
+from ldpsim.curator.linear.torch_matrix import Constant
 
 NORMS = ("batch", "group", "none")
 _Network = TypeVar("_Network", bound=nn.Module)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from devices.array_types import IntArray
+from ldpsim.devices.array_types import IntArray
 
 FloatRows = NDArray[np.float32]
 

@@ -18,11 +18,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from curator.learning.adam import Adam
-from curator.linear.torch_matrix import Constant
-from curator.observer import log_metric
-from curator.steps import track
-from devices.array_types import IntArray
+from ldpsim.curator.learning.adam import Adam
+from ldpsim.curator.linear.torch_matrix import Constant
+from ldpsim.curator.observer import log_metric
+from ldpsim.curator.steps import track
+from ldpsim.devices.array_types import IntArray
 
 KEPT = ("last", "best")
 

@@ -12,7 +12,7 @@
 ``release``      what is answered, and the record of all figures about it
 ===============  ===================================================================
 
-The front door is :mod:`curator.owner.privacy.accountant`.
+The front door is :mod:`ldpsim.curator.owner.privacy.accountant`.
 
 Everywhere: ``loss`` is sensitivity / noise scale, so 2 lambda for a posterior under
 Lap(1 / lambda); ``gamma`` is the probability with which a person is drawn into the data

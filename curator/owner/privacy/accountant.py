@@ -3,7 +3,7 @@
 An owner holds all private data and answers ``queries`` public questions with noise from
 Lap(1 / lambda). :func:`privgnn` and :func:`pate` say what that is worth, data-independently:
 
-* ``label``: only the arg max is released. Exact for PrivGnn (:mod:`~curator.owner.privacy.label`).
+* ``label``: only the arg max is released. Exact for PrivGnn (:mod:`~ldpsim.curator.owner.privacy.label`).
 * ``vector``: the noisy posterior (one coordinate may change by 2) or PATE's noisy counts
   (two change by 1) are released.
 * ``label_edge``, ``vector_edge``: one private edge changes instead of a person. PrivGnn
@@ -23,17 +23,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
-from curator.owner.privacy.label import (
+from ldpsim.curator.owner.privacy.label import (
     label_edge_epsilon,
     label_epsilon,
     label_epsilon_once,
     label_loss,
     label_probabilities,
 )
-from curator.owner.privacy.laplace import laplace_edge_epsilon, laplace_epsilon, laplace_epsilon_once
-from curator.owner.privacy.pate import moments_epsilon
-from curator.owner.privacy.rdp import rdp_epsilon, rdp_epsilon_once
-from curator.owner.privacy.release import (
+from ldpsim.curator.owner.privacy.laplace import laplace_edge_epsilon, laplace_epsilon, laplace_epsilon_once
+from ldpsim.curator.owner.privacy.pate import moments_epsilon
+from ldpsim.curator.owner.privacy.rdp import rdp_epsilon, rdp_epsilon_once
+from ldpsim.curator.owner.privacy.release import (
     LARGEST_LAMBDA,
     METHODS,
     MOST_QUERIES,
@@ -44,8 +44,8 @@ from curator.owner.privacy.release import (
     Printed,
     Sampling,
 )
-from curator.privacy.level import Level
-from devices.mechanisms import round_up
+from ldpsim.curator.privacy.level import Level
+from ldpsim.devices.mechanisms import round_up
 
 __all__ = [
     "FIGURES", "METHODS", "Account", "Bounds", "Figure", "LabelRelease", "Printed", "account", "figure_of",

@@ -31,7 +31,7 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from devices.mechanisms import gaussian, round_up
+from ldpsim.devices.mechanisms import gaussian, round_up
 
 ARC, UNDIRECTED, ENTRY_CUT, UNDIRECTED_CUT = 1.0, math.sqrt(2.0), math.sqrt(3.0), math.sqrt(6.0)
 ACCOUNTANTS = ("tight", "rdp")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from curator.owner.privacy.aggregation import (
+from ldpsim.curator.owner.privacy.aggregation import (
     ARC,
     ENTRY_CUT,
     UNDIRECTED,
@@ -18,11 +18,11 @@ from curator.owner.privacy.aggregation import (
     person_loss,
     replaced_loss,
 )
-from curator.privacy.guarantee import Claim, Guarantee
-from curator.privacy.level import JOINS, Level
-from curator.privacy.levels import LEVELS as OF_LDPSIM
-from curator.shown import shown_loss
-from devices.mechanisms import round_up
+from ldpsim.curator.privacy.guarantee import Claim, Guarantee
+from ldpsim.curator.privacy.level import JOINS, Level
+from ldpsim.curator.privacy.levels import LEVELS as OF_LDPSIM
+from ldpsim.curator.shown import shown_loss
+from ldpsim.devices.mechanisms import round_up
 
 EDGE, NODE = "edge", "node"
 LEVELS = (EDGE, NODE)

@@ -31,8 +31,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gammaln, xlogy
 
-from curator.owner.privacy.sampling import amplified, sampled_once
-from devices.array_types import FloatArray
+from ldpsim.curator.owner.privacy.sampling import amplified, sampled_once
+from ldpsim.devices.array_types import FloatArray
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 _FAR = 45.0  # e^-45 is below the last bit of what is added up

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from curator.owner.privacy.rdp import poisson_rdp
-from curator.owner.privacy.sampling import amplified, sampled_once
+from ldpsim.curator.owner.privacy.rdp import poisson_rdp
+from ldpsim.curator.owner.privacy.sampling import amplified, sampled_once
 
 _EXCESS = 2e-4  # aimed at; plus 2e-7 of the composed loss, so that long compositions stay cheap
 _FEWEST, _MOST = 1 << 14, 1 << 21  # cells across the composed loss; the upper limit bounds time and memory

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from curator.owner.privacy.sampling import sampled_once
+from ldpsim.curator.owner.privacy.sampling import sampled_once
 
 PAPER_ORDERS: Sequence[int] = range(2, 33)
 

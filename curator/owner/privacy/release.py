@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from curator.privacy.guarantee import Claim
-from curator.privacy.level import JOINS, Level
+from ldpsim.curator.privacy.guarantee import Claim
+from ldpsim.curator.privacy.level import JOINS, Level
 
 Sampling = Literal["fresh", "once", "all"]
 METHODS = ("privgnn", "pate-g", "pate-m")

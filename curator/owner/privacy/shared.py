@@ -7,7 +7,7 @@ one would claim too little: with lambdas l and l the loss of one query is
 ln(1 + g (e^(2 x) - 1)), more than 2 ln(1 + g (e^x - 1)).
 
 For a fixed sample the answers of a query are dominated by the product of the pairs of
-:mod:`~curator.owner.privacy.label`, one for each lambda; what is left of an outcome is its
+:mod:`~ldpsim.curator.owner.privacy.label`, one for each lambda; what is left of an outcome is its
 loss, a sum of terms eps*, -eps* and 0. Over the queries the losses are composed by
 dp-accounting on a grid, rounded up: every figure is an upper bound.
 """
@@ -18,8 +18,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from curator.owner.privacy.label import label_probabilities
-from curator.owner.privacy.sampling import amplified, sampled_once
+from ldpsim.curator.owner.privacy.label import label_probabilities
+from ldpsim.curator.owner.privacy.sampling import amplified, sampled_once
 
 MOST_LAMBDAS = 8  # 3^8 outcomes
 _EXCESS = 5e-3  # of the rounding, over all queries, at most; more (to 1 %) where the grid would not fit

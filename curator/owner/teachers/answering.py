@@ -17,13 +17,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from curator.owner.teachers.graph import Piece, PlainGraph, cut
-from curator.owner.teachers.randomness import Masks, private_generator, weights_generator
-from curator.owner.teachers.sage import SageSettings, train_sage
-from curator.owner.teachers.stacked import train_stacked
-from curator.owner.teachers.weights import Layout, TeacherWeights
-from curator.setting_error import SettingError
-from devices.array_types import IntArray
+from ldpsim.curator.owner.teachers.graph import Piece, PlainGraph, cut
+from ldpsim.curator.owner.teachers.randomness import Masks, private_generator, weights_generator
+from ldpsim.curator.owner.teachers.sage import SageSettings, train_sage
+from ldpsim.curator.owner.teachers.stacked import train_stacked
+from ldpsim.curator.owner.teachers.weights import Layout, TeacherWeights
+from ldpsim.curator.setting_error import SettingError
+from ldpsim.devices.array_types import IntArray
 
 DISTANCES = ("euclidean", "cosine")
 SAMPLINGS = ("fresh", "once")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from devices.array_types import IntArray, check_rows, checked_array
+from ldpsim.devices.array_types import IntArray, check_rows, checked_array
 
 Floats = NDArray[np.floating[Any]]
 _ARRAYS = ("features", "indptr", "indices", "labels")

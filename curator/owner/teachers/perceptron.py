@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from curator.learning.adam import Adam
-from curator.owner.teachers.sage import SageSettings
-from devices.array_types import IntArray
+from ldpsim.curator.learning.adam import Adam
+from ldpsim.curator.owner.teachers.sage import SageSettings
+from ldpsim.devices.array_types import IntArray
 
 
 def train_perceptron(

@@ -2,7 +2,7 @@
 
 The noise has scale 1 / lambda in every class. It is drawn anew for each query and each lambda, so
 one set of teachers may serve several lambdas; each of these is a release of its own. Only the
-label leaves the owner. Its cost: :mod:`curator.owner.privacy.accountant`.
+label leaves the owner. Its cost: :mod:`ldpsim.curator.owner.privacy.accountant`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.owner.teachers.randomness import private_generator
-from devices.array_types import IntArray
+from ldpsim.curator.owner.teachers.randomness import private_generator
+from ldpsim.devices.array_types import IntArray
 
 SCORES = ("posterior", "log-posterior")
 

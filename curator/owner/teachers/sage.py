@@ -24,10 +24,10 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from curator.owner.teachers.graph import Piece
-from curator.owner.teachers.randomness import Masks
-from curator.owner.teachers.weights import EPS, MOMENTUM, Layout, TeacherWeights
-from curator.setting_error import SettingError
+from ldpsim.curator.owner.teachers.graph import Piece
+from ldpsim.curator.owner.teachers.randomness import Masks
+from ldpsim.curator.owner.teachers.weights import EPS, MOMENTUM, Layout, TeacherWeights
+from ldpsim.curator.setting_error import SettingError
 
 BASES = ("given", "rotated")
 _BETA1, _BETA2, _TINY = 0.9, 0.999, 1e-8

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator.owner.teachers.graph import Floats, PlainGraph
-from curator.owner.teachers.randomness import derive
-from devices.array_types import IntArray
+from ldpsim.curator.owner.teachers.graph import Floats, PlainGraph
+from ldpsim.curator.owner.teachers.randomness import derive
+from ldpsim.devices.array_types import IntArray
 
 SELECTIONS = ("random", "pagerank", "degree", "cluster")
 _DAMPING, _PAGERANK_ROUNDS = 0.85, 100

@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from curator.owner.teachers.graph import Piece
-from curator.owner.teachers.randomness import Masks
-from curator.owner.teachers.sage import SageSettings, fused_adam
-from curator.owner.teachers.weights import EPS, MOMENTUM, Layout, TeacherWeights
-from curator.setting_error import SettingError
+from ldpsim.curator.owner.teachers.graph import Piece
+from ldpsim.curator.owner.teachers.randomness import Masks
+from ldpsim.curator.owner.teachers.sage import SageSettings, fused_adam
+from ldpsim.curator.owner.teachers.weights import EPS, MOMENTUM, Layout, TeacherWeights
+from ldpsim.curator.setting_error import SettingError
 
 
 def train_stacked(
@@ -28,7 +28,7 @@ def train_stacked(
 
     Args:
         pieces: Subgraphs, all with the same number of nodes.
-        starts, masks: As for :func:`~curator.owner.teachers.sage.train_sage`, one a piece.
+        starts, masks: As for :func:`~ldpsim.curator.owner.teachers.sage.train_sage`, one a piece.
         layout, settings: Of all networks; the basis must be ``given``.
         device: Device of the training; the networks are returned on the CPU.
 

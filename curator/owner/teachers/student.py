@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from torch import Tensor, nn
 
-from curator.owner.teachers.answering import ask_all
-from curator.owner.teachers.graph import PlainGraph, cut
-from curator.owner.teachers.randomness import Masks, weights_generator
-from curator.owner.teachers.sage import SageSettings, train_sage
-from curator.owner.teachers.weights import Layout, TeacherWeights
-from devices.array_types import IntArray
+from ldpsim.curator.owner.teachers.answering import ask_all
+from ldpsim.curator.owner.teachers.graph import PlainGraph, cut
+from ldpsim.curator.owner.teachers.randomness import Masks, weights_generator
+from ldpsim.curator.owner.teachers.sage import SageSettings, train_sage
+from ldpsim.curator.owner.teachers.weights import Layout, TeacherWeights
+from ldpsim.devices.array_types import IntArray
 
 _STUDENT = 0  # number of its generator
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from strategies.attacks.adversaries.attack_result import AttackResult, Release
-from strategies.attacks.adversaries.curator import AdversarialCurator
-from strategies.attacks.adversaries.hostile_tables import HostileTables
-from strategies.attacks.adversaries.malformed import MalformedMessages
-from strategies.attacks.adversaries.models import TrainAndEvaluate
-from strategies.attacks.adversaries.processes import Parallel, TwoSuperNodes
-from strategies.attacks.adversaries.repeating import (
+from ldpsim.strategies.attacks.adversaries.attack_result import AttackResult, Release
+from ldpsim.strategies.attacks.adversaries.curator import AdversarialCurator
+from ldpsim.strategies.attacks.adversaries.hostile_tables import HostileTables
+from ldpsim.strategies.attacks.adversaries.malformed import MalformedMessages
+from ldpsim.strategies.attacks.adversaries.models import TrainAndEvaluate
+from ldpsim.strategies.attacks.adversaries.processes import Parallel, TwoSuperNodes
+from ldpsim.strategies.attacks.adversaries.repeating import (
     ChangedData,
     NewCollections,
     NewRuns,
@@ -22,9 +22,9 @@ from strategies.attacks.adversaries.repeating import (
     RetryStorm,
     Sybils,
 )
-from strategies.attacks.adversaries.staged_queries import BrokenStages
-from strategies.attacks.adversaries.target import Target
-from strategies.attacks.adversaries.varying import (
+from ldpsim.strategies.attacks.adversaries.staged_queries import BrokenStages
+from ldpsim.strategies.attacks.adversaries.target import Target
+from ldpsim.strategies.attacks.adversaries.varying import (
     AttributeByAttribute,
     BothEnds,
     GhostFirst,

@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from devices.mechanisms.exact_loss import round_up
-from devices.query import Ask, Query
+from ldpsim.devices.mechanisms.exact_loss import round_up
+from ldpsim.devices.query import Ask, Query
 
 ReportsByDevice = dict[int, list[tuple[Ask, tuple[bytes, ...]]]]
 

@@ -13,14 +13,14 @@ from typing import ClassVar
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 from flwr.serverapp import Grid
 
-from devices.device import Refusal, Report, unpack_report
-from devices.facts import PublicFacts
-from devices.mechanisms.base import Mechanism
-from devices.query import Ask, Query
-from devices.wire import QUERY_TYPE, query_content, read_reply
-from strategies.attacks.adversaries.attack_result import AttackResult, Release
-from strategies.attacks.adversaries.target import Target
-from strategies.rounds.collect_once import ReportStrategy
+from ldpsim.devices.device import Refusal, Report, unpack_report
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms.base import Mechanism
+from ldpsim.devices.query import Ask, Query
+from ldpsim.devices.wire import QUERY_TYPE, query_content, read_reply
+from ldpsim.strategies.attacks.adversaries.attack_result import AttackResult, Release
+from ldpsim.strategies.attacks.adversaries.target import Target
+from ldpsim.strategies.rounds.collect_once import ReportStrategy
 
 
 @dataclass(frozen=True)

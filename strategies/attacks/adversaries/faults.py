@@ -2,7 +2,7 @@
 
 :data:`FAULTS` is the table of faults by name. ``covered`` says that the device alone stays at
 the one-query bound; ``counted``, that it does so if it was enrolled with a counter in another
-place (:mod:`devices.ledger.counter`). Otherwise each strike of the fault gives one more release: 2x
+place (:mod:`ldpsim.devices.ledger.counter`). Otherwise each strike of the fault gives one more release: 2x
 after one strike, 3x after two.
 """
 
@@ -18,15 +18,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from devices.client_app import release_states
-from devices.data.population import Population
-from devices.enrolment.state import State, enrol
-from devices.ledger.ledger import Ledger, LedgerDamaged
-from strategies.attacks.adversaries.attack_result import AttackResult
-from strategies.attacks.adversaries.curator import AdversarialCurator, Runs, Shot, rebudgeted
-from strategies.attacks.adversaries.target import Target
-from strategies.engines.collect import quiet_flower
-from strategies.engines.grids import LocalGrid
+from ldpsim.devices.client_app import release_states
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
+from ldpsim.strategies.attacks.adversaries.attack_result import AttackResult
+from ldpsim.strategies.attacks.adversaries.curator import AdversarialCurator, Runs, Shot, rebudgeted
+from ldpsim.strategies.attacks.adversaries.target import Target
+from ldpsim.strategies.engines.collect import quiet_flower
+from ldpsim.strategies.engines.grids import LocalGrid
 
 _TORTURE = "tests/strategies/attacks/stress/test_kill.py::"
 _CRASH = "tests/devices/ledger/test_crash.py::test_a_killed_collection_never_gives_two_reports"

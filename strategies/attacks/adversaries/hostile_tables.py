@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from devices.facts import PublicFacts
-from devices.mechanisms import NeighbourhoodVote, Reporting
-from devices.query import Ask, Query
-from strategies.attacks.adversaries.curator import AdversarialCurator, Runs, Shot
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import NeighbourhoodVote, Reporting
+from ldpsim.devices.query import Ask, Query
+from ldpsim.strategies.attacks.adversaries.curator import AdversarialCurator, Runs, Shot
 
 _MOST = 40.0  # a little below what a threshold can hold
 

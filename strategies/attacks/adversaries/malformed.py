@@ -9,9 +9,9 @@ from typing import Any
 
 from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 
-from devices.query import InvalidQuery, Query
-from devices.wire import HANDOVER_TYPE, QUERY_TYPE
-from strategies.attacks.adversaries.curator import AdversarialCurator, Runs, Shot
+from ldpsim.devices.query import InvalidQuery, Query
+from ldpsim.devices.wire import HANDOVER_TYPE, QUERY_TYPE
+from ldpsim.strategies.attacks.adversaries.curator import AdversarialCurator, Runs, Shot
 
 _VALUES: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 2**31, 2**63, 2**64, -(2**70), 0.0, -0.0, 0.5, 1e308, "", "report", "adjacency",

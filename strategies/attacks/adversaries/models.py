@@ -11,7 +11,7 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, MessageType, RecordDict
 from numpy.typing import NDArray
 
-from strategies.attacks.adversaries.curator import AdversarialCurator, Runs, Shot
+from ldpsim.strategies.attacks.adversaries.curator import AdversarialCurator, Runs, Shot
 
 Model = tuple[NDArray[np.floating], NDArray[np.floating]]  # weights (classes, d) and bias (classes,)
 

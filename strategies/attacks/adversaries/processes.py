@@ -8,13 +8,13 @@ from multiprocessing.synchronize import Barrier
 
 from flwr.app import Context, Message, RecordDict, UserConfig
 
-from devices.client_app import app
-from devices.wire import QUERY_TYPE, query_content
-from strategies.attacks.adversaries.attack_result import AttackResult
-from strategies.attacks.adversaries.curator import AdversarialCurator, Runs, Shot, rebudgeted, recollected
-from strategies.attacks.adversaries.target import Target
-from strategies.engines.flower_internals import assume_identity, set_message_id
-from strategies.engines.pool import processes
+from ldpsim.devices.client_app import app
+from ldpsim.devices.wire import QUERY_TYPE, query_content
+from ldpsim.strategies.attacks.adversaries.attack_result import AttackResult
+from ldpsim.strategies.attacks.adversaries.curator import AdversarialCurator, Runs, Shot, rebudgeted, recollected
+from ldpsim.strategies.attacks.adversaries.target import Target
+from ldpsim.strategies.engines.flower_internals import assume_identity, set_message_id
+from ldpsim.strategies.engines.pool import processes
 
 PROCESSES = 2
 _WAIT = 120.0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from devices.query import Query
-from strategies.attacks.adversaries.attack_result import AttackResult
-from strategies.attacks.adversaries.curator import AdversarialCurator, Runs, Shot, rebudgeted, recollected
+from ldpsim.devices.query import Query
+from ldpsim.strategies.attacks.adversaries.attack_result import AttackResult
+from ldpsim.strategies.attacks.adversaries.curator import AdversarialCurator, Runs, Shot, rebudgeted, recollected
 
 
 class Repeats(AdversarialCurator):

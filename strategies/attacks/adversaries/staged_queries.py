@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from devices.mechanisms import GroupDegrees
-from devices.query import Ask, Query
-from strategies.attacks.adversaries.curator import AdversarialCurator, Runs, Shot, recollected
+from ldpsim.devices.mechanisms import GroupDegrees
+from ldpsim.devices.query import Ask, Query
+from ldpsim.strategies.attacks.adversaries.curator import AdversarialCurator, Runs, Shot, recollected
 
 
 def two_stages(query: Query, n: int, *, groups: tuple[int, int] = (2, 3)) -> Query:

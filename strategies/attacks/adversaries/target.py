@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 from flwr.serverapp import Grid
 
-from devices.client_app import release_states
-from devices.collector import CollectorKey, SignedTerms
-from devices.data.population import Population
-from devices.enrolment.state import State
-from devices.facts import PublicFacts
-from devices.policy.terms import terms_of
-from devices.query import Query
-from strategies.engines.collect import quiet_flower
-from strategies.engines.grids import LocalGrid
+from ldpsim.devices.client_app import release_states
+from ldpsim.devices.collector import CollectorKey, SignedTerms
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.policy.terms import terms_of
+from ldpsim.devices.query import Query
+from ldpsim.strategies.engines.collect import quiet_flower
+from ldpsim.strategies.engines.grids import LocalGrid
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from curator.votes.own_model import model_for_accounts
-from devices.facts import PublicFacts
-from devices.mechanisms import (
+from ldpsim.curator.votes.own_model import model_for_accounts
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import (
     GRR,
     GRRFS,
     AnalyticGaussian,
@@ -34,9 +34,9 @@ from devices.mechanisms import (
     Window,
     every,
 )
-from devices.mechanisms.exact_loss import ONE
-from devices.query import Ask, Query
-from strategies.attacks.adversaries.curator import (
+from ldpsim.devices.mechanisms.exact_loss import ONE
+from ldpsim.devices.query import Ask, Query
+from ldpsim.strategies.attacks.adversaries.curator import (
     AdversarialCurator,
     Runs,
     Shot,

@@ -9,23 +9,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from curator.attacks.audit_row import CONFIDENCE, TRIALS, AuditRow, Effort, check_effort
-from curator.attacks.mechanism_audit import audit_mechanism
-from curator.attacks.method_audit import audit_method
-from curator.attacks.stream_audit import audit_stream
-from curator.methods import Method
-from curator.methods import table as methods
-from curator.methods.base import Budget
-from curator.names import nearest
-from devices.mechanisms import every as mechanisms
-from devices.noise import NoiseStream
-from strategies.attacks.cells import run_cells
-from strategies.experiments.compare import cells_of
-from strategies.experiments.failures import Failed
-from strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
-from strategies.setup.options import RunOptions
-from strategies.setup.run_setup import budget_of
-from strategies.setup.settings import resolve
+from ldpsim.curator.attacks.audit_row import CONFIDENCE, TRIALS, AuditRow, Effort, check_effort
+from ldpsim.curator.attacks.mechanism_audit import audit_mechanism
+from ldpsim.curator.attacks.method_audit import audit_method
+from ldpsim.curator.attacks.stream_audit import audit_stream
+from ldpsim.curator.methods import Method
+from ldpsim.curator.methods import table as methods
+from ldpsim.curator.methods.base import Budget
+from ldpsim.curator.names import nearest
+from ldpsim.devices.mechanisms import every as mechanisms
+from ldpsim.devices.noise import NoiseStream
+from ldpsim.strategies.attacks.cells import run_cells
+from ldpsim.strategies.experiments.compare import cells_of
+from ldpsim.strategies.experiments.failures import Failed
+from ldpsim.strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.run_setup import budget_of
+from ldpsim.strategies.setup.settings import resolve
 
 NOISE = "noise"
 _BOUNDS = 8  # largest number of lower bounds of one task

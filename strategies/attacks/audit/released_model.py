@@ -21,21 +21,21 @@ from typing import NamedTuple, cast
 import numpy as np
 import torch
 
-from curator.attacks.audit_row import CONFIDENCE, Effort
-from curator.attacks.released_model import InferenceRow, inference_row
-from curator.learning.networks import Network
-from curator.methods.federated.fedavg import Federated
-from devices.array_types import BoolArray, DoubleArray, IntArray
-from devices.data.population import Population, build_population
-from devices.facts import Split
-from strategies.experiments.compare import cells_of
-from strategies.people.owned_graph import sparse_features
-from strategies.progress import Progress, quiet
-from strategies.results.outcome import Outcome
-from strategies.runs.federated_network import TwoLayers, log_probabilities
-from strategies.runs.set_up import run_of, set_up, temporary_scene
-from strategies.setup.options import RunOptions
-from strategies.setup.run_setup import RunSetup, load_population
+from ldpsim.curator.attacks.audit_row import CONFIDENCE, Effort
+from ldpsim.curator.attacks.released_model import InferenceRow, inference_row
+from ldpsim.curator.learning.networks import Network
+from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.devices.array_types import BoolArray, DoubleArray, IntArray
+from ldpsim.devices.data.population import Population, build_population
+from ldpsim.devices.facts import Split
+from ldpsim.strategies.experiments.compare import cells_of
+from ldpsim.strategies.people.owned_graph import sparse_features
+from ldpsim.strategies.progress import Progress, quiet
+from ldpsim.strategies.results.outcome import Outcome
+from ldpsim.strategies.runs.federated_network import TwoLayers, log_probabilities
+from ldpsim.strategies.runs.set_up import run_of, set_up, temporary_scene
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.run_setup import RunSetup, load_population
 
 SHADOWS = 32
 LEVELS = ("label", "vector", "relationship")

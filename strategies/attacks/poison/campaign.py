@@ -10,25 +10,25 @@ from typing import Any
 
 import numpy as np
 
-from curator.defences import ALL, DEFENCES
-from curator.methods import find
-from curator.names import check_known
-from devices.data.population import Population
-from strategies.attacks.campaign import AttackRow, Campaign, CampaignResult
-from strategies.attacks.poison.cell import PoisonCell, run_poison_cell
-from strategies.attacks.poison.lies import ATTACKS, NONE, SILENT
-from strategies.estimate.expected import tell_expected
-from strategies.estimate.graph_facts import measured
-from strategies.experiments.compare import cells_of
-from strategies.experiments.match_budgets import guarantee_before
-from strategies.outputs.sums import AskedInAll, added, levels_of
-from strategies.results import folder as run_folder
-from strategies.runs.set_up import run_of, set_up
-from strategies.setup.fingerprint import configuration
-from strategies.setup.option_spec import declared
-from strategies.setup.options import RunOptions
-from strategies.setup.read_options import read_alone
-from strategies.setup.run_setup import RunSetup, load_population
+from ldpsim.curator.defences import ALL, DEFENCES
+from ldpsim.curator.methods import find
+from ldpsim.curator.names import check_known
+from ldpsim.devices.data.population import Population
+from ldpsim.strategies.attacks.campaign import AttackRow, Campaign, CampaignResult
+from ldpsim.strategies.attacks.poison.cell import PoisonCell, run_poison_cell
+from ldpsim.strategies.attacks.poison.lies import ATTACKS, NONE, SILENT
+from ldpsim.strategies.estimate.expected import tell_expected
+from ldpsim.strategies.estimate.graph_facts import measured
+from ldpsim.strategies.experiments.compare import cells_of
+from ldpsim.strategies.experiments.match_budgets import guarantee_before
+from ldpsim.strategies.outputs.sums import AskedInAll, added, levels_of
+from ldpsim.strategies.results import folder as run_folder
+from ldpsim.strategies.runs.set_up import run_of, set_up
+from ldpsim.strategies.setup.fingerprint import configuration
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.read_options import read_alone
+from ldpsim.strategies.setup.run_setup import RunSetup, load_population
 
 SCHEMA = 2
 

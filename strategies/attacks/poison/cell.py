@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from curator.reports.question import Question
-from devices.data.population import Population
-from devices.facts import Split
-from strategies.attacks.poison.edited_app import LyingGrid
-from strategies.attacks.poison.lies import (
+from ldpsim.curator.reports.question import Question
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.facts import Split
+from ldpsim.strategies.attacks.poison.edited_app import LyingGrid
+from ldpsim.strategies.attacks.poison.lies import (
     CHOSEN_CLASS,
     NONE,
     SILENT,
@@ -25,14 +25,14 @@ from strategies.attacks.poison.lies import (
     lying_people,
     with_labels_of,
 )
-from strategies.engines.collect import collect
-from strategies.results.outcome import Outcome
-from strategies.rounds.collect_once import Collected
-from strategies.runs.nulls import null_models
-from strategies.runs.run import RepeatContext, Run
-from strategies.runs.set_up import run_of, set_up, temporary_scene
-from strategies.setup.options import RunOptions, Seeds
-from strategies.setup.run_setup import load_population
+from ldpsim.strategies.engines.collect import collect
+from ldpsim.strategies.results.outcome import Outcome
+from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.runs.nulls import null_models
+from ldpsim.strategies.runs.run import RepeatContext, Run
+from ldpsim.strategies.runs.set_up import run_of, set_up, temporary_scene
+from ldpsim.strategies.setup.options import RunOptions, Seeds
+from ldpsim.strategies.setup.run_setup import load_population
 
 
 @dataclass(frozen=True)

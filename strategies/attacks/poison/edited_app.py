@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from flwr.app import Message
 
-from devices.array_types import IntArray
-from devices.collector import query_of
-from devices.data.population import Population
-from devices.device import Report, pack_parts, pack_report
-from devices.mechanisms.base import Mechanism
-from devices.noise import NoiseStream, derive_key
-from devices.query import Query
-from devices.wire import read_query, read_reply, reply
-from strategies.engines.grids import DirectGrid
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.collector import query_of
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Report, pack_parts, pack_report
+from ldpsim.devices.mechanisms.base import Mechanism
+from ldpsim.devices.noise import NoiseStream, derive_key
+from ldpsim.devices.query import Query
+from ldpsim.devices.wire import read_query, read_reply, reply
+from ldpsim.strategies.engines.grids import DirectGrid
 
 _DRAWS = 64  # reports that are drawn where a report without noise has no form
 

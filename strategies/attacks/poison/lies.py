@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from devices.array_types import IntArray
-from devices.data.population import Population, Record
-from devices.facts import Split
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.data.population import Population, Record
+from ldpsim.devices.facts import Split
 
 NONE, SILENT = "none", "silent"  # nobody lies; the liars do not answer, which is the control
 CHOSEN_CLASS, CHOSEN_PEOPLE = 0, 20  # what the liars want, and the number of people whom some attacks are about

@@ -19,20 +19,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from strategies.attacks.adversaries import ADVERSARIES, AdversarialCurator, Target
-from strategies.attacks.adversaries.faults import AfterFault
-from strategies.attacks.adversaries.varying import GhostFirst
-from strategies.attacks.campaign import AttackRow, Campaign, CampaignResult
-from strategies.attacks.cells import Tell
-from strategies.attacks.stress.cost import tell_cost
-from strategies.attacks.stress.figure import draw
-from strategies.attacks.stress.known import EVERY, NO_FAULT, STRIKING
-from strategies.attacks.stress.options import StressOptions
-from strategies.attacks.stress.plain import PLAIN, PlainAtOnce, PlainRepeat
-from strategies.attacks.stress.protections import GUARDED, PINNED, REAL
-from strategies.attacks.stress.tallies import Recovery, Tally, Truth, milestones
-from strategies.attacks.stress.targets import question, target_of
-from strategies.engines.pool import available_cores
+from ldpsim.strategies.attacks.adversaries import ADVERSARIES, AdversarialCurator, Target
+from ldpsim.strategies.attacks.adversaries.faults import AfterFault
+from ldpsim.strategies.attacks.adversaries.varying import GhostFirst
+from ldpsim.strategies.attacks.campaign import AttackRow, Campaign, CampaignResult
+from ldpsim.strategies.attacks.cells import Tell
+from ldpsim.strategies.attacks.stress.cost import tell_cost
+from ldpsim.strategies.attacks.stress.figure import draw
+from ldpsim.strategies.attacks.stress.known import EVERY, NO_FAULT, STRIKING
+from ldpsim.strategies.attacks.stress.options import StressOptions
+from ldpsim.strategies.attacks.stress.plain import PLAIN, PlainAtOnce, PlainRepeat
+from ldpsim.strategies.attacks.stress.protections import GUARDED, PINNED, REAL
+from ldpsim.strategies.attacks.stress.tallies import Recovery, Tally, Truth, milestones
+from ldpsim.strategies.attacks.stress.targets import question, target_of
+from ldpsim.strategies.engines.pool import available_cores
 
 SCHEMA = 1
 _EDGES = {

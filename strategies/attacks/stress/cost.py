@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from devices.facts import PublicFacts
-from strategies.estimate.expected import LARGE, LONG, log
-from strategies.estimate.fits import in_gib
-from strategies.estimate.load import constants
-from strategies.estimate.machine import calibration
-from strategies.results.numbers import duration
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.strategies.estimate.expected import LARGE, LONG, log
+from ldpsim.strategies.estimate.fits import in_gib
+from ldpsim.strategies.estimate.load import constants
+from ldpsim.strategies.estimate.machine import calibration
+from ldpsim.strategies.results.numbers import duration
 
 ERROR = 2.0  # factor
 _PROCESS = 142 << 20  # bytes of a process with its libraries

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from curator.attacks.edges import expected_named
-from curator.attacks.recovery import bit_recovery, label_recovery
-from strategies.attacks.campaign import AttackRow, CampaignResult
-from strategies.attacks.picture import small_picture
-from strategies.attacks.stress.protections import REAL
-from strategies.palette import SERIES
+from ldpsim.curator.attacks.edges import expected_named
+from ldpsim.curator.attacks.recovery import bit_recovery, label_recovery
+from ldpsim.strategies.attacks.campaign import AttackRow, CampaignResult
+from ldpsim.strategies.attacks.picture import small_picture
+from ldpsim.strategies.attacks.stress.protections import REAL
+from ldpsim.strategies.palette import SERIES
 
 TITLES = {"adjacency": "neighbour lists", "features": "features", "label": "labels"}
 # Dark to light, solid to dotted: the lines differ in grey too.

@@ -20,8 +20,8 @@ from typing import Literal
 
 from flwr.app import Context, Message, RecordDict, UserConfig
 
-from strategies.attacks.stress.protections import UnguardedApp
-from strategies.engines.grids import LocalGrid
+from ldpsim.strategies.attacks.stress.protections import UnguardedApp
+from ldpsim.strategies.engines.grids import LocalGrid
 
 Order = Literal["serial", "copy-then-write"]
 

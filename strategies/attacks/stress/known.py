@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from strategies.attacks.adversaries import ADVERSARIES, AdversarialCurator
-from strategies.attacks.adversaries.faults import FAULTS, Fault
-from strategies.attacks.stress.plain import PLAIN
+from ldpsim.strategies.attacks.adversaries import ADVERSARIES, AdversarialCurator
+from ldpsim.strategies.attacks.adversaries.faults import FAULTS, Fault
+from ldpsim.strategies.attacks.stress.plain import PLAIN
 
 NO_FAULT = "none"
 EVERY: Mapping[str, type[AdversarialCurator]] = {**PLAIN, **ADVERSARIES}

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from curator.names import check_known
-from devices import datasets
-from devices.data.population import Population
-from strategies.attacks.stress.known import EVERY, STRIKING
-from strategies.attacks.stress.protections import PROTECTIONS
-from strategies.attacks.stress.tallies import milestones
-from strategies.setup.option_spec import declared
-from strategies.setup.options import RunOptions, Seeds
+from ldpsim.curator.names import check_known
+from ldpsim.devices import datasets
+from ldpsim.devices.data.population import Population
+from ldpsim.strategies.attacks.stress.known import EVERY, STRIKING
+from ldpsim.strategies.attacks.stress.protections import PROTECTIONS
+from ldpsim.strategies.attacks.stress.tallies import milestones
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions, Seeds
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,11 +11,11 @@ from typing import ClassVar
 
 from flwr.app import ArrayRecord, Message, MetricRecord
 
-from devices.device import Report
-from devices.query import Query
-from strategies.attacks.adversaries.curator import AdversarialCurator, Runs, Shot, recollected
-from strategies.attacks.adversaries.target import Target
-from strategies.attacks.stress.tallies import Tally
+from ldpsim.devices.device import Report
+from ldpsim.devices.query import Query
+from ldpsim.strategies.attacks.adversaries.curator import AdversarialCurator, Runs, Shot, recollected
+from ldpsim.strategies.attacks.adversaries.target import Target
+from ldpsim.strategies.attacks.stress.tallies import Tally
 
 _BATCH = 1 << 15  # largest number of messages that are sent together
 

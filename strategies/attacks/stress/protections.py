@@ -8,18 +8,18 @@ clients without a ledger, for comparison only:
 - ``context-state``: the same app, which keeps its answer in Flower's ``Context.state``.
 
 They have no state folder, no policy and no ledger. They take their records from the population
-in memory, and only :class:`strategies.attacks.stress.grids.UnguardedGrid` reaches them.
+in memory, and only :class:`ldpsim.strategies.attacks.stress.grids.UnguardedGrid` reaches them.
 """
 
 from __future__ import annotations
 
 from flwr.app import ConfigRecord, Context, Message
 
-from devices.data.population import Population
-from devices.device import Refusal, Report, pack_parts, pack_report
-from devices.noise import NoiseStream, derive_key
-from devices.query import InvalidQuery, Query
-from devices.wire import read_query, reply
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Refusal, Report, pack_parts, pack_report
+from ldpsim.devices.noise import NoiseStream, derive_key
+from ldpsim.devices.query import InvalidQuery, Query
+from ldpsim.devices.wire import read_query, reply
 
 GUARDED, PINNED = "context-state", "pinned"
 PROTECTIONS = ("none", GUARDED, "refuse", "replay", PINNED)

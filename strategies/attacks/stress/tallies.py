@@ -1,7 +1,7 @@
 """Sums of an adversary over all reports, and the values recovered from them.
 
 One :class:`Tally` takes every report: bits of neighbour lists, features and labels by
-log-likelihood (:mod:`curator.attacks.averaging`). Equal bytes of a device in answer to the same
+log-likelihood (:mod:`ldpsim.curator.attacks.averaging`). Equal bytes of a device in answer to the same
 question have no new information and count once.
 """
 
@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from curator.attacks.averaging import BitTally, LabelTally, recovered_bits, recovered_labels
-from curator.attacks.edges import EdgeAttack, attack_edges
-from curator.attacks.recovery import bit_recovery, constant_guess, label_recovery
-from devices.data.population import Population
-from devices.device import Report, unpack_report
-from devices.mechanisms import Mechanism
-from devices.query import Ask, Query
-from strategies.attacks.adversaries.attack_result import AttackResult
+from ldpsim.curator.attacks.averaging import BitTally, LabelTally, recovered_bits, recovered_labels
+from ldpsim.curator.attacks.edges import EdgeAttack, attack_edges
+from ldpsim.curator.attacks.recovery import bit_recovery, constant_guess, label_recovery
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Report, unpack_report
+from ldpsim.devices.mechanisms import Mechanism
+from ldpsim.devices.query import Ask, Query
+from ldpsim.strategies.attacks.adversaries.attack_result import AttackResult
 
 LARGEST = 10_000  # people; the sums of all pairs are in memory
 

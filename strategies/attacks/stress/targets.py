@@ -9,18 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from devices.client_app import release_states
-from devices.collector import CollectorKey
-from devices.data.population import Population
-from devices.enrolment.state import enrol
-from devices.mechanisms import GRR, OneBit, RandomizedResponse
-from devices.noise import derive_key
-from devices.policy.policy import policy_for
-from devices.query import Ask, Query
-from strategies.attacks.adversaries import Target
-from strategies.attacks.stress.grids import Order, UnguardedGrid
-from strategies.attacks.stress.protections import GUARDED, PINNED, REAL, UnguardedApp
-from strategies.setup.options import Seeds
+from ldpsim.devices.client_app import release_states
+from ldpsim.devices.collector import CollectorKey
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.mechanisms import GRR, OneBit, RandomizedResponse
+from ldpsim.devices.noise import derive_key
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.devices.query import Ask, Query
+from ldpsim.strategies.attacks.adversaries import Target
+from ldpsim.strategies.attacks.stress.grids import Order, UnguardedGrid
+from ldpsim.strategies.attacks.stress.protections import GUARDED, PINNED, REAL, UnguardedApp
+from ldpsim.strategies.setup.options import Seeds
 
 
 def question(population: Population, epsilon_bit: float) -> Query:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.audits import accountants
-from devices.mechanisms import gaussian
+from ldpsim.devices.mechanisms import gaussian
 
 
 class Release:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.audits import cases, run
-from curator.attacks.audit_row import Effort
+from ldpsim.curator.attacks.audit_row import Effort
 
 
 def test_wrappers() -> None:

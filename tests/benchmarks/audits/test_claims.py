@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.audits import claims, page
 from benchmarks.study import read_rows
-from curator.attacks.audit_row import Effort
-from devices.mechanisms import gaussian
+from ldpsim.curator.attacks.audit_row import Effort
+from ldpsim.devices.mechanisms import gaussian
 
 
 def test_the_committed_table_is_what_the_restatements_give() -> None:

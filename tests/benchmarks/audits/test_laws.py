@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.audits import laws
-from curator.attacks.laws import Law, worst_ratio
+from ldpsim.curator.attacks.laws import Law, worst_ratio
 
 
 def loss(law: laws.Law, one: Any, other: Any) -> float:

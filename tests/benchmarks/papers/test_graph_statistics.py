@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.papers.graph_statistics import clustering, feature_auc, statistics
-from devices.data.population import Population, build_population
-from devices.datasets.generated import generate
+from ldpsim.devices.data.population import Population, build_population
+from ldpsim.devices.datasets.generated import generate
 
 
 def made(edges: list[tuple[int, int]], words: list[list[int]], labels: list[int]) -> Population:

@@ -23,8 +23,8 @@ from benchmarks.papers.rgnn import BLOCK, prepare
 from benchmarks.papers.swept import Swept, _digests
 from benchmarks.papers.table_cell import Page, TableCell, cell_options, command
 from benchmarks.study import Results, Study, read_rows
-from cli.main import app
-from devices import datasets
+from ldpsim.cli.main import app
+from ldpsim.devices import datasets
 
 HOME = ROOT / "runs" / "tables"
 

@@ -7,13 +7,13 @@ import pytest
 from scipy.stats import binomtest
 
 from benchmarks.speed.drawn_reports import drawn_reports
-from curator.methods import LPGNN, RGNN, Budget, HoGS
-from curator.methods.base import Method
-from curator.reports.reports import Reports
-from devices.data.population import Population
-from devices.data.splits import make_split
-from devices.datasets.generated import generate
-from strategies.people.owned_graph import sparse_features
+from ldpsim.curator.methods import LPGNN, RGNN, Budget, HoGS
+from ldpsim.curator.methods.base import Method
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.strategies.people.owned_graph import sparse_features
 
 PEOPLE = generate(300, 40, 3, seed=1)
 

@@ -14,7 +14,7 @@ def test_a_run_has_its_phases_and_leaves_nothing(
     drawn: bool, asked: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("curator.linear.threads.limit_threads", lambda most: None)
+    monkeypatch.setattr("ldpsim.curator.linear.threads.limit_threads", lambda most: None)
     found = scale_run.measured("lpgnn", 120, "generated", 2, drawn=drawn, nulls=False)
     assert {"population", "reconstruct", "train", "evaluate", *asked} <= set(found["phases"])
     assert found["cpu"] > 0 and found["peak"] > 50
@@ -27,6 +27,6 @@ def test_a_run_has_its_phases_and_leaves_nothing(
 
 def test_the_graph_like_arxiv_is_a_data_set_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("curator.linear.threads.limit_threads", lambda most: None)
+    monkeypatch.setattr("ldpsim.curator.linear.threads.limit_threads", lambda most: None)
     found = scale_run.measured("sbp", 200, "arxiv-like", 2, drawn=True, nulls=False)
     assert found["graph"] == "arxiv-like" and 0 < found["test"] <= 1

@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from cli.doctor import command, machine
-from cli.doctor.finding import Finding
-from cli.main import app
+from ldpsim.cli.doctor import command, machine
+from ldpsim.cli.doctor.finding import Finding
+from ldpsim.cli.main import app
 
 
 def test_every_subject_has_its_line(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_start_adds_its_checks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_torch_ray_and_flower_are_not_imported() -> None:
     """The command without --start is fast because of this."""
     code = (
-        "import sys; from typer.testing import CliRunner; from cli.main import app; "
+        "import sys; from typer.testing import CliRunner; from ldpsim.cli.main import app; "
         "assert CliRunner().invoke(app, ['doctor']).exit_code == 0; "
         "print([name for name in ('torch', 'ray', 'flwr', 'matplotlib') if name in sys.modules])"
     )

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from cli.doctor.finding import Finding, checked, worst
+from ldpsim.cli.doctor.finding import Finding, checked, worst
 
 
 def test_the_worst_status_counts() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cli.doctor import machine
+from ldpsim.cli.doctor import machine
 
 
 def test_data_sets_are_counted_with_the_origin_of_their_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

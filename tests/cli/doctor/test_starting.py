@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from cli.doctor import starting
-from strategies.engines import flower_processes
+from ldpsim.cli.doctor import starting
+from ldpsim.strategies.engines import flower_processes
 
 
 def test_torch_names_its_device() -> None:

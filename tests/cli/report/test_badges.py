@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cli.report.badges import badge_of
+from ldpsim.cli.report.badges import badge_of
 
 
 @pytest.mark.parametrize(

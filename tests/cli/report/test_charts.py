@@ -4,11 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cli.report.charts import DRAWN, chart_data, has_curves, opening_level
-from cli.report.gather import gather
-from cli.report.shown import panels_of, shown_rows
-from curator.privacy.level import Level
-from strategies.results.levels import shown_levels
+from ldpsim.cli.report.charts import DRAWN, chart_data, has_curves, opening_level
+from ldpsim.cli.report.gather import gather
+from ldpsim.cli.report.shown import panels_of, shown_rows
+from ldpsim.curator.privacy.level import Level
+from ldpsim.strategies.results.levels import shown_levels
 
 IN_CLEAR = {f"privacy/holds/{level}": Level("unprotected", reason="x").to_dict()
             for level in ("user", "relationship", "bit_adjacency", "node")}  # fmt: skip

@@ -10,9 +10,9 @@ import yaml
 from click.testing import Result
 from typer.testing import CliRunner
 
-from cli.main import app, version
-from curator.privacy.level import Level
-from curator.privacy.levels import LEVELS
+from ldpsim.cli.main import app, version
+from ldpsim.curator.privacy.level import Level
+from ldpsim.curator.privacy.levels import LEVELS
 
 
 def report(*arguments: object) -> Result:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.report.gather import gather
+from ldpsim.cli.report.gather import gather
 
 Write = Callable[..., Path]
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from cli.report.gather import ShownResult
-from cli.report.groups import grouped, row_of_group
-from cli.report.rows import people_of, row_of
-from curator.privacy.level import Level
+from ldpsim.cli.report.gather import ShownResult
+from ldpsim.cli.report.groups import grouped, row_of_group
+from ldpsim.cli.report.rows import people_of, row_of
+from ldpsim.curator.privacy.level import Level
 
 
 def entry(record: dict[str, Any], seed: int, test: float, **config: Any) -> ShownResult:

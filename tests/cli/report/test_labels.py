@@ -3,8 +3,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from cli.report.labels import name_rows
-from strategies.outputs.seed_groups import BUDGETS, budget_figures, group_key, run_key
+from ldpsim.cli.report.labels import name_rows
+from ldpsim.strategies.outputs.seed_groups import BUDGETS, budget_figures, group_key, run_key
 
 
 def labels(*records: dict[str, Any]) -> list[str]:

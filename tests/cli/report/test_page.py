@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from cli.report import page
-from cli.report.gather import gather
-from cli.report.page import as_json, packed_library, plotting_library, render, verdict, write_page
-from cli.report.shown import shown_rows
+from ldpsim.cli.report import page
+from ldpsim.cli.report.gather import gather
+from ldpsim.cli.report.page import as_json, packed_library, plotting_library, render, verdict, write_page
+from ldpsim.cli.report.shown import shown_rows
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'><!--{{7*7}}${1}"
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from cli.report import plan_page as module
-from cli.report.plan_page import across, points_of, render_plan, write_plan_page
-from strategies.estimate.graph_facts import GraphFacts
-from strategies.planning.plan import Plan
-from strategies.planning.rehearsal import Like, Rehearsal
-from strategies.planning.wishes import Wishes
-from strategies.planning.worth import Worth
-from strategies.setup.options import RunOptions
+from ldpsim.cli.report import plan_page as module
+from ldpsim.cli.report.plan_page import across, points_of, render_plan, write_plan_page
+from ldpsim.strategies.estimate.graph_facts import GraphFacts
+from ldpsim.strategies.planning.plan import Plan
+from ldpsim.strategies.planning.rehearsal import Like, Rehearsal
+from ldpsim.strategies.planning.wishes import Wishes
+from ldpsim.strategies.planning.worth import Worth
+from ldpsim.strategies.setup.options import RunOptions
 from tests.strategies.planning.on_paper import plan_on_paper
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from cli.report.rows import UnreadableRecord, people_of, row_of
-from strategies.outputs.untrusted import number, text
+from ldpsim.cli.report.rows import UnreadableRecord, people_of, row_of
+from ldpsim.strategies.outputs.untrusted import number, text
 
 
 def test_a_result_becomes_a_row(record: dict[str, Any]) -> None:

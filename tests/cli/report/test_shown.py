@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from cli.report.gather import gather
-from cli.report.shown import headline, panels_of, shown_rows
+from ldpsim.cli.report.gather import gather
+from ldpsim.cli.report.shown import headline, panels_of, shown_rows
 
 CORA = {"dataset/name": "cora", "dataset/nodes": 2708, "dataset/digest": "11" * 32}
 

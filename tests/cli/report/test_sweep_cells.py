@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.report.sweep_cells import cells_of
-from strategies.outputs.sweep_table import columns
+from ldpsim.cli.report.sweep_cells import cells_of
+from ldpsim.strategies.outputs.sweep_table import columns
 
 HEAD = "cell,status,method,folder,population_seed,error\n"
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote
 
-from cli.report.gather import gather
-from cli.report.shown import shown_rows
-from cli.report.tables import data_link, tables
+from ldpsim.cli.report.gather import gather
+from ldpsim.cli.report.shown import shown_rows
+from ldpsim.cli.report.tables import data_link, tables
 
 
 def _tables(folder: Path) -> dict[str, str]:

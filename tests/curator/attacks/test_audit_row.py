@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from curator.attacks.audit_row import AuditRow, Effort
+from ldpsim.curator.attacks.audit_row import AuditRow, Effort
 
 
 def test_rows_are_json_and_say_what_is_infinite() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from curator.attacks.averaging import (
+from ldpsim.curator.attacks.averaging import (
     BitTally,
     LabelTally,
     recovered_bits,

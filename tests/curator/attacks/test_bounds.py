@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from curator.attacks.bounds import bound_of_counts, clopper_pearson, lower_bound, pick_event
+from ldpsim.curator.attacks.bounds import bound_of_counts, clopper_pearson, lower_bound, pick_event
 
 
 @pytest.mark.parametrize("error", [0.05, 1e-3])

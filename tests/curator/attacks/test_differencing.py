@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from devices.array_types import FloatArray
-from devices.mechanisms import MultiBit
-from devices.noise import NoiseStream
+from ldpsim.devices.array_types import FloatArray
+from ldpsim.devices.mechanisms import MultiBit
+from ldpsim.devices.noise import NoiseStream
 
 # A is linked to B, C, D and E to C, D; people in the order A, B, C, D, E
 FIGURE = np.array([[0, 1, 1, 1, 0], [0, 0, 1, 1, 0]], float)

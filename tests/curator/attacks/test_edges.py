@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from curator.attacks.edges import attack_edges, expected_named, pair_odds, top_share
+from ldpsim.curator.attacks.edges import attack_edges, expected_named, pair_odds, top_share
 
 
 def ring(n: int) -> np.ndarray:

@@ -6,11 +6,11 @@ import math
 
 import pytest
 
-from curator.attacks.audit_row import Effort
-from curator.attacks.graph_owner_audit import audit_graph_owner
-from curator.attacks.owner_audit import audit_owner
-from curator.methods import find
-from curator.owner.privacy.graph_account import GraphRelease
+from ldpsim.curator.attacks.audit_row import Effort
+from ldpsim.curator.attacks.graph_owner_audit import audit_graph_owner
+from ldpsim.curator.attacks.owner_audit import audit_owner
+from ldpsim.curator.methods import find
+from ldpsim.curator.owner.privacy.graph_account import GraphRelease
 
 EFFORT = Effort(trials=400)
 
@@ -35,7 +35,7 @@ def test_noise_for_one_arc_fails_where_a_relationship_is_claimed(monkeypatch: py
 
 
 def test_the_trials_alone_show_noise_that_is_far_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    from curator.attacks import graph_owner_audit
+    from ldpsim.curator.attacks import graph_owner_audit
 
     inner = graph_owner_audit.noisy_sums
     monkeypatch.setattr(graph_owner_audit, "noisy_sums", lambda arcs, rows, deviation, draws: inner(

@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from curator.attacks.laws import Law, NotWalkable, delta_at, epsilon_at, law_of, worst_ratio
-from devices.mechanisms import GRR, Degree, OneBit, discrete_laplace
-from devices.mechanisms.exact_loss import ONE
-from devices.noise import NoiseStream
+from ldpsim.curator.attacks.laws import Law, NotWalkable, delta_at, epsilon_at, law_of, worst_ratio
+from ldpsim.devices.mechanisms import GRR, Degree, OneBit, discrete_laplace
+from ldpsim.devices.mechanisms.exact_loss import ONE
+from ldpsim.devices.noise import NoiseStream
 
 
 def test_a_walk_gives_exact_fractions() -> None:

@@ -20,7 +20,7 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
-from devices.array_types import BoolArray, FloatArray
+from ldpsim.devices.array_types import BoolArray, FloatArray
 
 
 def joint_law(share: ArrayLike, first_flip: float, second_flip: float) -> FloatArray:

@@ -15,13 +15,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.attacks.audit_row import AuditRow, Effort
-from curator.attacks.examples import Example, examples
-from curator.attacks.mechanism_audit import audit_mechanism
-from devices.facts import PublicFacts
-from devices.mechanisms import GRR, GRRFS, Degree, Laplace, Loss, Mechanism, MultiBit, OneBit, RandomizedResponse, every
-from devices.mechanisms.exact_loss import ONE
-from devices.noise import NoiseStream
+from ldpsim.curator.attacks.audit_row import AuditRow, Effort
+from ldpsim.curator.attacks.examples import Example, examples
+from ldpsim.curator.attacks.mechanism_audit import audit_mechanism
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import (
+    GRR,
+    GRRFS,
+    Degree,
+    Laplace,
+    Loss,
+    Mechanism,
+    MultiBit,
+    OneBit,
+    RandomizedResponse,
+    every,
+)
+from ldpsim.devices.mechanisms.exact_loss import ONE
+from ldpsim.devices.noise import NoiseStream
 
 QUICK = Effort(trials=400, rows=50)
 
@@ -43,7 +54,7 @@ def test_what_is_there_passes(name: str) -> None:
 
 def test_a_guarantee_with_a_delta_passes() -> None:
     """One instance here; the rest of the Gaussian's run with ``ldpsim audit --all``."""
-    from devices.mechanisms import AnalyticGaussian
+    from ldpsim.devices.mechanisms import AnalyticGaussian
 
     facts = PublicFacts(2, 1, 3)
     given = [Example(AnalyticGaussian.from_epsilon(2.0, delta=1e-3, d=1, grid=1), facts)]

@@ -1,6 +1,6 @@
 """Methods against their own guarantees, and guarantees that are too good.
 
-It covers ``curator.attacks.owner_audit`` too.
+It covers ``ldpsim.curator.attacks.owner_audit`` too.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from curator.attacks.audit_row import Effort
-from curator.attacks.method_audit import audit_method
-from curator.attacks.owner_audit import composed_loss, label_chances, moved_vote
-from curator.methods import LPGNN, Budget, HoGS, Method, Noisy, Question, Raw, Vote, find
-from curator.privacy.guarantee import Claim, Guarantee, Level
-from curator.privacy.levels import LEVELS
-from devices.facts import PublicFacts, Split
-from devices.mechanisms import gaussian
-from devices.noise import NoiseStream
+from ldpsim.curator.attacks.audit_row import Effort
+from ldpsim.curator.attacks.method_audit import audit_method
+from ldpsim.curator.attacks.owner_audit import composed_loss, label_chances, moved_vote
+from ldpsim.curator.methods import LPGNN, Budget, HoGS, Method, Noisy, Question, Raw, Vote, find
+from ldpsim.curator.privacy.guarantee import Claim, Guarantee, Level
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.devices.facts import PublicFacts, Split
+from ldpsim.devices.mechanisms import gaussian
+from ldpsim.devices.noise import NoiseStream
 
 QUICK = Effort(trials=200, rows=50)
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.attacks.audit_row import AuditRow, Effort
-from curator.attacks.examples import examples
-from curator.attacks.laws import law_of, worst_ratio
-from curator.attacks.randomiser_audit import Randomiser, audit_randomiser
-from devices.mechanisms import GRR
+from ldpsim.curator.attacks.audit_row import AuditRow, Effort
+from ldpsim.curator.attacks.examples import examples
+from ldpsim.curator.attacks.laws import law_of, worst_ratio
+from ldpsim.curator.attacks.randomiser_audit import Randomiser, audit_randomiser
+from ldpsim.devices.mechanisms import GRR
 
 K = 4
 

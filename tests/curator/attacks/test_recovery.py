@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from curator.attacks.recovery import bit_recovery, constant_guess, label_recovery
+from ldpsim.curator.attacks.recovery import bit_recovery, constant_guess, label_recovery
 
 
 @pytest.mark.parametrize(

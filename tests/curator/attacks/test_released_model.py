@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from curator.attacks.audit_row import Effort
-from curator.attacks.released_model import InferenceRow, inference_row, ratios
+from ldpsim.curator.attacks.audit_row import Effort
+from ldpsim.curator.attacks.released_model import InferenceRow, inference_row, ratios
 
 EFFORT = Effort(rows=1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from curator.attacks.report_views import BINS, flattened, value_in_words, views_of
+from ldpsim.curator.attacks.report_views import BINS, flattened, value_in_words, views_of
 
 
 def test_reports_of_every_form_are_plain_tuples() -> None:

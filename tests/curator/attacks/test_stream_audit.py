@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.attacks.stream_audit import audit_stream
-from devices.noise import NoiseStream
+from ldpsim.curator.attacks.stream_audit import audit_stream
+from ldpsim.devices.noise import NoiseStream
 
 
 class FewerBits(NoiseStream):

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts
-from devices.mechanisms import Mechanism, RandomizedResponse
-from devices.query import Ask
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import Mechanism, RandomizedResponse
+from ldpsim.devices.query import Ask
 
 
 def a_graph(n: int, degree: float, seed: int) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from curator.defences.base import nobody, silent_on
+from ldpsim.curator.defences.base import nobody, silent_on
 from tests.curator.defences.lies import reports_of
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.defences.both_ends import keep_agreed
-from curator.reports.agreed_pairs import agreed_ones
-from curator.reports.question import Question
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts
-from devices.mechanisms import RandomizedResponse
-from devices.query import Ask, Query
+from ldpsim.curator.defences.both_ends import keep_agreed
+from ldpsim.curator.reports.agreed_pairs import agreed_ones
+from ldpsim.curator.reports.question import Question
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import RandomizedResponse
+from ldpsim.devices.query import Ask, Query
 from tests.curator.defences.lies import a_graph, honest_rows, reports_of
 
 N, LIARS, FAKES = 500, 25, 50

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from curator.defences import DEFENCES, defences_named, defend
-from devices.mechanisms import Degree, RandomizedResponse
+from ldpsim.curator.defences import DEFENCES, defences_named, defend
+from ldpsim.devices.mechanisms import Degree, RandomizedResponse
 from tests.curator.defences.lies import a_graph, honest_rows, reports_of
 
 

@@ -8,10 +8,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from curator.defences.degree import clip_degrees, degree_ranges, implausible_degrees, outside
-from curator.defences.tails import at_least, largest_noise, largest_sum, probability_at_most
-from devices.mechanisms import Degree, GroupDegrees, NoisyRow, RandomizedResponse, discrete_laplace
-from devices.query import Ask
+from ldpsim.curator.defences.degree import clip_degrees, degree_ranges, implausible_degrees, outside
+from ldpsim.curator.defences.tails import at_least, largest_noise, largest_sum, probability_at_most
+from ldpsim.devices.mechanisms import Degree, GroupDegrees, NoisyRow, RandomizedResponse, discrete_laplace
+from ldpsim.devices.query import Ask
 from tests.curator.defences.lies import a_graph, honest_rows, reports_of
 
 N, EPSILON = 400, 5.0

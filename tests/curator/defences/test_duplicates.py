@@ -10,9 +10,9 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.stats import binom
 
-from curator.defences.duplicates import duplicated, most_equal
-from devices.facts import PublicFacts
-from devices.mechanisms import GRRFS, AnalyticGaussian, Laplace, Mechanism, MultiBit, OneBit, RandomizedResponse
+from ldpsim.curator.defences.duplicates import duplicated, most_equal
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import GRRFS, AnalyticGaussian, Laplace, Mechanism, MultiBit, OneBit, RandomizedResponse
 from tests.curator.defences.lies import a_graph, features_of, honest_rows, reports_of
 
 D = 3

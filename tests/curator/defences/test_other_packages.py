@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.defences import defences_named, defend
-from curator.defences.degree import clip_degrees, implausible_degrees
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts
-from devices.mechanisms import AdjacencyBits, Mechanism, RandomizedResponse, Reporting
-from devices.mechanisms.base import StepNoise
-from devices.query import Ask
+from ldpsim.curator.defences import defences_named, defend
+from ldpsim.curator.defences.degree import clip_degrees, implausible_degrees
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import AdjacencyBits, Mechanism, RandomizedResponse, Reporting
+from ldpsim.devices.mechanisms.base import StepNoise
+from ldpsim.devices.query import Ask
 from tests.curator.defences.lies import a_graph, features_of, honest_rows, reports_of
 
 N, EPSILON = 300, 3.0

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from curator.defences.tails import at_least, largest_noise, largest_sum, probability_at_most
-from devices.mechanisms import discrete_laplace
+from ldpsim.curator.defences.tails import at_least, largest_noise, largest_sum, probability_at_most
+from ldpsim.devices.mechanisms import discrete_laplace
 
 
 @pytest.mark.parametrize(("true", "false"), [(0, 5), (5, 0), (2, 4)])

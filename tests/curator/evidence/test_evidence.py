@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from curator.evidence.evidence import Evidence
-from curator.links.evidence import PUBLIC_EDGE
-from curator.reports.agreed_pairs import agreed_pairs
-from devices.mechanisms import ClearLabel
-from devices.query import Ask
+from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.links.evidence import PUBLIC_EDGE
+from ldpsim.curator.reports.agreed_pairs import agreed_pairs
+from ldpsim.devices.mechanisms import ClearLabel
+from ldpsim.devices.query import Ask
 from tests.curator.posterior.worlds import CLASSES, SPLIT, N, world
 
 

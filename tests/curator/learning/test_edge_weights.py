@@ -8,12 +8,12 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from curator.learning import edge_weights
-from curator.learning.edge_weights import LEARNED, Edges, Structure, proximal, train_with_edge_weights
-from curator.learning.networks import NETWORKS
-from curator.learning.training import TrainedNetwork, TrainingSettings
-from curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix
-from curator.methods.base import Graph
+from ldpsim.curator.learning import edge_weights
+from ldpsim.curator.learning.edge_weights import LEARNED, Edges, Structure, proximal, train_with_edge_weights
+from ldpsim.curator.learning.networks import NETWORKS
+from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
+from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix
+from ldpsim.curator.methods.base import Graph
 
 CPU = torch.device("cpu")
 N, CLASSES = 30, 2

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.learning.graph_components import graph_components, spectrum
-from curator.learning.node_evidence import ln_scores, unit_rows
-from curator.linear.propagation import label_propagation, smoothed_rows
-from curator.reports.labels import LabelEvidence
+from ldpsim.curator.learning.graph_components import graph_components, spectrum
+from ldpsim.curator.learning.node_evidence import ln_scores, unit_rows
+from ldpsim.curator.linear.propagation import label_propagation, smoothed_rows
+from ldpsim.curator.reports.labels import LabelEvidence
 from tests.curator.reports.kinds import one_category
 
 N, D, CLASSES = 200, 30, 3

@@ -7,8 +7,14 @@ import pymetis
 import pytest
 import torch
 
-from curator.learning.label_proportions import Bags, ProportionLoss, make_bags, metis_clusters, project_to_simplex
-from devices.mechanisms import GRR
+from ldpsim.curator.learning.label_proportions import (
+    Bags,
+    ProportionLoss,
+    make_bags,
+    metis_clusters,
+    project_to_simplex,
+)
+from ldpsim.devices.mechanisms import GRR
 from tests.curator.reports.kinds import one_category
 
 CPU = torch.device("cpu")

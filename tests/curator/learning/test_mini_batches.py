@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from curator.graph import Graph
-from curator.learning.mini_batches import Batches, PlainLayers, train_in_batches
-from curator.learning.training import TrainingSettings
-from curator.observer import watched
+from ldpsim.curator.graph import Graph
+from ldpsim.curator.learning.mini_batches import Batches, PlainLayers, train_in_batches
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.observer import watched
 
 SETTINGS = TrainingSettings(gnn="mlp", hidden=8, epochs=30, gnn_dropout=0.2)
 SIZES = Batches(layers=2, batch=16, patience=30)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.learning.naive_bayes import FOLDS, folds_of, naive_bayes
-from curator.reports.labels import LabelEvidence
+from ldpsim.curator.learning.naive_bayes import FOLDS, folds_of, naive_bayes
+from ldpsim.curator.reports.labels import LabelEvidence
 from tests.curator.reports.kinds import one_category
 
 N, D, CLASSES = 60, 12, 3

@@ -10,10 +10,10 @@ import torch
 from scipy.sparse import csr_array
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 
-from curator.learning import networks as gnn
-from curator.learning.networks import HEADS, NETWORKS, make_network
-from curator.linear.torch_matrix import Constant
-from curator.methods import Graph
+from ldpsim.curator.learning import networks as gnn
+from ldpsim.curator.learning.networks import HEADS, NETWORKS, make_network
+from ldpsim.curator.linear.torch_matrix import Constant
+from ldpsim.curator.methods import Graph
 
 N, D, CLASSES, HIDDEN = 25, 40, 3, 16
 CPU = torch.device("cpu")

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.learning import node_evidence as module
-from curator.learning.node_evidence import bits_of, node_evidence
-from curator.reports.feature_bits import FlippedFeatures
-from curator.reports.labels import LabelEvidence
-from devices.facts import Split
+from ldpsim.curator.learning import node_evidence as module
+from ldpsim.curator.learning.node_evidence import bits_of, node_evidence
+from ldpsim.curator.reports.feature_bits import FlippedFeatures
+from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.devices.facts import Split
 from tests.curator.reports.kinds import one_category
 
 N, D, CLASSES = 240, 40, 3

@@ -1,6 +1,6 @@
 """LPGNN's labels from noisy neighbours.
 
-It covers ``curator.learning.kprop_networks`` too.
+It covers ``ldpsim.curator.learning.kprop_networks`` too.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from curator.learning.kprop_networks import DenseSAGE, KPropGCN
-from curator.learning.networks import SAGE, Network, make_network
-from curator.learning.noisy_labels import Drop, Epoch, LabelNoise, denoised, train_denoised
-from curator.learning.training import TrainedNetwork, TrainingSettings
-from curator.linear.propagation import adjacency_matrix, kprop_matrix
-from curator.methods.base import Graph
-from curator.reports.labels import LabelEvidence
+from ldpsim.curator.learning.kprop_networks import DenseSAGE, KPropGCN
+from ldpsim.curator.learning.networks import SAGE, Network, make_network
+from ldpsim.curator.learning.noisy_labels import Drop, Epoch, LabelNoise, denoised, train_denoised
+from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
+from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix
+from ldpsim.curator.methods.base import Graph
+from ldpsim.curator.reports.labels import LabelEvidence
 from tests.curator.reports.kinds import one_category
 
 CPU = torch.device("cpu")

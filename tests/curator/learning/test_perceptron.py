@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.learning.perceptron import fit_perceptron
-from curator.reports.labels import LabelEvidence
+from ldpsim.curator.learning.perceptron import fit_perceptron
+from ldpsim.curator.reports.labels import LabelEvidence
 
 N, CLASSES = 60, 3
 RNG = np.random.Generator(np.random.PCG64(3))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from curator.learning.naive_bayes import folds_of
-from curator.learning.pool import FOLDS, cross_fitted, fit_pool, loss_of, pooled
-from curator.reports.labels import LabelEvidence
+from ldpsim.curator.learning.naive_bayes import folds_of
+from ldpsim.curator.learning.pool import FOLDS, cross_fitted, fit_pool, loss_of, pooled
+from ldpsim.curator.reports.labels import LabelEvidence
 
 N, CLASSES = 200, 3
 RNG = np.random.Generator(np.random.PCG64(4))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.learning.ridge import PENALTIES, _downhill, ridge
+from ldpsim.curator.learning.ridge import PENALTIES, _downhill, ridge
 
 N, CLASSES = 14, 3
 RNG = np.random.Generator(np.random.PCG64(7))
@@ -86,7 +86,7 @@ def test_one_person_and_rows_of_zeros() -> None:
 def test_many_rows_are_read_block_by_block_with_the_same_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = _rows(4).astype(np.float32)
     whole = ridge(rows, TRAIN, LABELS, CLASSES)
-    monkeypatch.setattr("curator.learning.ridge._ENTRIES_AT_ONCE", 8)  # two rows
+    monkeypatch.setattr("ldpsim.curator.learning.ridge._ENTRIES_AT_ONCE", 8)  # two rows
     blocks = ridge(rows, TRAIN, LABELS, CLASSES)
     assert blocks.penalty == whole.penalty
     np.testing.assert_allclose(blocks.scores, whole.scores, atol=1e-6)

@@ -1,6 +1,6 @@
 """Training of networks.
 
-It covers ``curator.learning.epoch_scores`` and ``curator.linear.threads`` too.
+It covers ``ldpsim.curator.learning.epoch_scores`` and ``ldpsim.curator.linear.threads`` too.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 import torch
 
-from curator.learning.adam import Adam
-from curator.learning.training import TrainingSettings, choose_device, train, train_on_weights
-from curator.linear import threads
-from curator.methods import Graph
+from ldpsim.curator.learning.adam import Adam
+from ldpsim.curator.learning.training import TrainingSettings, choose_device, train, train_on_weights
+from ldpsim.curator.linear import threads
+from ldpsim.curator.methods import Graph
 
 
 def _graph(n: int = 200, classes: int = 3) -> tuple[Graph, np.ndarray, np.ndarray]:
@@ -172,7 +172,7 @@ def test_a_loss_of_ones_own_and_a_clipped_gradient(monkeypatch: pytest.MonkeyPat
             norms.append(math.sqrt(sum(float(p.grad.square().sum()) for p in self.parameters if p.grad is not None)))
             super().step()
 
-    monkeypatch.setattr("curator.learning.training.Adam", Watched)
+    monkeypatch.setattr("ldpsim.curator.learning.training.Adam", Watched)
     steep = lambda scores: 1000 * loss(scores)  # noqa: E731
     train(graph, settings=settings, classes=3, seed=0, device="cpu", loss=steep)
     assert min(norms) > 5

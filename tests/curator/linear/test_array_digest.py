@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator.linear.array_digest import array_digest
+from ldpsim.curator.linear.array_digest import array_digest
 
 ONES = np.eye(3)
 

@@ -10,18 +10,18 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from curator.learning.networks import NETWORKS
-from curator.learning.training import TrainingSettings, train
-from curator.linear.factored import Factored, of_reports
-from curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix, propagate
-from curator.linear.scaling import standardise
-from curator.linear.torch_matrix import Constant, constant
-from curator.methods.base import Graph
-from curator.reports.estimates import smoothed
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts
-from devices.mechanisms import MultiBit
-from devices.query import Ask
+from ldpsim.curator.learning.networks import NETWORKS
+from ldpsim.curator.learning.training import TrainingSettings, train
+from ldpsim.curator.linear.factored import Factored, of_reports
+from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix, propagate
+from ldpsim.curator.linear.scaling import standardise
+from ldpsim.curator.linear.torch_matrix import Constant, constant
+from ldpsim.curator.methods.base import Graph
+from ldpsim.curator.reports.estimates import smoothed
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import MultiBit
+from ldpsim.devices.query import Ask
 
 N, D, HOPS = 40, 300, 3
 CPU = torch.device("cpu")

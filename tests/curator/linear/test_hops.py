@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from scipy.sparse import csr_array, random_array
 
-from curator.linear.factored import of_reports
-from curator.linear.hops import MeanOfHops
-from curator.linear.torch_matrix import constant
+from ldpsim.curator.linear.factored import of_reports
+from ldpsim.curator.linear.hops import MeanOfHops
+from ldpsim.curator.linear.torch_matrix import constant
 
 
 def test_it_is_the_mean_of_the_powers_and_so_is_its_gradient() -> None:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.linear import ones as ones_module
-from curator.linear.ones import as_numbers, transposed_parts
+from ldpsim.curator.linear import ones as ones_module
+from ldpsim.curator.linear.ones import as_numbers, transposed_parts
 
 
 def test_numbers_share_the_places_and_can_be_added() -> None:

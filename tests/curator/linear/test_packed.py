@@ -7,10 +7,10 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from curator.linear import torch_matrix
-from curator.linear.factored import product_of
-from curator.linear.packed import PackedBits
-from curator.linear.torch_matrix import Bits, Constant, constant
+from ldpsim.curator.linear import torch_matrix
+from ldpsim.curator.linear.factored import product_of
+from ldpsim.curator.linear.packed import PackedBits
+from ldpsim.curator.linear.torch_matrix import Bits, Constant, constant
 
 N, CPU = 70, torch.device("cpu")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
-from curator.linear.propagation import (
+from ldpsim.curator.linear.propagation import (
     adjacency_matrix,
     bit_strips,
     gcn_matrix,

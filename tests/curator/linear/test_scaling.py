@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from curator.linear.scaling import scale_public, standardise
+from ldpsim.curator.linear.scaling import scale_public, standardise
 
 
 def test_standardise_in_place() -> None:

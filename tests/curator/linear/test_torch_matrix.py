@@ -7,10 +7,10 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from curator.graph import Graph
-from curator.learning.edge_weights import LEARNED
-from curator.learning.networks import NETWORKS, Network
-from curator.linear.torch_matrix import Constant
+from ldpsim.curator.graph import Graph
+from ldpsim.curator.learning.edge_weights import LEARNED
+from ldpsim.curator.learning.networks import NETWORKS, Network
+from ldpsim.curator.linear.torch_matrix import Constant
 
 CPU = torch.device("cpu")
 N, HIDDEN, CLASSES = 400, 16, 5

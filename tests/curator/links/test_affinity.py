@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from curator.links.affinity import (
+from ldpsim.curator.links.affinity import (
     ClassCounts,
     believed_counts,
     edge_probability,
@@ -11,7 +11,7 @@ from curator.links.affinity import (
     normalised,
     shrunk,
 )
-from curator.links.evidence import LinkEvidence
+from ldpsim.curator.links.evidence import LinkEvidence
 from tests.curator.links.test_belief_propagation import CLASSES, TREE, exact, model, run
 from tests.curator.links.test_moments import EDGES, N, outcomes
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, logsumexp
 
-from curator.links.belief_propagation import Beliefs, Pairs, propagate_beliefs
+from ldpsim.curator.links.belief_propagation import Beliefs, Pairs, propagate_beliefs
 
 CLASSES = 3
 TREE = np.array([[0, 1, 1, 3, 3], [1, 2, 3, 4, 5]])

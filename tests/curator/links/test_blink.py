@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.links.blink import LinkPosterior
-from curator.reports.rows import FlippedRows
+from ldpsim.curator.links.blink import LinkPosterior
+from ldpsim.curator.reports.rows import FlippedRows
 
 N = 40
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.links import closure
-from curator.links.closure import closure_score, common_partners
+from ldpsim.curator.links import closure
+from ldpsim.curator.links.closure import closure_score, common_partners
 
 N = 7
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.linear import ones as sparse_ones
-from curator.links import hogs as hogs_topology
-from curator.links.hogs import edge_posterior, likely_links
-from curator.links.similarity import BitRows, Rows, public_rows
-from curator.reports.rows import FlippedRows
+from ldpsim.curator.linear import ones as sparse_ones
+from ldpsim.curator.links import hogs as hogs_topology
+from ldpsim.curator.links.hogs import edge_posterior, likely_links
+from ldpsim.curator.links.similarity import BitRows, Rows, public_rows
+from ldpsim.curator.reports.rows import FlippedRows
 
 
 def _bits(ones: Any, reported: np.ndarray, one_end: bool, odds: float) -> FlippedRows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from curator.links.ldpgen_published import directed_probabilities, draw_links
+from ldpsim.curator.links.ldpgen_published import directed_probabilities, draw_links
 
 
 def _literal(degrees: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.ndarray:

@@ -6,8 +6,8 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from curator.links.evidence import LinkEvidence, public_links
-from curator.links.moments import moments
+from ldpsim.curator.links.evidence import LinkEvidence, public_links
+from ldpsim.curator.links.moments import moments
 
 N = 4
 PAIRS = np.array(list(combinations(range(N), 2))).T

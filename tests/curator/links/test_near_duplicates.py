@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.links import near_duplicates
-from curator.links.near_duplicates import candidates
-from curator.links.similarity import BitRows, RealRows, Rows
+from ldpsim.curator.links import near_duplicates
+from ldpsim.curator.links.near_duplicates import candidates
+from ldpsim.curator.links.similarity import BitRows, RealRows, Rows
 
 
 def _planted(seed: int, share: float, d: int = 400) -> np.ndarray:

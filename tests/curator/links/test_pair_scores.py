@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.links.pair_scores import public_scores, reported_scores
-from curator.reports.feature_bits import FlippedFeatures
+from ldpsim.curator.links.pair_scores import public_scores, reported_scores
+from ldpsim.curator.reports.feature_bits import FlippedFeatures
 
 LEFT, RIGHT = np.array([0, 0, 1]), np.array([1, 2, 2])
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.links.similarity import BitRows, RealRows, public_rows
+from ldpsim.curator.links.similarity import BitRows, RealRows, public_rows
 
 
 def _bits(seed: int = 0, n: int = 60, d: int = 131, share: float = 0.2) -> np.ndarray:

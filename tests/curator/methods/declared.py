@@ -10,9 +10,9 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
-from curator import methods
-from curator.methods import Method
-from curator.methods.parameters import ABOVE_0
+from ldpsim.curator import methods
+from ldpsim.curator.methods import Method
+from ldpsim.curator.methods.parameters import ABOVE_0
 
 PATH = Path(__file__).with_name("declared.json")
 

@@ -1,6 +1,7 @@
 """Base class of methods.
 
-It covers all modules below ``curator.methods`` in what all methods have alike, and ``curator.reports.question`` too.
+It covers all modules below ``ldpsim.curator.methods`` in what all methods have alike, and
+``ldpsim.curator.reports.question`` too.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from typing import Any, ClassVar
 
 import pytest
 
-from curator import methods
-from curator.methods import Budget, HoGS, HoGSAblation, Method
-from curator.methods.base import require_reports, spending
-from curator.methods.local.links import LocalMethod
-from curator.methods.local.lpgnn import MOST_HOPS
-from curator.setting_error import SettingError
+from ldpsim.curator import methods
+from ldpsim.curator.methods import Budget, HoGS, HoGSAblation, Method
+from ldpsim.curator.methods.base import require_reports, spending
+from ldpsim.curator.methods.local.links import LocalMethod
+from ldpsim.curator.methods.local.lpgnn import MOST_HOPS
+from ldpsim.curator.setting_error import SettingError
 from tests.curator.methods.declared import PATH, today
 
 
@@ -128,7 +129,9 @@ def test_what_a_method_declares_does_not_change_by_accident() -> None:
 
 def test_a_method_without_a_loss_of_its_own_trains_as_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     told: dict[str, Any] = {}
-    monkeypatch.setattr("curator.learning.training.train", lambda graph, **given: told.update(given, graph=graph))
+    monkeypatch.setattr(
+        "ldpsim.curator.learning.training.train", lambda graph, **given: told.update(given, graph=graph)
+    )
     given = {"settings": "settings", "classes": 7, "seed": 3, "device": "cuda"}
     _Own().train("graph", **given)  # type: ignore[arg-type]
     assert told == {**given, "graph": "graph"}

@@ -9,13 +9,13 @@ import pytest
 from scipy.sparse import csr_array
 
 from benchmarks.speed.drawn_reports import drawn_reports
-from curator.linear import strips
-from curator.links import hogs
-from curator.methods import Budget, Graph, find
-from curator.reports import agreed_pairs
-from devices.data.splits import make_split
-from devices.datasets.generated import generate
-from devices.facts import PublicKnowledge
+from ldpsim.curator.linear import strips
+from ldpsim.curator.links import hogs
+from ldpsim.curator.methods import Budget, Graph, find
+from ldpsim.curator.reports import agreed_pairs
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.facts import PublicKnowledge
 
 PEOPLE = generate(160, 136, 3, seed=2)
 BUDGETS: dict[str, dict[str, float]] = {

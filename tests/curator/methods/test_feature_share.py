@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from curator.methods.feature_share import RULE, ShareRule
-from devices.facts import PublicFacts
+from ldpsim.curator.methods.feature_share import RULE, ShareRule
+from ldpsim.devices.facts import PublicFacts
 
 FACTS = PublicFacts(n=2700, d=1400, classes=7)
 RULES = ShareRule(margin=3.0, evidence=50.0)  # the formula, whatever constants are in force

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from curator.methods import table
-from curator.methods.memory import PROCESS, Sizes, memory_by_phase, peak_bytes
+from ldpsim.curator.methods import table
+from ldpsim.curator.methods.memory import PROCESS, Sizes, memory_by_phase, peak_bytes
 
 LAWS = {name: kind.memory for name, kind in table().items() if kind.memory is not None}
 

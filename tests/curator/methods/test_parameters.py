@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from curator.methods.parameters import ABOVE_0, parameter, unread_parameters, unused
+from ldpsim.curator.methods.parameters import ABOVE_0, parameter, unread_parameters, unused
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
-from curator.learning.ridge import ridge
-from curator.linear.tfidf import weighted_rows
-from curator.nulls.known import known_from_graph, known_from_reports
-from curator.nulls.models import features_alone, graph_alone
-from curator.owned import OwnedGraph
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GRR, GRRFS, Mechanism, MultiBit, OneBit, RandomizedResponse, SubsetSelection
-from devices.query import Ask
+from ldpsim.curator.learning.ridge import ridge
+from ldpsim.curator.linear.tfidf import weighted_rows
+from ldpsim.curator.nulls.known import known_from_graph, known_from_reports
+from ldpsim.curator.nulls.models import features_alone, graph_alone
+from ldpsim.curator.owned import OwnedGraph
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import GRR, GRRFS, Mechanism, MultiBit, OneBit, RandomizedResponse, SubsetSelection
+from ldpsim.devices.query import Ask
 
 N, D = 6, 40
 FACTS = PublicFacts(N, D, 3)

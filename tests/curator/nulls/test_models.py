@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.graph import Graph
-from curator.learning import training
-from curator.learning.node_evidence import NodeEvidence
-from curator.nulls import models
-from curator.nulls.known import NullEvidence, known_from_graph
-from curator.nulls.models import chance, features_alone, graph_alone
-from curator.owned import OwnedGraph
-from curator.reports.labels import LabelEvidence
-from devices.facts import PublicFacts, Split
+from ldpsim.curator.graph import Graph
+from ldpsim.curator.learning import training
+from ldpsim.curator.learning.node_evidence import NodeEvidence
+from ldpsim.curator.nulls import models
+from ldpsim.curator.nulls.known import NullEvidence, known_from_graph
+from ldpsim.curator.nulls.models import chance, features_alone, graph_alone
+from ldpsim.curator.owned import OwnedGraph
+from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.devices.facts import PublicFacts, Split
 
 N, D, CLASSES = 60, 30, 3
 RNG = np.random.Generator(np.random.PCG64(3))

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from curator.posterior.answer import POOL, answer
-from curator.reports.labels import LabelEvidence
+from ldpsim.curator.posterior.answer import POOL, answer
+from ldpsim.curator.reports.labels import LabelEvidence
 
 LABELS = np.arange(90) % 3
 VAL = np.arange(60)

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from curator.evidence.evidence import Evidence
-from curator.posterior.block_model import TOLERANCE, SparsePosterior, fit_block_model
+from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.posterior.block_model import TOLERANCE, SparsePosterior, fit_block_model
 from tests.curator.posterior.worlds import SPLIT, world
 
 

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from curator.evidence.evidence import Evidence
-from curator.posterior.estimate import LIKELY, Estimate, estimate
+from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.posterior.estimate import LIKELY, Estimate, estimate
 from tests.curator.posterior.worlds import CLASSES, SPLIT, world
 
 SETTINGS: dict[str, dict] = {

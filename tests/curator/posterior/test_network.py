@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
-from curator.graph import Graph
-from curator.posterior.network import with_beliefs
+from ldpsim.curator.graph import Graph
+from ldpsim.curator.posterior.network import with_beliefs
 
 LN = np.log(np.array([[0.5, 0.25, 0.25], [1e-30, 1.0, 1e-30]]))
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GRR, Mechanism, OneBit, RandomizedResponse
-from devices.query import Ask
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import GRR, Mechanism, OneBit, RandomizedResponse
+from ldpsim.devices.query import Ask
 
 N, D, CLASSES = 150, 60, 3
 SPLIT = Split(np.arange(75), np.arange(75, 110), np.arange(110, N))

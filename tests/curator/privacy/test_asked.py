@@ -14,12 +14,12 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from curator.privacy.guarantee import Claim, Level, local_guarantee
-from curator.reports.question import Question
-from devices.data.population import Record
-from devices.facts import PublicFacts
-from devices.mechanisms import NeighbourhoodVote, RandomizedResponse
-from devices.query import Ask, Query
+from ldpsim.curator.privacy.guarantee import Claim, Level, local_guarantee
+from ldpsim.curator.reports.question import Question
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import NeighbourhoodVote, RandomizedResponse
+from ldpsim.devices.query import Ask, Query
 
 N, EPS = 5, 1.3
 PAIRS = list(combinations(range(N), 2))
@@ -161,7 +161,7 @@ def test_a_pair_where_one_question_reads_one_end_and_another_both() -> None:
 
 
 def test_an_answer_in_clear_has_no_figure_for_few_lists() -> None:
-    from devices.mechanisms import ClearAdjacency
+    from ldpsim.devices.mechanisms import ClearAdjacency
 
     level = local_guarantee(
         PublicFacts(N, 1, 2), [Question(Query("c", ((Ask("adjacency", (ClearAdjacency(N),)),),)))],

@@ -11,12 +11,18 @@ from dp_accounting import pld, rdp
 from dp_accounting.pld import privacy_loss_distribution
 from scipy.stats import norm
 
-from curator.methods import find, table
-from curator.methods.base import Budget
-from curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_for, poisson_epsilon, updates_epsilon
-from curator.privacy.levels import LEVELS
-from devices.facts import PublicFacts
-from devices.mechanisms import gaussian
+from ldpsim.curator.methods import find, table
+from ldpsim.curator.methods.base import Budget
+from ldpsim.curator.privacy.federated import (
+    Rounds,
+    central_epsilon,
+    noise_multiplier_for,
+    poisson_epsilon,
+    updates_epsilon,
+)
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import gaussian
 
 FACTS = PublicFacts(n=1000, d=5, classes=3)
 

@@ -7,13 +7,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from curator.methods import Budget, HoGS, Question
-from curator.methods.local.lpgnn import GAUSSIAN_DELTA, LPGNN
-from curator.privacy.guarantee import Claim, Guarantee, Level, local_guarantee, open_guarantee
-from curator.privacy.levels import LEVELS
-from curator.votes.own_model import model_for_accounts
-from devices.facts import PublicFacts, Split
-from devices.mechanisms import (
+from ldpsim.curator.methods import Budget, HoGS, Question
+from ldpsim.curator.methods.local.lpgnn import GAUSSIAN_DELTA, LPGNN
+from ldpsim.curator.privacy.guarantee import Claim, Guarantee, Level, local_guarantee, open_guarantee
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.curator.votes.own_model import model_for_accounts
+from ldpsim.devices.facts import PublicFacts, Split
+from ldpsim.devices.mechanisms import (
     GRR,
     AnalyticGaussian,
     ClearFeatures,
@@ -23,7 +23,7 @@ from devices.mechanisms import (
     RandomizedResponse,
     gaussian,
 )
-from devices.query import Ask, Query
+from ldpsim.devices.query import Ask, Query
 
 NO_CLAIM = Claim("nothing", None)
 

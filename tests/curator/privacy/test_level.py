@@ -9,7 +9,7 @@ from dataclasses import asdict, fields, replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curator.privacy.level import JOINS, LABEL, REPLACED, TOLD, Level, OfOne
+from ldpsim.curator.privacy.level import JOINS, LABEL, REPLACED, TOLD, Level, OfOne
 
 _FIGURE = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")
 LOSS = st.floats(1e-9, 1e9).map(lambda value: float(f"{value:.10g}"))

@@ -6,12 +6,12 @@ import doctest
 
 import pytest
 
-from curator.attacks.method_audit import _World
-from curator.privacy import levels
-from curator.privacy.guarantee import Claim, Guarantee, Level, open_guarantee
-from curator.privacy.levels import LEVELS, by_attribute, level_spec
-from devices.facts import PublicFacts
-from devices.noise import NoiseStream
+from ldpsim.curator.attacks.method_audit import _World
+from ldpsim.curator.privacy import levels
+from ldpsim.curator.privacy.guarantee import Claim, Guarantee, Level, open_guarantee
+from ldpsim.curator.privacy.levels import LEVELS, by_attribute, level_spec
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.noise import NoiseStream
 
 CONTRACT = ("bit_adjacency", "bit_feature", "relationship", "vector", "label", "user", "node", "central_node")
 

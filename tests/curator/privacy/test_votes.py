@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from curator.privacy.votes import Votes, vote_losses
+from ldpsim.curator.privacy.votes import Votes, vote_losses
 from tests.curator.privacy.test_asked import EPS, N, about_zero, losses
 
 

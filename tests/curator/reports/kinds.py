@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from curator.reports.labels import LabelEvidence
-from devices.array_types import IntArray
-from devices.facts import PublicFacts
-from devices.mechanisms import Loss, Mechanism
-from devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
-from devices.mechanisms.labels import OneCategory
-from devices.noise import NoiseStream
+from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import Loss, Mechanism
+from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
+from ldpsim.devices.mechanisms.labels import OneCategory
+from ldpsim.devices.noise import NoiseStream
 
 
 @dataclass(frozen=True)

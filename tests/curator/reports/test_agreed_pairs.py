@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from curator.reports.agreed_pairs import agreed_edges, agreed_pairs
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts
-from devices.mechanisms import RandomizedResponse
-from devices.query import Ask
+from ldpsim.curator.reports.agreed_pairs import agreed_edges, agreed_pairs
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import RandomizedResponse
+from ldpsim.devices.query import Ask
 
 
 def _reports(ones: list[tuple[int, int]], n: int, silent: list[int], reporting: str = "both") -> Reports:

@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from curator.methods import Question
-from curator.reports.decoding import Decoder
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts
-from devices.mechanisms import GRR, GroupDegrees
-from devices.query import Ask, Query
+from ldpsim.curator.methods import Question
+from ldpsim.curator.reports.decoding import Decoder
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import GRR, GroupDegrees
+from ldpsim.devices.query import Ask, Query
 
 FACTS = PublicFacts(6, 3, 3)
 MECHANISM = GRR.from_epsilon(1.0, categories=3)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from curator.reports.digest import ReportsDigest, reports_digest
+from ldpsim.curator.reports.digest import ReportsDigest, reports_digest
 
 
 def test_the_digest_of_all_reports() -> None:

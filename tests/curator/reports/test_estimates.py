@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.linear.propagation import kprop_matrix
-from curator.reports.estimates import estimated_strips, smoothed
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts
-from devices.mechanisms import ClearFeatures, Laplace, Mechanism, MultiBit, OneBit
-from devices.query import Ask
+from ldpsim.curator.linear.propagation import kprop_matrix
+from ldpsim.curator.reports.estimates import estimated_strips, smoothed
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import ClearFeatures, Laplace, Mechanism, MultiBit, OneBit
+from ldpsim.devices.query import Ask
 
 N, D = 5, 300
 

@@ -6,15 +6,15 @@ from itertools import product
 import numpy as np
 import pytest
 
-from curator.reports.frequency import (
+from ldpsim.curator.reports.frequency import (
     code_features,
     estimate_features,
     estimate_labels,
     feature_spans,
     neighbourhood_mean,
 )
-from devices.facts import PublicFacts
-from devices.mechanisms import GRR, GRRFS
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import GRR, GRRFS
 
 PATH = np.array([[0, 1], [1, 2]])
 NOBODY = np.zeros((2, 0), np.int64)

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.reports.labels import LabelEvidence, label_evidence
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GRR, ClearLabel, Mechanism, SubsetSelection
-from devices.query import Ask
+from ldpsim.curator.reports.labels import LabelEvidence, label_evidence
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import GRR, ClearLabel, Mechanism, SubsetSelection
+from ldpsim.devices.query import Ask
 from tests.curator.reports.kinds import Flags, Unequal, one_category
 
 K = 4

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curator.methods import Question
-from curator.reports.parts import joined_reports
-from curator.reports.reports import Reports
-from devices.device import pack_parts
-from devices.facts import PublicFacts
-from devices.mechanisms import GRR, NeighbourhoodVote, RandomizedResponse
-from devices.query import Ask, Query
+from ldpsim.curator.methods import Question
+from ldpsim.curator.reports.parts import joined_reports
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.device import pack_parts
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote, RandomizedResponse
+from ldpsim.devices.query import Ask, Query
 
 FACTS = PublicFacts(6, 0, 3)
 TABLE = np.eye(3)[[0, 1, 2, 0, 1, 2]]

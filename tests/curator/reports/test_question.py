@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.reports.question import Budget, Question, keys_of
-from devices.mechanisms import GRR, Degree, RandomizedResponse
-from devices.query import Ask, Query
+from ldpsim.curator.reports.question import Budget, Question, keys_of
+from ldpsim.devices.mechanisms import GRR, Degree, RandomizedResponse
+from ldpsim.devices.query import Ask, Query
 
 ROW, DEGREE, LABEL = (
     RandomizedResponse.from_epsilon(1.0, n=9), Degree.from_epsilon(1.0, n=9), GRR.from_epsilon(1.0, categories=3)

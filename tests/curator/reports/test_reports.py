@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from curator.methods import Question
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts
-from devices.mechanisms import GRR, ClearFeatures, Degree, OneBit, RandomizedResponse
-from devices.noise import NoiseStream
-from devices.query import Ask, Query
+from ldpsim.curator.methods import Question
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import GRR, ClearFeatures, Degree, OneBit, RandomizedResponse
+from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.query import Ask, Query
 
 N, D, CLASSES = 12, 11, 3
 FACTS = PublicFacts(N, D, CLASSES)

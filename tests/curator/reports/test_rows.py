@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from curator.reports.rows import flipped_rows, noisy_rows_of_bits
-from devices.mechanisms import ClearAdjacency, RandomizedResponse
-from devices.query import Ask
+from ldpsim.curator.reports.rows import flipped_rows, noisy_rows_of_bits
+from ldpsim.devices.mechanisms import ClearAdjacency, RandomizedResponse
+from ldpsim.devices.query import Ask
 from tests.curator.defences.lies import reports_of
 
 ROWS = np.zeros((5, 5), np.bool_)

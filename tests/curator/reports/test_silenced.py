@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
-from curator.reports.question import Question
-from curator.reports.reports import FIELDS, Reports
-from curator.reports.silenced import silenced, without_ones
-from devices.facts import PublicFacts
-from devices.mechanisms import GRR, Degree, Mechanism, MultiBit, NoisyRow, OneBit, RandomizedResponse
-from devices.noise import NoiseStream
-from devices.query import Ask, Query
+from ldpsim.curator.reports.question import Question
+from ldpsim.curator.reports.reports import FIELDS, Reports
+from ldpsim.curator.reports.silenced import silenced, without_ones
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import GRR, Degree, Mechanism, MultiBit, NoisyRow, OneBit, RandomizedResponse
+from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.query import Ask, Query
 
 N, D = 7, 12
 FACTS = PublicFacts(N, D, 3)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from curator.votes.affinity import LEAST_PEOPLE, first_people, learned_affinity, without_people
-from devices.array_types import DoubleArray, IntArray
-from devices.facts import Split
+from ldpsim.curator.votes.affinity import LEAST_PEOPLE, first_people, learned_affinity, without_people
+from ldpsim.devices.array_types import DoubleArray, IntArray
+from ldpsim.devices.facts import Split
 
 CLASSES = 4
 RING = 0.1 * np.eye(CLASSES) + 0.6 * np.roll(np.eye(CLASSES), 1, axis=1) + 0.3 * np.roll(np.eye(CLASSES), -1, axis=1)

@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from curator.votes.design import HIT_RATE, all_classes, designed_widths, hits, information
-from devices.array_types import DoubleArray
+from ldpsim.curator.votes.design import HIT_RATE, all_classes, designed_widths, hits, information
+from ldpsim.devices.array_types import DoubleArray
 
 
 def _joint(q: DoubleArray, chosen: tuple[int, ...], epsilon: float) -> DoubleArray:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from curator.graph import Graph
-from curator.learning.pool import fit_pool
-from curator.reports.labels import LabelEvidence
-from curator.votes.fitted import fitted
-from curator.votes.knowledge import PRIOR, VoteEvidence
+from ldpsim.curator.graph import Graph
+from ldpsim.curator.learning.pool import fit_pool
+from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.votes.fitted import fitted
+from ldpsim.curator.votes.knowledge import PRIOR, VoteEvidence
 
 N, CLASSES = 60, 3
 TRUTH = np.arange(N) % CLASSES

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from curator.votes.law import Ballots, by_class, log_likelihood, places_of
-from devices.array_types import DoubleArray, IntArray
+from ldpsim.curator.votes.law import Ballots, by_class, log_likelihood, places_of
+from ldpsim.devices.array_types import DoubleArray, IntArray
 
 WIDTH, CLASSES, KEPT = 3, 4, 0.7
 

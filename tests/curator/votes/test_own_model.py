@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
-from curator.learning.ridge import ridge
-from curator.votes import own_model as module
-from curator.votes.own_model import OwnModel, model_for_accounts, own_model
-from devices.facts import PublicFacts
-from devices.mechanisms import OwnFeaturesVote
-from devices.mechanisms.own_features_vote import whole_features
-from devices.mechanisms.word_model import UNIT
+from ldpsim.curator.learning.ridge import ridge
+from ldpsim.curator.votes import own_model as module
+from ldpsim.curator.votes.own_model import OwnModel, model_for_accounts, own_model
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import OwnFeaturesVote
+from ldpsim.devices.mechanisms.own_features_vote import whole_features
+from ldpsim.devices.mechanisms.word_model import UNIT
 
 M, D, C = 160, 24, 3
 FACTS = PublicFacts(400, D, C)

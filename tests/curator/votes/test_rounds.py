@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from curator.votes.rounds import FOLDS, LABELLED, TRAINING, people_of_batch, told_split
-from devices.facts import Split
+from ldpsim.curator.votes.rounds import FOLDS, LABELLED, TRAINING, people_of_batch, told_split
+from ldpsim.devices.facts import Split
 
 N = 100
 ORDER = np.random.default_rng(0).permutation(N)

@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.learning.naive_bayes import folds_of
-from curator.methods.base import Question
-from curator.reports.labels import label_evidence
-from curator.reports.reports import Reports
-from curator.votes.own_questions import OwnQuestions
-from curator.votes.volunteered import NamedClasses, Volunteered, beyond_chance, next_voters, volunteered
-from devices.data.population import Population, Record
-from devices.data.splits import make_split
-from devices.datasets.generated import generate
-from devices.facts import PublicKnowledge, Split
-from devices.mechanisms import OwnFeaturesVote
-from devices.noise import NoiseStream
+from ldpsim.curator.learning.naive_bayes import folds_of
+from ldpsim.curator.methods.base import Question
+from ldpsim.curator.reports.labels import label_evidence
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.votes.own_questions import OwnQuestions
+from ldpsim.curator.votes.volunteered import NamedClasses, Volunteered, beyond_chance, next_voters, volunteered
+from ldpsim.devices.data.population import Population, Record
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.facts import PublicKnowledge, Split
+from ldpsim.devices.mechanisms import OwnFeaturesVote
+from ldpsim.devices.noise import NoiseStream
 
 N, CLASSES, KEPT = 90, 3, 0.7
 PEOPLE: Population = generate(N, 20, CLASSES, seed=1)

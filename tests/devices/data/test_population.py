@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.data.population import Population, build_population
+from ldpsim.devices.data.population import Population, build_population
 
 
 def _build(**changes: Any) -> Population:

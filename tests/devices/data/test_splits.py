@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from devices.data.population import Population
-from devices.data.splits import make_split
-from devices.datasets import load
-from devices.datasets.generated import generate
-from devices.facts import Split
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.datasets import load
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.facts import Split
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from devices import datasets
-from devices.datasets import TABLE, files, load
+from ldpsim.devices import datasets
+from ldpsim.devices.datasets import TABLE, files, load
 
 CONTRACT_NAMES = (
     "generated", "cora", "citeseer", "citeseer-3312", "citeseer-lcc", "citeseer-full", "pubmed", "dblp",

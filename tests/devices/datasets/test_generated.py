@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from benchmarks.papers.graph_statistics import feature_auc
-from devices.datasets import load
-from devices.datasets.generated import CLASSES, CLIENTS, FEATURES, generate
+from ldpsim.devices.datasets import load
+from ldpsim.devices.datasets.generated import CLASSES, CLIENTS, FEATURES, generate
 
 
 def test_deterministic_by_seed() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.papers.graph_statistics import clustering
-from devices.datasets.generated import EDGES, generate
-from devices.datasets.generated_edges import _root_power
+from ldpsim.devices.datasets.generated import EDGES, generate
+from ldpsim.devices.datasets.generated_edges import _root_power
 
 
 @pytest.mark.parametrize("homophily", [0.0, 0.1, 0.76, 1.0])

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from benchmarks.papers.graph_statistics import clustering, feature_auc
-from devices.data.population import Population
-from devices.datasets import generated_kinds as kinds
-from devices.datasets.generated import generate
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets import generated_kinds as kinds
+from ldpsim.devices.datasets.generated import generate
 
 
 def by_chance(population: Population) -> float:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.datasets import load
-from devices.datasets.npz_file import load_arrays, read_npz_file, write_npz_file
+from ldpsim.devices.datasets import load
+from ldpsim.devices.datasets.npz_file import load_arrays, read_npz_file, write_npz_file
 
 GOOD: dict[str, Any] = {
     "x": np.array([[0, 1, 0], [0.5, 0, 0], [0, 0, 0], [1, 1, 1]], np.float64),
@@ -178,7 +178,7 @@ def test_a_size_takes_no_memory_before_it_is_checked(tmp_path: Path, shape: str)
 
 def test_an_archive_that_unpacks_to_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = _write(tmp_path)
-    monkeypatch.setattr("devices.datasets.npz_file.LARGEST_BYTES", 200)
+    monkeypatch.setattr("ldpsim.devices.datasets.npz_file.LARGEST_BYTES", 200)
     with pytest.raises(ValueError, match="its arrays have more than"):
         load(path)
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from devices.datasets import TABLE, load
-from devices.datasets.plain_pickle import load_plain_pickle
+from ldpsim.devices.datasets import TABLE, load
+from ldpsim.devices.datasets.plain_pickle import load_plain_pickle
 
 ARRAY = np.array([[0.5, 0], [3, 4]])
 
@@ -100,7 +100,7 @@ def test_a_long_list_named_by_many_nodes_is_no_graph(tmp_path: Path, data_dir: P
 
 
 def test_the_published_files_name_what_is_admitted_and_nothing_else(data_dir: Path) -> None:
-    from devices.datasets.plain_pickle import _ADMITTED
+    from ldpsim.devices.datasets.plain_pickle import _ADMITTED
 
     for title in ("Cora", "CiteSeer", "PubMed"):
         for path in (data_dir / title / "raw").glob("ind.*"):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.datasets import load
+from ldpsim.devices.datasets import load
 
 torch = pytest.importorskip("torch")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from devices.datasets import load
+from ldpsim.devices.datasets import load
 
 
 def _musae(folder: Path, prefix: str, target: str, rows: list[str], words: dict[str, list[int]]) -> None:

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from devices.data.population import Population
-from devices.datasets import TABLE, describe, load
-from devices.datasets.fair_graphs import categories, columns_of
-from devices.datasets.lastfm import COUNTRIES, GRAPH_ONLY
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets import TABLE, describe, load
+from ldpsim.devices.datasets.fair_graphs import categories, columns_of
+from ldpsim.devices.datasets.lastfm import COUNTRIES, GRAPH_ONLY
 
 # nodes, edges, features, classes, edge homophily, features a node
 FIGURES = {

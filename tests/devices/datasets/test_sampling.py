@@ -9,11 +9,11 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from devices.data.population import Population, build_population
-from devices.datasets import load
-from devices.datasets.generated import generate
-from devices.datasets.sampling import induced_population, induced_sample
-from devices.facts import Split
+from ldpsim.devices.data.population import Population, build_population
+from ldpsim.devices.datasets import load
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.datasets.sampling import induced_population, induced_sample
+from ldpsim.devices.facts import Split
 
 
 def _components(population: Population) -> np.ndarray:

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from devices.data.population import Population
-from devices.enrolment import counters
-from devices.enrolment import state as enrolment
-from devices.enrolment.counters import check_place, counter_of, new_place
-from devices.enrolment.state import COUNTED, State, enrol
-from devices.ledger.counter_folder import FolderCounter
-from devices.ledger.counter_postgres import PostgresCounter
-from devices.ledger.rows import Head
-from devices.policy.policy import Policy
-from devices.vault.server import Vault
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.enrolment import counters
+from ldpsim.devices.enrolment import state as enrolment
+from ldpsim.devices.enrolment.counters import check_place, counter_of, new_place
+from ldpsim.devices.enrolment.state import COUNTED, State, enrol
+from ldpsim.devices.ledger.counter_folder import FolderCounter
+from ldpsim.devices.ledger.counter_postgres import PostgresCounter
+from ldpsim.devices.ledger.rows import Head
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.vault.server import Vault
 
 ADDRESS = "postgresql://ldpsim@counters.example/ldpsim"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from devices.enrolment import open_collections
+from ldpsim.devices.enrolment import open_collections
 
 
 def test_an_id_stays_until_its_collection_is_closed(tmp_path: Path) -> None:

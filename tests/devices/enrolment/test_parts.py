@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.data.population import Population
-from devices.datasets.generated import generate
-from devices.enrolment.parts import Parts, devices_of, ldpsim_home
-from devices.enrolment.state import SHARD, State, enrol, ledger_name
-from devices.ledger.counter import NONCE_BYTES, Entry
-from devices.ledger.rows import Head
-from devices.policy.policy import Policy, policy_for
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.enrolment.parts import Parts, devices_of, ldpsim_home
+from ldpsim.devices.enrolment.state import SHARD, State, enrol, ledger_name
+from ldpsim.devices.ledger.counter import NONCE_BYTES, Entry
+from ldpsim.devices.ledger.rows import Head
+from ldpsim.devices.policy.policy import Policy, policy_for
 
 PEOPLE = 2 * SHARD + 3
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from devices.datasets.generated import generate
-from devices.enrolment.placement import Place, PlacedState, enrol_elsewhere, is_placed, state_at
-from devices.enrolment.state import State, enrol
-from devices.ledger.ledger import LedgerDamaged
-from devices.policy.policy import policy_for
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.enrolment.placement import Place, PlacedState, enrol_elsewhere, is_placed, state_at
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.ledger.ledger import LedgerDamaged
+from ldpsim.devices.policy.policy import policy_for
 
 
 def test_a_placed_folder_has_no_secret_and_no_ledger_and_keeps_places(tmp_path: Path) -> None:

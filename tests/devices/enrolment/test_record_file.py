@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from devices.enrolment.record_file import read_own_data
+from ldpsim.devices.enrolment.record_file import read_own_data
 
 FACTS = {"n": 4, "d": 8, "classes": 3}
 RECORD: dict[str, Any] = {"features": [5, 1], "neighbours": [3, 0, 3], "label": 2}

@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 from flwr.app import Message
 
-from devices.atomic_files import write_atomically
-from devices.data.population import Population
-from devices.device import Refusal, Report
-from devices.enrolment import state as enrolment
-from devices.enrolment.state import State, enrol, is_enrolled, ledger_name
-from devices.fleet import Fleet
-from devices.ledger.ledger import Ledger, LedgerDamaged
-from devices.policy.policy import Policy
-from devices.query import Query
-from devices.wire import QUERY_TYPE, query_content, read_reply
+from ldpsim.devices.atomic_files import write_atomically
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.enrolment import state as enrolment
+from ldpsim.devices.enrolment.state import State, enrol, is_enrolled, ledger_name
+from ldpsim.devices.fleet import Fleet
+from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.query import Query
+from ldpsim.devices.wire import QUERY_TYPE, query_content, read_reply
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from devices.array_types import FloatArray
-from devices.data.population import Record
-from devices.federated.batched_steps import Stack
-from devices.federated.local_steps import Inputs, class_of, scaled_record
-from devices.network import Shape, softmax
-from devices.training_task import Task
+from ldpsim.devices.array_types import FloatArray
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.federated.batched_steps import Stack
+from ldpsim.devices.federated.local_steps import Inputs, class_of, scaled_record
+from ldpsim.devices.network import Shape, softmax
+from ldpsim.devices.training_task import Task
 
 TASK = Task("c", "sums", d=12, hidden=5, classes=3, lr=0.3, steps=4)
 

@@ -13,20 +13,20 @@ import numpy as np
 import pytest
 from flwr.app import ConfigRecord, Message, MessageType
 
-from devices.client_app import release_states
-from devices.datasets.generated import generate
-from devices.device import Refusal
-from devices.enrolment.state import State, enrol
-from devices.federated import participation
-from devices.federated.control_variate import variate_size
-from devices.federated.exchange import Sums
-from devices.federated.silo import SiloTask
-from devices.federated.wire import EXCHANGE_TYPE, RECEIVE_TYPE, WEIGHTS, round_content, weights_record
-from devices.fleet import Fleet
-from devices.network import LARGEST, FloatArray, are_usable
-from devices.policy.policy import policy_for_training
-from devices.query import InvalidQuery, canonical
-from devices.training_task import GaussianUpdate, Task
+from ldpsim.devices.client_app import release_states
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.device import Refusal
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.federated import participation
+from ldpsim.devices.federated.control_variate import variate_size
+from ldpsim.devices.federated.exchange import Sums
+from ldpsim.devices.federated.silo import SiloTask
+from ldpsim.devices.federated.wire import EXCHANGE_TYPE, RECEIVE_TYPE, WEIGHTS, round_content, weights_record
+from ldpsim.devices.fleet import Fleet
+from ldpsim.devices.network import LARGEST, FloatArray, are_usable
+from ldpsim.devices.policy.policy import policy_for_training
+from ldpsim.devices.query import InvalidQuery, canonical
+from ldpsim.devices.training_task import GaussianUpdate, Task
 
 PEOPLE = 6
 BEYOND = [math.nan, math.inf, -math.inf, 3e38, -2.0 * LARGEST]

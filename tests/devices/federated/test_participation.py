@@ -15,17 +15,24 @@ import numpy as np
 import pytest
 from flwr.app import ConfigRecord, Context, Message, MessageType, RecordDict
 
-from devices.client_app import app, release_states
-from devices.data.population import Population
-from devices.datasets.generated import generate
-from devices.device import Refusal
-from devices.enrolment.state import State, enrol
-from devices.federated.exchange import Sums
-from devices.federated.wire import EXCHANGE_TYPE, RECEIVE_TYPE, WEIGHTS, read_sender, round_content, weights_record
-from devices.fleet import Fleet
-from devices.network import FloatArray
-from devices.policy.policy import policy_for_training
-from devices.training_task import STEPS, GaussianUpdate, Task
+from ldpsim.devices.client_app import app, release_states
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.device import Refusal
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.federated.exchange import Sums
+from ldpsim.devices.federated.wire import (
+    EXCHANGE_TYPE,
+    RECEIVE_TYPE,
+    WEIGHTS,
+    read_sender,
+    round_content,
+    weights_record,
+)
+from ldpsim.devices.fleet import Fleet
+from ldpsim.devices.network import FloatArray
+from ldpsim.devices.policy.policy import policy_for_training
+from ldpsim.devices.training_task import STEPS, GaussianUpdate, Task
 
 PEOPLE = 24
 NOISE = GaussianUpdate.from_epsilon(2.0, clip=0.5, delta=1e-3)
@@ -264,7 +271,7 @@ def test_losses_of_rounds_add_up_to_the_cap_and_not_beyond(make: Make) -> None:
 def test_other_modes_and_malformed_rounds_are_refused_alike_alone_and_in_a_fleet(
     make: Make, people: Population, tmp_path: Path
 ) -> None:
-    from devices.policy.policy import policy_for
+    from ldpsim.devices.policy.policy import policy_for
 
     task = task_of()
     reporting = enrol(tmp_path / "reporting", people, policy_for((), people.facts), seed=4)
@@ -314,7 +321,7 @@ def test_what_a_device_keeps_has_a_quota(make: Make, monkeypatch: pytest.MonkeyP
     state = make(task)
     size = len(sums_for(0))
     for module in ("exchange", "participation"):
-        monkeypatch.setattr(f"devices.federated.{module}.QUOTA", 2 * size)
+        monkeypatch.setattr(f"ldpsim.devices.federated.{module}.QUOTA", 2 * size)
 
     def send(collection: str, own: bytes) -> Message:
         asked = messages(replace(task, collection=collection), RECEIVE_TYPE, own=lambda _: own, devices=range(1))
@@ -325,7 +332,7 @@ def test_what_a_device_keeps_has_a_quota(make: Make, monkeypatch: pytest.MonkeyP
         kept = [file.stat().st_size for file in state.received.glob("*/0.bin")]
         assert sum(kept) <= 2 * size and len(kept) == min(number + 1, 2)
     with monkeypatch.context() as patch:
-        patch.setattr("devices.federated.exchange.np", None)  # nothing is made of it
+        patch.setattr("ldpsim.devices.federated.exchange.np", None)  # nothing is made of it
         assert send("large", bytes(2 * size + 1)).error.code == Refusal.UNKNOWN_QUERY.value
     other = replace(task, d=41)  # no training that the device would take part in
     (reply,) = one_by_one(state, messages(other, RECEIVE_TYPE, own=sums_for, devices=range(1)))

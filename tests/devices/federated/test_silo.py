@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from flwr.app import ConfigRecord, Message, MessageType
 
-from devices.device import Refusal
-from devices.federated.silo import Silo, SiloTask, answer_as_silo
-from devices.federated.wire import RECEIVE_TYPE, WEIGHTS, round_content, weights_record
-from devices.query import InvalidQuery
+from ldpsim.devices.device import Refusal
+from ldpsim.devices.federated.silo import Silo, SiloTask, answer_as_silo
+from ldpsim.devices.federated.wire import RECEIVE_TYPE, WEIGHTS, round_content, weights_record
+from ldpsim.devices.query import InvalidQuery
 
 ROOT = Path(__file__).resolve().parents[3]
 TASK = SiloTask("first", False, 3, 2, 2, 0.5, 2, 0.0, 0.0, 1)
@@ -114,7 +114,7 @@ def receive(folder: Path, own: bytes) -> int:
 
 def test_what_a_silo_keeps_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for most, code in ((len(sums()), 0), (len(sums()) - 1, Refusal.UNKNOWN_QUERY.value)):
-        monkeypatch.setattr("devices.federated.silo.MOST_BYTES", most)
+        monkeypatch.setattr("ldpsim.devices.federated.silo.MOST_BYTES", most)
         assert receive(folder, sums()) == code
     assert (folder / "sums.bin").read_bytes() == sums()
 
@@ -140,7 +140,7 @@ NARROW = """
 import sys
 from dataclasses import replace
 from pathlib import Path
-from strategies.engines.flower_internals import assume_identity
+from ldpsim.strategies.engines.flower_internals import assume_identity
 from tests.devices.federated.test_silo import TASK, answer_as_silo, asked, receive, sums
 
 assume_identity(run_id=1)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, RecordDict
 
-from devices.federated.wire import read_mu, read_own, read_round, read_weights, round_content, weights_record
-from devices.query import InvalidQuery
-from devices.training_task import Task
+from ldpsim.devices.federated.wire import read_mu, read_own, read_round, read_weights, round_content, weights_record
+from ldpsim.devices.query import InvalidQuery
+from ldpsim.devices.training_task import Task
 
 TASK = Task("first", "own", 40, 5, 3, 0.3, 4, scaling="unit")
 

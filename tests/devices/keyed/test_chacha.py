@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
-from devices import noise
-from devices.keyed.chacha import first_blocks
-from devices.noise import NoiseStream, joined_words
+from ldpsim.devices import noise
+from ldpsim.devices.keyed.chacha import first_blocks
+from ldpsim.devices.noise import NoiseStream, joined_words
 
 
 def test_the_block_of_the_rfc() -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from devices.ledger.ledger import Ledger
+from ldpsim.devices.ledger.ledger import Ledger
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from devices.ledger.ledger import Ledger, NewRelease
-from devices.ledger.rows import QueryAnswer, TrainingAnswer
-from devices.mechanisms import Loss
-from devices.query import Query
+from ldpsim.devices.ledger.ledger import Ledger, NewRelease
+from ldpsim.devices.ledger.rows import QueryAnswer, TrainingAnswer
+from ldpsim.devices.mechanisms import Loss
+from ldpsim.devices.query import Query
 
 KEY = b"k" * 32
 

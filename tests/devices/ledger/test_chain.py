@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from devices.ledger.chain import checked, head_of, seal_of
-from devices.ledger.columns import LedgerDamaged
-from devices.ledger.rows import Answer, Head, QueryAnswer, TrainingAnswer
+from ldpsim.devices.ledger.chain import checked, head_of, seal_of
+from ldpsim.devices.ledger.columns import LedgerDamaged
+from ldpsim.devices.ledger.rows import Answer, Head, QueryAnswer, TrainingAnswer
 
 KEY = b"k" * 32
 

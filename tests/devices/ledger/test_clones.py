@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from devices.data.population import Population
-from devices.enrolment.state import State, enrol
-from devices.ledger.chain import checked
-from devices.policy.policy import Policy
-from devices.query import Query
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.ledger.chain import checked
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.query import Query
 from tests import warm
 
 ROOT = Path(__file__).parents[3]
@@ -28,9 +28,9 @@ ROOT = Path(__file__).parents[3]
 RACE = """
 import json, multiprocessing, os, random, sys, time
 from pathlib import Path
-from devices.device import Refusal, Report
-from devices.enrolment.state import State
-from devices.ledger.ledger import LedgerDamaged
+from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.ledger.ledger import LedgerDamaged
 
 def name(answer):
     return "report" if isinstance(answer, Report) else answer.name

@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields, make_dataclass
 
 import pytest
 
-from devices.ledger.columns import Columns, LedgerDamaged, Table
-from devices.ledger.rows import PARTS, TABLES, Part
+from ldpsim.devices.ledger.columns import Columns, LedgerDamaged, Table
+from ldpsim.devices.ledger.rows import PARTS, TABLES, Part
 
 
 @dataclass(frozen=True)

@@ -10,21 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from devices import wire
-from devices.client_app import release_states
-from devices.data.population import Population
-from devices.device import Refusal, Report
-from devices.enrolment.counters import counter_of
-from devices.enrolment.state import COUNTED, State, enrol
-from devices.fleet import Fleet
-from devices.ledger.chain import seal_of
-from devices.ledger.columns import LedgerDamaged
-from devices.ledger.counter import Counter, CounterCheck, CounterMismatch, Entry
-from devices.ledger.counter_folder import FolderCounter
-from devices.ledger.ledger import Ledger
-from devices.ledger.rows import Answer, Head, QueryAnswer
-from devices.policy.policy import Policy
-from devices.query import Query
+from ldpsim.devices import wire
+from ldpsim.devices.client_app import release_states
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.enrolment.counters import counter_of
+from ldpsim.devices.enrolment.state import COUNTED, State, enrol
+from ldpsim.devices.fleet import Fleet
+from ldpsim.devices.ledger.chain import seal_of
+from ldpsim.devices.ledger.columns import LedgerDamaged
+from ldpsim.devices.ledger.counter import Counter, CounterCheck, CounterMismatch, Entry
+from ldpsim.devices.ledger.counter_folder import FolderCounter
+from ldpsim.devices.ledger.ledger import Ledger
+from ldpsim.devices.ledger.rows import Answer, Head, QueryAnswer
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.query import Query
 
 NONCE = b"n" * 32
 

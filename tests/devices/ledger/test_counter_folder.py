@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from devices.ledger import counter_folder
-from devices.ledger.counter import Entry
-from devices.ledger.counter_folder import FolderCounter, _opened
-from devices.ledger.rows import Head
+from ldpsim.devices.ledger import counter_folder
+from ldpsim.devices.ledger.counter import Entry
+from ldpsim.devices.ledger.counter_folder import FolderCounter, _opened
+from ldpsim.devices.ledger.rows import Head
 
 ENTRIES = {device: Entry(Head(), bytes([device]) * 32) for device in range(8)}
 ONE, TWO, OTHER = Head(1, b"a" * 32), Head(2, b"b" * 32), Head(1, b"x" * 32)
@@ -114,7 +114,7 @@ def test_its_name_is_on_the_disk_before_it_is_used(tmp_path: Path, monkeypatch: 
     counter = FolderCounter(tmp_path / "apart" / "c.count")
     synced: list[tuple[Path, bool]] = []
     monkeypatch.setattr(
-        "devices.ledger.counter_folder.make_durable", lambda path: synced.append((path, counter.path.exists()))
+        "ldpsim.devices.ledger.counter_folder.make_durable", lambda path: synced.append((path, counter.path.exists()))
     )
     counter.create(ENTRIES)
     assert synced == [(counter.path.parent, True)]
@@ -125,7 +125,7 @@ def test_what_a_killed_process_left_is_on_the_disk_before_it_is_used(
 ) -> None:
     """It may have died between the end of the transaction and the sync. Who reads an answer syncs the journal."""
     synced: list[Path] = []
-    monkeypatch.setattr("devices.ledger.counter_folder.make_durable", synced.append)
+    monkeypatch.setattr("ldpsim.devices.ledger.counter_folder.make_durable", synced.append)
     counter.entries([1, 2])
     counter.advance({1: (Head(), ONE)})
     assert synced == []  # nobody answered; and the step was written and synced here

@@ -15,16 +15,16 @@ from uuid import uuid4
 import pytest
 from typer.testing import CliRunner
 
-from cli.main import app
-from devices.data.population import Population
-from devices.device import Refusal, Report
-from devices.enrolment.state import State, enrol
-from devices.ledger.columns import LedgerDamaged
-from devices.ledger.counter import CounterCheck, Entry
-from devices.ledger.counter_postgres import PostgresCounter, check_address
-from devices.ledger.rows import Head
-from devices.policy.policy import Policy
-from devices.query import Query
+from ldpsim.cli.main import app
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.ledger.columns import LedgerDamaged
+from ldpsim.devices.ledger.counter import CounterCheck, Entry
+from ldpsim.devices.ledger.counter_postgres import PostgresCounter, check_address
+from ldpsim.devices.ledger.rows import Head
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.query import Query
 
 if TYPE_CHECKING:
     from tests.devices.ledger.conftest import Server

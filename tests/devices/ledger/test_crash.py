@@ -20,11 +20,11 @@ from typing import Any
 
 import pytest
 
-from devices.data.population import Population
-from devices.enrolment.state import State, enrol
-from devices.ledger.ledger import Ledger
-from devices.policy.policy import Policy
-from devices.query import Query
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.ledger.ledger import Ledger
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.query import Query
 from tests import warm
 
 ROOT = Path(__file__).parents[3]
@@ -37,12 +37,12 @@ from pathlib import Path
 import numpy as np
 from flwr.app import Message
 from flwr.supercore.task_identity import TaskIdentity
-from devices import wire
-from devices.device import Refusal
-from devices.fleet import Fleet
-from devices.ledger.counter import CounterCheck
-from devices.ledger.ledger import Ledger
-from devices.query import Query
+from ldpsim.devices import wire
+from ldpsim.devices.device import Refusal
+from ldpsim.devices.fleet import Fleet
+from ldpsim.devices.ledger.counter import CounterCheck
+from ldpsim.devices.ledger.ledger import Ledger
+from ldpsim.devices.query import Query
 
 TaskIdentity.task_id = TaskIdentity.run_id = TaskIdentity.node_id = 1
 folder, size, batch, kills, mode = Path(sys.argv[1]), *map(int, sys.argv[2:5]), sys.argv[5]

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from devices.ledger.chain import head_of
-from devices.ledger.columns import LedgerDamaged
-from devices.ledger.decisions import AlreadyCollected, Decision, NewRelease, Replay, decide
-from devices.ledger.rows import Answer, Head, QueryAnswer, TrainingAnswer
-from devices.mechanisms import Loss
-from devices.query import Query
+from ldpsim.devices.ledger.chain import head_of
+from ldpsim.devices.ledger.columns import LedgerDamaged
+from ldpsim.devices.ledger.decisions import AlreadyCollected, Decision, NewRelease, Replay, decide
+from ldpsim.devices.ledger.rows import Answer, Head, QueryAnswer, TrainingAnswer
+from ldpsim.devices.mechanisms import Loss
+from ldpsim.devices.query import Query
 
 
 def after(answers: list[Answer], query: Query) -> list[Answer]:

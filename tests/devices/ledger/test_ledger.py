@@ -1,6 +1,7 @@
 """The ledger: durable, and atomic; its decisions, and what a training adds up.
 
-It covers ``devices.ledger.ledger``, ``devices.ledger.ledger_file`` and ``devices.ledger.statements``.
+It covers ``ldpsim.devices.ledger.ledger``, ``ldpsim.devices.ledger.ledger_file`` and
+``ldpsim.devices.ledger.statements``.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from devices.ledger.chain import checked
-from devices.ledger.ledger import AlreadyCollected, Ledger, LedgerDamaged, NewRelease, Replay
-from devices.ledger.rows import QueryAnswer, TrainingAnswer
-from devices.mechanisms import Loss
-from devices.query import Query
+from ldpsim.devices.ledger.chain import checked
+from ldpsim.devices.ledger.ledger import AlreadyCollected, Ledger, LedgerDamaged, NewRelease, Replay
+from ldpsim.devices.ledger.rows import QueryAnswer, TrainingAnswer
+from ldpsim.devices.mechanisms import Loss
+from ldpsim.devices.query import Query
 from tests.devices.ledger.entries import KEY, release, train
 
 

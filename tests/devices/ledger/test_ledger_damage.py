@@ -1,6 +1,7 @@
 """A ledger of another form, or a damaged one, is not opened.
 
-It covers ``devices.ledger.ledger``, ``devices.ledger.ledger_file`` and ``devices.ledger.statements``.
+It covers ``ldpsim.devices.ledger.ledger``, ``ldpsim.devices.ledger.ledger_file`` and
+``ldpsim.devices.ledger.statements``.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from devices.data.population import Population
-from devices.device import Refusal
-from devices.enrolment.state import enrol
-from devices.ledger.ledger import Ledger, LedgerDamaged, Replay
-from devices.ledger.rows import Head, QueryAnswer
-from devices.mechanisms import Loss
-from devices.policy.policy import Policy
-from devices.query import Query
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Refusal
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged, Replay
+from ldpsim.devices.ledger.rows import Head, QueryAnswer
+from ldpsim.devices.mechanisms import Loss
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.query import Query
 from tests.devices.ledger.entries import KEY, release
 
 TRIGGER = "CREATE TRIGGER t AFTER INSERT ON query_answer BEGIN DELETE FROM query_answer; END"

@@ -1,6 +1,7 @@
 """Edited, deleted, moved and inserted rows of a ledger are noticed.
 
-It covers ``devices.ledger.ledger``, ``devices.ledger.ledger_file`` and ``devices.ledger.statements``.
+It covers ``ldpsim.devices.ledger.ledger``, ``ldpsim.devices.ledger.ledger_file`` and
+``ldpsim.devices.ledger.statements``.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from collections.abc import Callable
 
 import pytest
 
-from devices.ledger.chain import seal_of
-from devices.ledger.ledger import Ledger, LedgerDamaged
-from devices.ledger.rows import Head
-from devices.ledger.schema import LAST
-from devices.query import Query
+from ldpsim.devices.ledger.chain import seal_of
+from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
+from ldpsim.devices.ledger.rows import Head
+from ldpsim.devices.ledger.schema import LAST
+from ldpsim.devices.query import Query
 from tests.devices.ledger.entries import KEY, release, train
 
 QUERY_EDITS = [

@@ -1,6 +1,7 @@
 """The epoch of a ledger: an older one answers nothing.
 
-It covers ``devices.ledger.ledger``, ``devices.ledger.ledger_file`` and ``devices.ledger.statements``.
+It covers ``ldpsim.devices.ledger.ledger``, ``ldpsim.devices.ledger.ledger_file`` and
+``ldpsim.devices.ledger.statements``.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from devices.data.population import Population
-from devices.device import Refusal, Report
-from devices.enrolment.state import enrol
-from devices.ledger.ledger import EpochPassed, Ledger, LedgerDamaged
-from devices.policy.policy import Policy
-from devices.query import Query
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.ledger.ledger import EpochPassed, Ledger, LedgerDamaged
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.query import Query
 from tests.devices.ledger.entries import train
 
 

@@ -1,6 +1,7 @@
 """The ledger is atomic between threads and processes.
 
-It covers ``devices.ledger.ledger``, ``devices.ledger.ledger_file`` and ``devices.ledger.statements``.
+It covers ``ldpsim.devices.ledger.ledger``, ``ldpsim.devices.ledger.ledger_file`` and
+``ldpsim.devices.ledger.statements``.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from devices.data.population import Population
-from devices.device import Refusal, Report
-from devices.enrolment.state import enrol
-from devices.ledger.ledger import Ledger
-from devices.policy.policy import Policy
-from devices.query import Query
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.ledger.ledger import Ledger
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.query import Query
 from tests import warm
 
 ROOT = Path(__file__).parents[3]
@@ -101,9 +102,9 @@ def test_threads_that_claim_at_once(
 RACE = """
 import hashlib, json, os, sys, time
 from pathlib import Path
-from devices.device import Report
-from devices.enrolment.state import State
-from devices.query import Query
+from ldpsim.devices.device import Report
+from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.query import Query
 folder, questions = Path(sys.argv[1]), [bytes.fromhex(q) for q in sys.argv[2:]]
 gate, children = os.pipe(), []
 for number, question in enumerate(questions):

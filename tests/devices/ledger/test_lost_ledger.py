@@ -1,6 +1,7 @@
 """A device whose ledger is gone, lost or older.
 
-It covers ``devices.ledger.ledger``, ``devices.ledger.ledger_file`` and ``devices.ledger.statements``.
+It covers ``ldpsim.devices.ledger.ledger``, ``ldpsim.devices.ledger.ledger_file`` and
+``ldpsim.devices.ledger.statements``.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from devices.data.population import Population, Record
-from devices.device import Device, Report, unpack_report
-from devices.enrolment.state import State, enrol
-from devices.ledger.ledger import Ledger, LedgerDamaged
-from devices.policy.policy import Policy
-from devices.query import Query
+from ldpsim.devices.data.population import Population, Record
+from ldpsim.devices.device import Device, Report, unpack_report
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.query import Query
 
 NUMBERS = itertools.count()
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from devices.data.population import Population
-from devices.enrolment.state import enrol
-from devices.ledger.open_files import OpenFiles
-from devices.policy.policy import Policy
-from devices.query import Query
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.ledger.open_files import OpenFiles
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.query import Query
 from tests import warm
 
 ROOT = Path(__file__).parents[3]
@@ -25,10 +25,10 @@ WAYS = ("removed", "moved", "copied", "old", "empty")
 LOOP = """
 import json, os, shutil, signal, sys
 from pathlib import Path
-from devices.answer_many import answer_together
-from devices.device import Report
-from devices.enrolment.state import State
-from devices.ledger.ledger import Ledger
+from ldpsim.devices.answer_many import answer_together
+from ldpsim.devices.device import Report
+from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.ledger.ledger import Ledger
 
 enrolled, ways, (first, second) = Path(sys.argv[1]), sys.argv[2].split(), map(bytes.fromhex, sys.argv[3:])
 

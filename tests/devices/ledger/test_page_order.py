@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devices.ledger import statements
-from devices.ledger.ledger import Ledger
-from devices.ledger.page_order import PAGE, ROOM, page_order
-from devices.ledger.rows import FirstAnswers
+from ldpsim.devices.ledger import statements
+from ldpsim.devices.ledger.ledger import Ledger
+from ldpsim.devices.ledger.page_order import PAGE, ROOM, page_order
+from ldpsim.devices.ledger.rows import FirstAnswers
 
 COLLECTION = "c" * 32
 

@@ -9,10 +9,10 @@ from uuid import uuid4
 
 import pytest
 
-from devices.ledger import counter_postgres
-from devices.ledger.counter import Entry
-from devices.ledger.counter_postgres import PostgresCounter
-from devices.ledger.rows import Head
+from ldpsim.devices.ledger import counter_postgres
+from ldpsim.devices.ledger.counter import Entry
+from ldpsim.devices.ledger.counter_postgres import PostgresCounter
+from ldpsim.devices.ledger.rows import Head
 from tests.faults import postgres
 
 if TYPE_CHECKING:

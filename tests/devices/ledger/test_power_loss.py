@@ -21,16 +21,16 @@ from typing import Any
 
 import pytest
 
-import devices.ledger.counter_folder
-import devices.ledger.schema
-from devices.data.population import Population
-from devices.device import Device, Refusal, Report
-from devices.ledger.counter import Entry
-from devices.ledger.counter_folder import FolderCounter
-from devices.ledger.ledger import Ledger, LedgerDamaged
-from devices.ledger.rows import Head
-from devices.policy.policy import Policy
-from devices.query import Query
+import ldpsim.devices.ledger.counter_folder
+import ldpsim.devices.ledger.schema
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Device, Refusal, Report
+from ldpsim.devices.ledger.counter import Entry
+from ldpsim.devices.ledger.counter_folder import FolderCounter
+from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
+from ldpsim.devices.ledger.rows import Head
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.query import Query
 
 apsw = pytest.importorskip("apsw")
 
@@ -163,7 +163,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Calla
         with monkeypatch.context() as patch:
             names = {name: getattr(sqlite3, name) for name in dir(sqlite3) if not name.startswith("__")}
             shim = SimpleNamespace(**{**names, "connect": lambda address, **k: Connection(name, address, **k)})
-            for module in (devices.ledger.schema, devices.ledger.counter_folder):
+            for module in (ldpsim.devices.ledger.schema, ldpsim.devices.ledger.counter_folder):
                 patch.setattr(module, "sqlite3", shim)
             work(disk)
         del vfs  # kept until here: SQLite knows it by its name alone

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from devices.ledger.chain import first_seals, seal_of
-from devices.ledger.rows import (
+from ldpsim.devices.ledger.chain import first_seals, seal_of
+from ldpsim.devices.ledger.rows import (
     PARTS,
     QUERY_ANSWERS,
     TABLES,
@@ -20,10 +20,10 @@ from devices.ledger.rows import (
     TrainingAnswer,
     sealed,
 )
-from devices.mechanisms import Loss, RandomizedResponse
-from devices.policy.policy import policy_for_training
-from devices.query import Ask, Query
-from devices.training_task import Task
+from ldpsim.devices.mechanisms import Loss, RandomizedResponse
+from ldpsim.devices.policy.policy import policy_for_training
+from ldpsim.devices.query import Ask, Query
+from ldpsim.devices.training_task import Task
 
 
 def test_names_in_files_never_change() -> None:
@@ -79,7 +79,7 @@ def test_an_answer_of_a_training_says_what_it_depends_on_and_the_loss_so_far() -
 
 def test_the_cap_of_a_training_has_the_name_of_its_rows(ask_for: Callable[..., Query]) -> None:
     task = Task("c", "own", 4, 3, 2, 0.1, 1)
-    from devices.facts import PublicFacts
+    from ldpsim.devices.facts import PublicFacts
 
     assert set(policy_for_training(task, PublicFacts(4, 4, 2), answers=1).caps) == {
         trained(("label",)).parts[0].attribute

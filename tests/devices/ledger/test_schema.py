@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from devices.ledger import schema
-from devices.ledger.columns import LedgerDamaged
-from devices.ledger.ledger import Ledger
-from devices.ledger.rows import Header, TrainingAnswer
-from devices.mechanisms import Loss
+from ldpsim.devices.ledger import schema
+from ldpsim.devices.ledger.columns import LedgerDamaged
+from ldpsim.devices.ledger.ledger import Ledger
+from ldpsim.devices.ledger.rows import Header, TrainingAnswer
+from ldpsim.devices.mechanisms import Loss
 
 OPEN_AND_CLOSE = """
 import sqlite3, sys

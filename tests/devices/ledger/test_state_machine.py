@@ -22,16 +22,16 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from devices.data.population import Population, build_population
-from devices.device import Refusal, Report, unpack_report
-from devices.enrolment.state import State, enrol
-from devices.ledger.chain import checked
-from devices.ledger.counter import CounterCheck
-from devices.ledger.counter_folder import FolderCounter
-from devices.ledger.ledger import CounterMismatch, Ledger
-from devices.mechanisms import GRR, OneBit
-from devices.policy.policy import Cap, Policy
-from devices.query import Ask, Query
+from ldpsim.devices.data.population import Population, build_population
+from ldpsim.devices.device import Refusal, Report, unpack_report
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.ledger.chain import checked
+from ldpsim.devices.ledger.counter import CounterCheck
+from ldpsim.devices.ledger.counter_folder import FolderCounter
+from ldpsim.devices.ledger.ledger import CounterMismatch, Ledger
+from ldpsim.devices.mechanisms import GRR, OneBit
+from ldpsim.devices.policy.policy import Cap, Policy
+from ldpsim.devices.query import Ask, Query
 
 PEOPLE, D = 3, 16
 DEVICES = st.integers(0, PEOPLE - 1)
@@ -282,7 +282,7 @@ def _replies_before_the_commit(patch: pytest.MonkeyPatch) -> None:
 
 def _decides_without_reading(patch: pytest.MonkeyPatch) -> None:
     """The decision does not look at attributes that were released with others."""
-    from devices.ledger import decisions
+    from ldpsim.devices.ledger import decisions
 
     real = decisions.decide
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from devices.data.population import Record
-from devices.mechanisms import (
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.mechanisms import (
     GRRFS,
     GradedVote,
     NeighbourhoodVote,
     OwnFeaturesVote,
     Window,
 )
-from devices.mechanisms.exact_loss import ONE
-from devices.mechanisms.word_model import UNIT, WordModel
+from ldpsim.devices.mechanisms.exact_loss import ONE
+from ldpsim.devices.mechanisms.word_model import UNIT, WordModel
 
 HALF, MOST = ONE // 2, 1 << 16
 Q = np.array([[3, 1, 0], [0, 0, 0], [1, 6, 1], [0, 1, 4], [2, 2, 3]])

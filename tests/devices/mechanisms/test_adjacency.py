@@ -13,13 +13,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from devices.data.population import Record
-from devices.facts import PublicFacts
-from devices.mechanisms import ClearAdjacency, ClearFeatures, Degree, GroupDegrees, NoisyRow, RandomizedResponse
-from devices.mechanisms.group_degrees import random_grouping
-from devices.mechanisms.integers import pack_integers, unpack_integers
-from devices.noise import NoiseStream
-from devices.query import Ask
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import ClearAdjacency, ClearFeatures, Degree, GroupDegrees, NoisyRow, RandomizedResponse
+from ldpsim.devices.mechanisms.group_degrees import random_grouping
+from ldpsim.devices.mechanisms.integers import pack_integers, unpack_integers
+from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.query import Ask
 
 N = 5
 GROUPS = (0, 1, 1, 0, 1)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devices import mechanisms
-from devices.mechanisms import Loss, Mechanism, find
-from devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold, round_up
+from ldpsim.devices import mechanisms
+from ldpsim.devices.mechanisms import Loss, Mechanism, find
+from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold, round_up
 
 
 def exact_log(numerator: int, denominator: int) -> Decimal:

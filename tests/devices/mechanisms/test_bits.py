@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devices.mechanisms.bits import (
+from ldpsim.devices.mechanisms.bits import (
     GAPS,
     PACKED,
     pack_bits,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from devices.mechanisms import NeighbourhoodVote
-from devices.mechanisms.class_table import MOST_BYTES, UNKNOWN, ClassTable, as_text, from_text, quantised
-from devices.query import MAX_BYTES, Ask, Query
+from ldpsim.devices.mechanisms import NeighbourhoodVote
+from ldpsim.devices.mechanisms.class_table import MOST_BYTES, UNKNOWN, ClassTable, as_text, from_text, quantised
+from ldpsim.devices.query import MAX_BYTES, Ask, Query
 
 Q = np.array([[0.7, 0.2, 0.1], [0, 0, 0], [0, 0, 3.0], [0.3, 0.3, 0.4]])
 OM = np.array([[30000, 5000, 7000], [1, 65536, 9], [800, 900, 1000]])

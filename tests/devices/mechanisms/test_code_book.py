@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from devices.mechanisms import OwnFeaturesVote
-from devices.mechanisms.class_table import as_text, quantised
-from devices.mechanisms.code_book import MOST_ROWS, UNKNOWN, coded, different_rows, full_rows, read_codes
-from devices.query import Ask, InvalidQuery, Query
+from ldpsim.devices.mechanisms import OwnFeaturesVote
+from ldpsim.devices.mechanisms.class_table import as_text, quantised
+from ldpsim.devices.mechanisms.code_book import MOST_ROWS, UNKNOWN, coded, different_rows, full_rows, read_codes
+from ldpsim.devices.query import Ask, InvalidQuery, Query
 
 RNG = np.random.default_rng(4)
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from devices.mechanisms import discrete_laplace as dl
-from devices.noise import NoiseStream
+from ldpsim.devices.mechanisms import discrete_laplace as dl
+from ldpsim.devices.noise import NoiseStream
 
 SCALES = [(1, 1), (3, 2), (2, 7), (5, 36), (40, 3), (1, 1_000)]
 

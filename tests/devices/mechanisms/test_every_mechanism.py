@@ -1,6 +1,6 @@
 """What holds for all built-in mechanisms alike: questions, data of any kind, foreign bytes, one-end policies.
 
-It covers all modules below ``devices.mechanisms``.
+It covers all modules below ``ldpsim.devices.mechanisms``.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from devices import mechanisms
-from devices.data.population import Record
-from devices.facts import PublicFacts
-from devices.mechanisms import (
+from ldpsim.devices import mechanisms
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import (
     GRR,
     GRRFS,
     AnalyticGaussian,
@@ -38,11 +38,11 @@ from devices.mechanisms import (
     SubsetSelection,
     Window,
 )
-from devices.mechanisms.base import IN_CLEAR
-from devices.mechanisms.word_model import WordModel
-from devices.noise import NoiseStream
-from devices.policy.policy import policy_for
-from devices.query import Ask, InvalidQuery, Query
+from ldpsim.devices.mechanisms.base import IN_CLEAR
+from ldpsim.devices.mechanisms.word_model import WordModel
+from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.devices.query import Ask, InvalidQuery, Query
 
 N, D, C = 9, 11, 3
 FACTS = PublicFacts(N, D, C)
@@ -322,9 +322,9 @@ def test_many_reports_at_once_are_those_of_one_by_one(mechanism: Mechanism, monk
             assert kind.respond_many(records, streams[1], devices=devices, grouping=grouping) == alone
         for at_once in (1, 2 * D):  # words of one person, of two
             with monkeypatch.context() as patch:
-                patch.setattr("devices.mechanisms.multi_bit.AT_ONCE", at_once)
-                patch.setattr("devices.mechanisms.grr_fs.AT_ONCE", at_once)
-                patch.setattr("devices.mechanisms.subset_selection._ENTRIES_AT_ONCE", at_once)
+                patch.setattr("ldpsim.devices.mechanisms.multi_bit.AT_ONCE", at_once)
+                patch.setattr("ldpsim.devices.mechanisms.grr_fs.AT_ONCE", at_once)
+                patch.setattr("ldpsim.devices.mechanisms.subset_selection._ENTRIES_AT_ONCE", at_once)
                 streams[1] = [NoiseStream(bytes([trial, i]) * 16, 1) for i in devices]
                 assert kind.respond_many(records, streams[1], devices=devices, grouping=grouping) == alone
 

@@ -5,8 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from devices.facts import PublicFacts
-from devices.mechanisms import BUILT_IN, AnalyticGaussian, ClearFeatures, FeatureGrid, Laplace, MultiBit, OneBit, Window
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import (
+    BUILT_IN,
+    AnalyticGaussian,
+    ClearFeatures,
+    FeatureGrid,
+    Laplace,
+    MultiBit,
+    OneBit,
+    Window,
+)
 
 GRIDS = [
     OneBit.from_epsilon(1.0, d=5, low=-1.0, high=3.0),

@@ -1,6 +1,6 @@
 """Exact figures of the mechanisms' reports: their bits, columns, rows and sizes.
 
-It covers all modules below ``devices.mechanisms``.
+It covers all modules below ``ldpsim.devices.mechanisms``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from devices.mechanisms import (
+from ldpsim.devices.mechanisms import (
     ClearAdjacency,
     ClearFeatures,
     ClearLabel,
@@ -27,8 +27,8 @@ from devices.mechanisms import (
     exact_loss,
     sparse_rows,
 )
-from devices.mechanisms.base import IN_CLEAR, StepNoise, dense_features, dense_rows, whole_numbers
-from devices.mechanisms.bits import (
+from ldpsim.devices.mechanisms.base import IN_CLEAR, StepNoise, dense_features, dense_rows, whole_numbers
+from ldpsim.devices.mechanisms.bits import (
     expected_size,
     pack_bits,
     pack_positions,
@@ -36,12 +36,12 @@ from devices.mechanisms.bits import (
     unpack_many,
     unpack_positions,
 )
-from devices.mechanisms.categories import LARGEST, Coding
-from devices.mechanisms.exact_loss import ONE, Loss, probability_threshold
-from devices.mechanisms.integers import pack_integers, unpack_integers
-from devices.mechanisms.stacked_reports import numbers_or_rows, same_shape
-from devices.noise import NoiseStream
-from devices.sampling.binomial import binomial
+from ldpsim.devices.mechanisms.categories import LARGEST, Coding
+from ldpsim.devices.mechanisms.exact_loss import ONE, Loss, probability_threshold
+from ldpsim.devices.mechanisms.integers import pack_integers, unpack_integers
+from ldpsim.devices.mechanisms.stacked_reports import numbers_or_rows, same_shape
+from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.sampling.binomial import binomial
 from tests.devices.mechanisms.examples import person
 
 

@@ -1,6 +1,6 @@
 """Exact figures of losses, and of the laws of noise.
 
-It covers all modules below ``devices.mechanisms``.
+It covers all modules below ``ldpsim.devices.mechanisms``.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from devices import mechanisms
-from devices.mechanisms import (
+from ldpsim.devices import mechanisms
+from ldpsim.devices.mechanisms import (
     GRR,
     AnalyticGaussian,
     ClearAdjacency,
@@ -36,7 +36,7 @@ from devices.mechanisms import (
     gaussian,
     subset_mixture,
 )
-from devices.mechanisms.exact_loss import Loss, probability_threshold, round_up
+from ldpsim.devices.mechanisms.exact_loss import Loss, probability_threshold, round_up
 from tests.devices.mechanisms.examples import FS, GRADED, OWN, VOTE, person
 
 

@@ -1,6 +1,6 @@
 """Exact figures of votes: scores, levels and models.
 
-It covers all modules below ``devices.mechanisms``.
+It covers all modules below ``ldpsim.devices.mechanisms``.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from devices.mechanisms import (
+from ldpsim.devices.mechanisms import (
     NeighbourhoodVote,
     class_table,
 )
-from devices.mechanisms.exact_loss import ONE
-from devices.mechanisms.word_model import UNIT, WordModel, read_model
+from ldpsim.devices.mechanisms.exact_loss import ONE
+from ldpsim.devices.mechanisms.word_model import UNIT, WordModel, read_model
 from tests.devices.mechanisms.examples import GRADED, HALF, OWN, VOTE, WORDS, Q, person
 
 

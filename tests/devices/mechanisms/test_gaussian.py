@@ -11,8 +11,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import chi2, norm
 
-from devices.mechanisms import gaussian as g
-from devices.noise import NoiseStream
+from ldpsim.devices.mechanisms import gaussian as g
+from ldpsim.devices.noise import NoiseStream
 
 CASES = [(0.1, 1.0, 3.0), (1.0, 1.0, 0.7), (1.0, 2.0, 5.0), (4.0, 1.0, 0.3), (0.0, 1.0, 2.0), (10.0, 3.0, 0.9)]
 

@@ -1,6 +1,6 @@
 """A graded vote: its levels, its law, what one entry loses, and the questions that are refused.
 
-It covers ``devices.mechanisms.scored_vote`` too.
+It covers ``ldpsim.devices.mechanisms.scored_vote`` too.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.data.population import Record
-from devices.mechanisms import GradedVote
-from devices.mechanisms.exact_loss import ONE
-from devices.query import Ask, Query
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.mechanisms import GradedVote
+from ldpsim.devices.mechanisms.exact_loss import ONE
+from ldpsim.devices.query import Ask, Query
 
 N = 6
 

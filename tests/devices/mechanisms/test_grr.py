@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from devices.facts import PublicFacts
-from devices.mechanisms import GRR
-from devices.mechanisms.exact_loss import ONE
-from devices.noise import NoiseStream
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import GRR
+from ldpsim.devices.mechanisms.exact_loss import ONE
+from ldpsim.devices.noise import NoiseStream
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])

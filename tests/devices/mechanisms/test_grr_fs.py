@@ -12,11 +12,11 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from devices.data.population import Record
-from devices.facts import PublicFacts
-from devices.mechanisms import GRRFS, subset_mixture
-from devices.mechanisms.exact_loss import ONE, probability_threshold
-from devices.noise import NoiseStream
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import GRRFS, subset_mixture
+from ldpsim.devices.mechanisms.exact_loss import ONE, probability_threshold
+from ldpsim.devices.noise import NoiseStream
 
 
 def mechanism_of(domains: tuple[int, ...], m: int, epsilon: float = 1.0) -> GRRFS:

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from devices.facts import PublicFacts
-from devices.mechanisms import AnalyticGaussian, Laplace
-from devices.noise import NoiseStream
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import AnalyticGaussian, Laplace
+from ldpsim.devices.noise import NoiseStream
 
 KINDS = [
     lambda **grid: Laplace.from_epsilon(1.5, **grid),

@@ -1,6 +1,6 @@
 """Parameters of the mechanisms, on both sides of each limit, and the reasons of a refusal.
 
-It covers all modules below ``devices.mechanisms``.
+It covers all modules below ``ldpsim.devices.mechanisms``.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.facts import PublicFacts
-from devices.mechanisms import (
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import (
     GRR,
     GRRFS,
     AnalyticGaussian,
@@ -34,15 +34,15 @@ from devices.mechanisms import (
     class_table,
     discrete_laplace,
 )
-from devices.mechanisms.bits import (
+from ldpsim.devices.mechanisms.bits import (
     unpack_bits,
     unpack_many,
     unpack_positions,
 )
-from devices.mechanisms.categories import LARGEST, Coding
-from devices.mechanisms.exact_loss import ONE, probability_threshold
-from devices.mechanisms.integers import pack_integers, unpack_integers
-from devices.mechanisms.word_model import LARGEST_EXPONENT, WordModel, read_model
+from ldpsim.devices.mechanisms.categories import LARGEST, Coding
+from ldpsim.devices.mechanisms.exact_loss import ONE, probability_threshold
+from ldpsim.devices.mechanisms.integers import pack_integers, unpack_integers
+from ldpsim.devices.mechanisms.word_model import LARGEST_EXPONENT, WordModel, read_model
 from tests.devices.mechanisms.examples import FS, GRADED, HALF, MOST, OWN, VOTE, WINDOW, Q
 
 # The last value that is taken and the first one that is refused, of each limit.

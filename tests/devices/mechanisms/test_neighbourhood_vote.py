@@ -1,6 +1,6 @@
 """The vote of a neighbourhood: the answer, its law, its loss, and the questions that are refused.
 
-It covers ``devices.mechanisms.scored_vote`` too.
+It covers ``ldpsim.devices.mechanisms.scored_vote`` too.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.data.population import Record
-from devices.facts import PublicFacts
-from devices.mechanisms import GRR, NeighbourhoodVote
-from devices.mechanisms.class_table import as_text
-from devices.mechanisms.exact_loss import ONE
-from devices.mechanisms.neighbourhood_vote import BestCandidate
-from devices.mechanisms.scored_vote import PADDED
-from devices.noise import NoiseStream
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote
+from ldpsim.devices.mechanisms.class_table import as_text
+from ldpsim.devices.mechanisms.exact_loss import ONE
+from ldpsim.devices.mechanisms.neighbourhood_vote import BestCandidate
+from ldpsim.devices.mechanisms.scored_vote import PADDED
+from ldpsim.devices.noise import NoiseStream
 
 RNG = np.random.default_rng(11)
 Q = RNG.dirichlet(np.ones(4) / 2, 12)

@@ -1,7 +1,7 @@
 """Mechanisms of another package, from a device to the curator, with no change to ldpsim.
 
 Both are about the adjacency. One reports bits, and one reports numbers in a field of its own. This file
-also covers ``devices.mechanisms.__init__``, and ``devices.mechanisms.adjacency`` as a base of others.
+also covers ``ldpsim.devices.mechanisms.__init__``, and ``ldpsim.devices.mechanisms.adjacency`` as a base of others.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.attacks.audit_row import Effort
-from curator.attacks.mechanism_audit import audit_mechanism
-from curator.methods import Question
-from curator.privacy.guarantee import Claim, local_guarantee
-from curator.reports.agreed_pairs import agreed_pairs
-from curator.reports.reports import Reports
-from devices import mechanisms
-from devices.data.population import Record
-from devices.device import Device, Refusal, Report, unpack_report
-from devices.facts import PublicFacts
-from devices.ledger.ledger import Ledger
-from devices.mechanisms import AdjacencyBits, Loss, Mechanism, Reporting, discrete_laplace
-from devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
-from devices.mechanisms.integers import pack_integers, unpack_integers
-from devices.noise import NoiseStream
-from devices.policy.policy import policy_for
-from devices.query import Ask, Query
+from ldpsim.curator.attacks.audit_row import Effort
+from ldpsim.curator.attacks.mechanism_audit import audit_mechanism
+from ldpsim.curator.methods import Question
+from ldpsim.curator.privacy.guarantee import Claim, local_guarantee
+from ldpsim.curator.reports.agreed_pairs import agreed_pairs
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices import mechanisms
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.device import Device, Refusal, Report, unpack_report
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.ledger.ledger import Ledger
+from ldpsim.devices.mechanisms import AdjacencyBits, Loss, Mechanism, Reporting, discrete_laplace
+from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
+from ldpsim.devices.mechanisms.integers import pack_integers, unpack_integers
+from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.devices.query import Ask, Query
 
 N = 9
 FACTS = PublicFacts(N, 3, 2)

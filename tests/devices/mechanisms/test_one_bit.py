@@ -10,10 +10,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from devices.facts import PublicFacts
-from devices.mechanisms import OneBit
-from devices.mechanisms.exact_loss import ONE
-from devices.noise import NoiseStream
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import OneBit
+from ldpsim.devices.mechanisms.exact_loss import ONE
+from ldpsim.devices.noise import NoiseStream
 
 RANGES = [(0.0, 1.0), (-1.0, 1.0), (2.0, 5.0)]
 

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.attacks.audit_row import AuditRow, Effort
-from curator.attacks.mechanism_audit import audit_mechanism
-from devices.data.population import Record
-from devices.data.records import records_by_column
-from devices.facts import PublicFacts
-from devices.mechanisms import GRR, NeighbourhoodVote, OwnFeaturesVote
-from devices.mechanisms.class_table import as_text
-from devices.mechanisms.exact_loss import ONE, Loss
-from devices.mechanisms.scored_vote import PADDED
-from devices.mechanisms.word_model import UNIT, WordModel
-from devices.noise import NoiseStream
+from ldpsim.curator.attacks.audit_row import AuditRow, Effort
+from ldpsim.curator.attacks.mechanism_audit import audit_mechanism
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.records import records_by_column
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote, OwnFeaturesVote
+from ldpsim.devices.mechanisms.class_table import as_text
+from ldpsim.devices.mechanisms.exact_loss import ONE, Loss
+from ldpsim.devices.mechanisms.scored_vote import PADDED
+from ldpsim.devices.mechanisms.word_model import UNIT, WordModel
+from ldpsim.devices.noise import NoiseStream
 
 N, D, C = 12, 10, 4
 RNG = np.random.default_rng(11)
@@ -182,7 +182,7 @@ def test_many_answer_at_once_as_one_by_one(changed: dict[str, Any], monkeypatch:
     wanted = [asked.value_of(record, device=device) for record, device in zip(records, devices, strict=True)]
     assert len(set(wanted)) > 1
     for at_once in (1, 40, 1 << 22):
-        monkeypatch.setattr("devices.mechanisms.scored_vote._ENTRIES", at_once)
+        monkeypatch.setattr("ldpsim.devices.mechanisms.scored_vote._ENTRIES", at_once)
         assert asked.values_of_many(records_by_column(records), devices).tolist() == wanted
     made = [[NoiseStream(bytes([i]) * 32) for i in range(60)] for _ in range(2)]
     alone = [asked.respond(r, s, device=d) for r, s, d in zip(records, made[0], devices, strict=True)]

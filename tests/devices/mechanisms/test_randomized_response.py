@@ -11,12 +11,12 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from devices.facts import PublicFacts
-from devices.mechanisms import RandomizedResponse
-from devices.mechanisms.bits import expected_size
-from devices.mechanisms.exact_loss import ONE
-from devices.noise import NoiseStream
-from devices.sampling.binomial import digits_of
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import RandomizedResponse
+from ldpsim.devices.mechanisms.bits import expected_size
+from ldpsim.devices.mechanisms.exact_loss import ONE
+from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.sampling.binomial import digits_of
 
 
 def rows(bits: int) -> list[np.ndarray]:

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from devices.datasets import load
-from devices.datasets.fair_graphs import categories
-from devices.mechanisms import GRRFS
+from ldpsim.devices.datasets import load
+from ldpsim.devices.datasets.fair_graphs import categories
+from ldpsim.devices.mechanisms import GRRFS
 
 
 @pytest.mark.parametrize("name", ["german", "student"])

@@ -8,9 +8,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from devices.mechanisms import GradedVote, NeighbourhoodVote, OwnFeaturesVote
-from devices.mechanisms.class_table import FORMS, affinity_weights, quantised
-from devices.mechanisms.scored_vote import ScoredVote, sums_of_rows
+from ldpsim.devices.mechanisms import GradedVote, NeighbourhoodVote, OwnFeaturesVote
+from ldpsim.devices.mechanisms.class_table import FORMS, affinity_weights, quantised
+from ldpsim.devices.mechanisms.scored_vote import ScoredVote, sums_of_rows
 
 KINDS = (NeighbourhoodVote, GradedVote, OwnFeaturesVote)
 
@@ -61,7 +61,7 @@ def test_sums_of_rows_are_those_of_each_person(monkeypatch: pytest.MonkeyPatch) 
     times = rng.integers(-3, 4, len(rows))
     parts = [slice(first, end) for first, end in zip(starts, starts[1:], strict=False)]
     for at_once in (1, 6, 30, 1 << 22):
-        monkeypatch.setattr("devices.mechanisms.scored_vote._ENTRIES", at_once)
+        monkeypatch.setattr("ldpsim.devices.mechanisms.scored_vote._ENTRIES", at_once)
         assert sums_of_rows(table, rows, starts).tolist() == [table[rows[own]].sum(axis=0).tolist() for own in parts]
         found = sums_of_rows(table, rows, starts, times)
         assert found.tolist() == [(times[own, None] * table[rows[own]]).sum(axis=0).tolist() for own in parts]

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chi2
 
-from devices.data.population import Record
-from devices.mechanisms import RandomizedResponse, sparse_rows
-from devices.mechanisms.bits import pack_bits, unpack_positions
-from devices.mechanisms.exact_loss import ONE
-from devices.noise import NoiseStream
-from devices.sampling.binomial import binomial
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.mechanisms import RandomizedResponse, sparse_rows
+from ldpsim.devices.mechanisms.bits import pack_bits, unpack_positions
+from ldpsim.devices.mechanisms.exact_loss import ONE
+from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.sampling.binomial import binomial
 
 NOTHING = np.zeros(0, np.int32)
 

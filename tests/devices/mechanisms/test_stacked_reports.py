@@ -1,6 +1,6 @@
 """Every mechanism's reports, from a device's bytes to the curator's arrays, on disk and back.
 
-It covers all modules below ``devices.mechanisms``.
+It covers all modules below ``ldpsim.devices.mechanisms``.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.methods import Question
-from curator.privacy.guarantee import Claim, local_guarantee
-from curator.reports.reports import FIELDS, Reports
-from devices.data.population import Record
-from devices.facts import PublicFacts
-from devices.mechanisms import (
+from ldpsim.curator.methods import Question
+from ldpsim.curator.privacy.guarantee import Claim, local_guarantee
+from ldpsim.curator.reports.reports import FIELDS, Reports
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import (
     GRR,
     GRRFS,
     AnalyticGaussian,
@@ -35,8 +35,8 @@ from devices.mechanisms import (
     Window,
     stacked_reports,
 )
-from devices.noise import NoiseStream
-from devices.query import Ask, Query
+from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.query import Ask, Query
 
 N, D, C = 12, 11, 3
 FACTS = PublicFacts(N, D, C)

@@ -9,13 +9,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from curator.attacks.audit_row import Effort
-from curator.attacks.mechanism_audit import audit_mechanism
-from devices.data.population import Record
-from devices.facts import PublicFacts
-from devices.mechanisms import GRR, SubsetSelection
-from devices.mechanisms.exact_loss import ONE
-from devices.noise import NoiseStream
+from ldpsim.curator.attacks.audit_row import Effort
+from ldpsim.curator.attacks.mechanism_audit import audit_mechanism
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import GRR, SubsetSelection
+from ldpsim.devices.mechanisms.exact_loss import ONE
+from ldpsim.devices.noise import NoiseStream
 
 
 def sets(mechanism: SubsetSelection) -> list[np.ndarray]:

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from devices.facts import PublicFacts
-from devices.mechanisms import Window
-from devices.mechanisms.exact_loss import ONE, log_ratio
-from devices.mechanisms.window import KINDS, drawn_features, half_width, window_share
-from devices.noise import NoiseStream
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import Window
+from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio
+from ldpsim.devices.mechanisms.window import KINDS, drawn_features, half_width, window_share
+from ldpsim.devices.noise import NoiseStream
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from devices.mechanisms.word_model import UNIT, WordModel, read_model
+from ldpsim.devices.mechanisms.word_model import UNIT, WordModel, read_model
 
 RNG = np.random.default_rng(4)
 WEIGHTS, WORDS = RNG.normal(0, 0.6, (30, 4)), RNG.uniform(0.1, 5, 30)

@@ -10,12 +10,12 @@ from typing import ClassVar
 
 import pytest
 
-from devices.data.population import Population
-from devices.facts import PublicFacts
-from devices.mechanisms import GRR, AnalyticGaussian, Loss, Mechanism, OneBit, RandomizedResponse
-from devices.policy.policy import Cap, Policy, policy_for, policy_for_training
-from devices.query import Ask, Query
-from devices.training_task import GaussianUpdate, Task
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import GRR, AnalyticGaussian, Loss, Mechanism, OneBit, RandomizedResponse
+from ldpsim.devices.policy.policy import Cap, Policy, policy_for, policy_for_training
+from ldpsim.devices.query import Ask, Query
+from ldpsim.devices.training_task import GaussianUpdate, Task
 
 FACTS = PublicFacts(9, 4, 3)
 RR = RandomizedResponse.from_epsilon(2.0, n=9)

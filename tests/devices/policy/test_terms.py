@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.mechanisms import GRR, Degree, GroupDegrees, Laplace, NeighbourhoodVote, OneBit, OwnFeaturesVote
-from devices.mechanisms.word_model import UNIT, WordModel
-from devices.policy.terms import collection_of, people_asked, terms_of
-from devices.query import Ask, Query, canonical
+from ldpsim.devices.mechanisms import GRR, Degree, GroupDegrees, Laplace, NeighbourhoodVote, OneBit, OwnFeaturesVote
+from ldpsim.devices.mechanisms.word_model import UNIT, WordModel
+from ldpsim.devices.policy.terms import collection_of, people_asked, terms_of
+from ldpsim.devices.query import Ask, Query, canonical
 
 N, D, CLASSES = 6, 4, 3
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import scipy.special
 
-from devices.mechanisms import discrete_laplace, gaussian
-from devices.noise import NoiseStream
+from ldpsim.devices.mechanisms import discrete_laplace, gaussian
+from ldpsim.devices.noise import NoiseStream
 
 LAST = 1 << 63
 

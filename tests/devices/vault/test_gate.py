@@ -16,15 +16,15 @@ from pathlib import Path
 
 import pytest
 
-from devices.data.population import Population
-from devices.device import Refusal, Report
-from devices.enrolment.state import enrol
-from devices.mechanisms import BUILT_IN, GRRFS
-from devices.policy.policy import Cap, Policy
-from devices.query import Ask, Query
-from devices.vault.client import VaultDevice
-from devices.vault.gate import Caller, CallerPhase, Gate, peer, room_for
-from devices.vault.protocol import FrameKind, pack_question
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.mechanisms import BUILT_IN, GRRFS
+from ldpsim.devices.policy.policy import Cap, Policy
+from ldpsim.devices.query import Ask, Query
+from ldpsim.devices.vault.client import VaultDevice
+from ldpsim.devices.vault.gate import Caller, CallerPhase, Gate, peer, room_for
+from ldpsim.devices.vault.protocol import FrameKind, pack_question
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -94,8 +94,8 @@ def served(tmp_path: Path, population: Population, policy_of: Callable[..., Poli
     def serve(files: int = 1024, **changes: object) -> Path:
         enrol(tmp_path / "state", population, policy_of(population, **changes), seed=7).close()
         (tmp_path / "state").chmod(0o700)
-        command = [sys.executable, "-m", "cli.main", "device", "serve", "--state", str(tmp_path / "state"), "--socket",
-                   str(tmp_path / "v")]  # fmt: skip
+        command = [sys.executable, "-m", "ldpsim.cli.main", "device", "serve",
+                   "--state", str(tmp_path / "state"), "--socket", str(tmp_path / "v")]  # fmt: skip
         process = subprocess.Popen(
             ["bash", "-c", f"ulimit -n {files}; exec {shlex.join(command)}"],
             cwd=ROOT,
@@ -200,8 +200,8 @@ def test_a_vault_answers_within_a_second_under_attack(
         plan = tuple((Ask("features", (GRRFS.from_epsilon(eps, facts=facts, m=m),)),) for eps, m in budgets)
         dear.append(pack_question(FrameKind.REPORT, 3, Query("hostile", plan).to_bytes()).hex())
     (tmp_path / "dear.json").write_text(json.dumps(dear))
-    command = [sys.executable, "-m", "cli.main", "device", "serve", "--state", str(tmp_path / "other"), "--socket",
-               str(tmp_path / "w")]  # fmt: skip
+    command = [sys.executable, "-m", "ldpsim.cli.main", "device", "serve",
+               "--state", str(tmp_path / "other"), "--socket", str(tmp_path / "w")]  # fmt: skip
     vault = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
     assert vault.stderr is not None and any("serving" in line for line in vault.stderr)
     attackers = [

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from devices.device import Refusal, Report
-from devices.mechanisms import NeighbourhoodVote, OwnFeaturesVote
-from devices.mechanisms.word_model import WordModel
-from devices.query import MAX_BYTES, Ask, Query
-from devices.vault import protocol as framing
-from devices.vault.protocol import FrameError, FrameKind
+from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.mechanisms import NeighbourhoodVote, OwnFeaturesVote
+from ldpsim.devices.mechanisms.word_model import WordModel
+from ldpsim.devices.query import MAX_BYTES, Ask, Query
+from ldpsim.devices.vault import protocol as framing
+from ldpsim.devices.vault.protocol import FrameError, FrameKind
 
 Pair = tuple[socket.socket, socket.socket]
 

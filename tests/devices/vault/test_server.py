@@ -21,19 +21,19 @@ import numpy as np
 import pytest
 from flwr.app import Context, Message, RecordDict
 
-from devices import wire
-from devices.client_app import app
-from devices.collector import CollectorKey, generate
-from devices.data.population import Population
-from devices.device import Refusal, Report
-from devices.enrolment.state import State, enrol
-from devices.ledger.ledger import LedgerDamaged
-from devices.policy.policy import Policy
-from devices.query import Query
-from devices.raw_record import hand_over
-from devices.vault import folder as vault_home
-from devices.vault.client import VaultDevice
-from devices.vault.server import Vault
+from ldpsim.devices import wire
+from ldpsim.devices.client_app import app
+from ldpsim.devices.collector import CollectorKey, generate
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.ledger.ledger import LedgerDamaged
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.query import Query
+from ldpsim.devices.raw_record import hand_over
+from ldpsim.devices.vault import folder as vault_home
+from ldpsim.devices.vault.client import VaultDevice
+from ldpsim.devices.vault.server import Vault
 from tests.signing import signed
 from tests.waiting import wait_until
 
@@ -119,7 +119,7 @@ def test_a_vault_answers_what_the_device_answers(
 def test_an_owner_s_device_hands_its_record_over_once(
     tmp_path: Path, folder: Callable[..., Path], policy_of: Callable[..., Policy], population: Population
 ) -> None:
-    from devices.policy.policy import policy_for
+    from ldpsim.devices.policy.policy import policy_for
 
     policy = policy_for([hand_over("any")], population.facts, mode="owner")
     enrol(tmp_path / "owner", population, policy, seed=7).close()
@@ -280,7 +280,7 @@ def test_who_drips_or_stays_silent_keeps_nobody_out(opened: Open, ask_for: Calla
 def test_who_never_takes_the_answer_loses_it_and_gets_it_again(opened: Open, ask_for: Callable[..., Query]) -> None:
     vault = opened(options={"seconds": 0.4})
     question = ask_for().to_bytes()
-    from devices.vault.protocol import FrameKind, pack_question, write_frame
+    from ldpsim.devices.vault.protocol import FrameKind, pack_question, write_frame
 
     with vault.connect() as connection:
         write_frame(connection, pack_question(FrameKind.REPORT, 3, question), deadline=time.monotonic() + 600)
@@ -316,7 +316,7 @@ def test_a_failure_inside_says_nothing(
     def fail(*_: object) -> None:
         raise RuntimeError("label 2, neighbours 4 7 9")
 
-    monkeypatch.setattr("devices.device.Device.answer", fail)
+    monkeypatch.setattr("ldpsim.devices.device.Device.answer", fail)
     assert vault.device().answer(ask_for().to_bytes()) is Refusal.LEDGER_DAMAGED
     assert "RuntimeError" in caplog.text and "neighbours" not in caplog.text
 

@@ -17,15 +17,15 @@ from typing import Any
 
 import pytest
 
-from devices.data.population import Population
-from devices.device import Device, Refusal, Report
-from devices.enrolment.state import State, enrol
-from devices.policy.policy import Policy
-from devices.query import Query
-from devices.vault import folder as vault_home
-from devices.vault import protocol as framing
-from devices.vault.protocol import FrameKind
-from devices.vault.server import Vault
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Device, Refusal, Report
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.query import Query
+from ldpsim.devices.vault import folder as vault_home
+from ldpsim.devices.vault import protocol as framing
+from ldpsim.devices.vault.protocol import FrameKind
+from ldpsim.devices.vault.server import Vault
 
 FEW, MANY = 1_200, 10_000
 NUMBERS: list[Any] = [

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from strategies.attacks import campaign as module
-from strategies.attacks.campaign import AttackRow, Campaign, CampaignResult
-from strategies.attacks.cells import run_cells
-from strategies.experiments.failures import Failed
-from strategies.progress import NOTHING_KEPT
+from ldpsim.strategies.attacks import campaign as module
+from ldpsim.strategies.attacks.campaign import AttackRow, Campaign, CampaignResult
+from ldpsim.strategies.attacks.cells import run_cells
+from ldpsim.strategies.experiments.failures import Failed
+from ldpsim.strategies.progress import NOTHING_KEPT
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from strategies.attacks.picture import small_picture
-from strategies.palette import SERIES
+from ldpsim.strategies.attacks.picture import small_picture
+from ldpsim.strategies.palette import SERIES
 
 RARE = "#ff2299"  # of a short line
 

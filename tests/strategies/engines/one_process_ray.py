@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from strategies.engines.ray_session import RaySession
+from ldpsim.strategies.engines.ray_session import RaySession
 
 
 class Lost(Exception):

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from curator.methods import HoGS, Question
-from curator.methods.base import Budget
-from devices.collector import CollectorKey
-from devices.collector import generate as generate_key
-from devices.data.splits import make_split
-from devices.datasets.generated import generate
-from devices.enrolment.state import SHARD, State, enrol
-from devices.policy.policy import policy_for
-from devices.policy.terms import terms_of
-from strategies.engines import collect as collecting
-from strategies.engines.collect import choose, collect, leave_old_objects_alone
+from ldpsim.curator.methods import HoGS, Question
+from ldpsim.curator.methods.base import Budget
+from ldpsim.devices.collector import CollectorKey
+from ldpsim.devices.collector import generate as generate_key
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.enrolment.state import SHARD, State, enrol
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.devices.policy.terms import terms_of
+from ldpsim.strategies.engines import collect as collecting
+from ldpsim.strategies.engines.collect import choose, collect, leave_old_objects_alone
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]
@@ -40,7 +40,7 @@ def test_the_garbage_collector_leaves_old_objects_alone_until_the_end_or_as_it_d
         seen.append(gc.get_freeze_count())
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("strategies.engines.collect.run_collection", interrupted)
+    monkeypatch.setattr("ldpsim.strategies.engines.collect.run_collection", interrupted)
     folders = [enrolled().folder for _ in range(2)]
     monkeypatch.setattr(collecting, "_for_good", False)
     gc.unfreeze()  # the tests keep their own out of its sight

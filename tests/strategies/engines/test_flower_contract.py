@@ -20,10 +20,10 @@ from flwr.serverapp.strategy import Strategy
 from flwr.supercore.task_identity import TaskIdentity
 from packaging.requirements import Requirement
 
-from devices.client_app import app
-from devices.device import Refusal
-from devices.wire import QUERY_TYPE, TEXTS, WHOAMI_TYPE, read_introduction, reply
-from strategies.engines.flower_internals import assume_identity, set_message_id
+from ldpsim.devices.client_app import app
+from ldpsim.devices.device import Refusal
+from ldpsim.devices.wire import QUERY_TYPE, TEXTS, WHOAMI_TYPE, read_introduction, reply
+from ldpsim.strategies.engines.flower_internals import assume_identity, set_message_id
 
 ROOT = Path(__file__).resolve().parents[3]
 READ = ("1.41", "1.42")  # versions whose source was read, and under which the tests of this folder passed
@@ -114,7 +114,7 @@ def test_start_takes_any_message_and_empty_arrays() -> None:
 
 
 def test_the_apps_are_what_pyproject_names() -> None:
-    from strategies.server_app import app as server
+    from ldpsim.strategies.server_app import app as server
 
     assert isinstance(app, ClientApp)
     assert callable(server)

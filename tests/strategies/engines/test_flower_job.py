@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curator.methods import Question
-from strategies.engines.flower_job import Job, load_collected, load_failure, save_collected, save_failure
-from strategies.rounds.collect_once import Collected
+from ldpsim.curator.methods import Question
+from ldpsim.strategies.engines.flower_job import Job, load_collected, load_failure, save_collected, save_failure
+from ldpsim.strategies.rounds.collect_once import Collected
 
 Ask = Callable[..., tuple[Question, ...]]
 

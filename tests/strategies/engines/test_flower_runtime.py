@@ -22,19 +22,19 @@ import numpy as np
 import psutil
 import pytest
 
-from curator.methods import LDPGen, Question
-from curator.methods.base import Budget
-from devices.client_app import STATE
-from devices.collector import CollectorKey, generate
-from devices.data.population import Population
-from devices.data.splits import make_split
-from devices.enrolment.state import State, enrol
-from devices.policy.policy import policy_for
-from devices.policy.terms import terms_of
-from strategies.engines.collect import collect
-from strategies.engines.flower_processes import MARK, Flower, FlowerFailed, app_folder
-from strategies.engines.flower_runtime import collect_with_flower
-from strategies.rounds.stages import Stages
+from ldpsim.curator.methods import LDPGen, Question
+from ldpsim.curator.methods.base import Budget
+from ldpsim.devices.client_app import STATE
+from ldpsim.devices.collector import CollectorKey, generate
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.devices.policy.terms import terms_of
+from ldpsim.strategies.engines.collect import collect
+from ldpsim.strategies.engines.flower_processes import MARK, Flower, FlowerFailed, app_folder
+from ldpsim.strategies.engines.flower_runtime import collect_with_flower
+from ldpsim.strategies.rounds.stages import Stages
 
 pytestmark = pytest.mark.flower
 Ask = Callable[..., tuple[Question, ...]]
@@ -119,8 +119,8 @@ import numpy as np
 from flwr.app import ConfigRecord, Message, RecordDict
 from flwr.serverapp import ServerApp
 
-import devices
-from devices.wire import WHOAMI_TYPE, read_introduction
+from ldpsim import devices
+from ldpsim.devices.wire import WHOAMI_TYPE, read_introduction
 
 app = ServerApp()
 
@@ -284,7 +284,7 @@ def test_an_interrupt_stops_everything(tmp_path: Path) -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel ends children only on Linux")
 def test_a_killed_program_leaves_no_superlink(tmp_path: Path) -> None:
     program = (
-        "import sys, time; from pathlib import Path; from strategies.engines.flower_processes import Flower\n"
+        "import sys, time; from pathlib import Path; from ldpsim.strategies.engines.flower_processes import Flower\n"
         f"with Flower(simulation=True, log=Path({str(tmp_path / 'flower.log')!r})) as flower:\n"
         "    print(flower.folder, flush=True); time.sleep(60)\n"
     )

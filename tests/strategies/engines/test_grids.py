@@ -6,10 +6,10 @@ import pytest
 from flwr.app import Message, RecordDict
 from flwr.serverapp import Grid
 
-from curator.methods import Question
-from devices.enrolment.state import State
-from devices.wire import QUERY_TYPE, query_content, read_reply
-from strategies.engines.grids import LocalGrid
+from ldpsim.curator.methods import Question
+from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.wire import QUERY_TYPE, query_content, read_reply
+from ldpsim.strategies.engines.grids import LocalGrid
 
 
 def test_a_grid_of_our_own_is_a_flower_grid(

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from devices.enrolment.parts import Parts
-from strategies.engines import machines as module
-from strategies.engines import ray_session
-from strategies.engines.machines import Machines, machines_without
-from strategies.engines.ray_session import RayFailed
+from ldpsim.devices.enrolment.parts import Parts
+from ldpsim.strategies.engines import machines as module
+from ldpsim.strategies.engines import ray_session
+from ldpsim.strategies.engines.machines import Machines, machines_without
+from ldpsim.strategies.engines.ray_session import RayFailed
 from tests.strategies.engines.one_process_ray import OneProcessRay, Session
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 import pytest
 
-from devices import NO_TELEMETRY
+from ldpsim.devices import NO_TELEMETRY
 from tests.golden.comparing import GOLDEN, OF_THE_MACHINE, check, check_exact
 from tests.golden.performing import figures, perform
 from tests.golden.runs import RUNS
@@ -41,9 +41,18 @@ def stays(host):
     except ValueError:
         return False
 
+def write(name, value):
+    log = os.open(name, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(log, json.dumps(value).encode() + b"\\n")
+    os.close(log)
+
 def hook(event, args):
     if event == "socket.getaddrinfo":
         host = args[0]
+    elif event == "import":
+        if args[0] == "ldpsim.devices" or args[0].partition(".")[0] in ("devices", "curator", "strategies", "cli"):
+            write(os.environ["AUDIT_LOG"] + ".modules", [args[0], os.getpid()])
+        return
     elif event in ("socket.connect", "socket.sendto") and isinstance(args[1], tuple):
         if event == "socket.connect" and args[0].type == 2:
             return  # connecting a datagram socket sends nothing; Ray learns the machine's address so
@@ -57,10 +66,8 @@ def hook(event, args):
     while frame is not None:
         files.append(frame.f_code.co_filename)
         frame = frame.f_back
-    line = json.dumps({"host": host, "program": os.path.basename(sys.argv[0] if sys.argv else ""), "files": files})
-    log = os.open(os.environ["AUDIT_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.write(log, line.encode() + b"\\n")
-    os.close(log)
+    program = os.path.basename(sys.argv[0] if sys.argv else "")
+    write(os.environ["AUDIT_LOG"], {"host": host, "program": program, "files": files})
     raise OSError("nothing leaves a test")
 
 sys.addaudithook(hook)
@@ -96,10 +103,13 @@ def python(*args: str, folder: Path = ROOT) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_hook_sees_and_stops(audit: Audit) -> None:
+def test_the_hook_sees_and_stops(audit: Audit, tmp_path: Path) -> None:
     python("-c", "import urllib.request\ntry: urllib.request.urlopen('http://flower.ai')\nexcept OSError: pass")
     python("-c", "import socket; socket.create_server(('127.0.0.1', 0)); socket.getaddrinfo('localhost', 80)")
     assert [line["host"] for line in audit()] == ["flower.ai"]
+    python("-c", "import devices.facts, ldpsim.devices")
+    names = [json.loads(line)[0] for line in (tmp_path / "audit.log.modules").read_text().splitlines()]
+    assert {"devices", "devices.facts", "ldpsim.devices"} <= {*names}
 
 
 FLOWER = pytest.param("flower", marks=pytest.mark.flower)
@@ -112,7 +122,7 @@ def test_a_run_of_the_command_line_connects_to_nobody(
     """The run is a golden one: reports, counts, traffic and losses are the same on all engines."""
     if engine == "ray":
         request.getfixturevalue("ray_here")
-    python("-m", "cli.main", "run", "--method", "hogs", "--dataset", "generated", "--clients", "40",
+    python("-m", "ldpsim.cli.main", "run", "--method", "hogs", "--dataset", "generated", "--clients", "40",
            "--dropout", "0.2", "--private-labels", "--eps-labels", "1", "--set", "epochs=40", "--device", "cpu",
            "--engine", engine, "--workers", "1", "--no-reference", *(() if engine == "local" else ("--no-nulls",)),
            "--quiet", "--out", str(tmp_path / "out"))  # fmt: skip
@@ -120,6 +130,11 @@ def test_a_run_of_the_command_line_connects_to_nobody(
     found = figures(json.loads(result.read_text()), None, result.parent)
     check_exact(found, GOLDEN["local-for-flower"], but={"options", *OF_THE_MACHINE})
     assert asked(audit) - (set() if engine == "local" else RAY_ASKS) == set()
+    loaded = [json.loads(line) for line in (tmp_path / "audit.log.modules").read_text().splitlines()]
+    assert {module for module, _ in loaded} == {"ldpsim.devices"}, (
+        "a package was loaded a second time, by its bare name"
+    )
+    assert len({process for _, process in loaded}) > (engine != "local"), "the workers load it, too"
 
 
 @pytest.mark.parametrize("silent", [True, False])
@@ -142,8 +157,8 @@ def test_a_tracked_run_connects_to_nobody(
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_DIR", str(tmp_path))
     trackers = ("wandb", f"tensorboard:{tmp_path / 'events'}", f"mlflow:sqlite:///{tmp_path}/runs.db")
-    python("-m", "cli.main", "run", "--clients", "40", "--set", "epochs=3", "--no-reference", "--no-nulls", "--quiet",
-           "--out", str(tmp_path / "out"), *(word for name in trackers for word in ("--track", name)),
+    python("-m", "ldpsim.cli.main", "run", "--clients", "40", "--set", "epochs=3", "--no-reference", "--no-nulls",
+           "--quiet", "--out", str(tmp_path / "out"), *(word for name in trackers for word in ("--track", name)),
            folder=tmp_path)  # fmt: skip
     assert list((tmp_path / "out").glob("*/result.json"))
     assert asked(audit) == set()

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from flwr.app import Message, RecordDict
 
-from curator.methods import Question
-from devices.enrolment.state import State
-from devices.fleet import Fleet
-from devices.wire import QUERY_TYPE, query_content, read_reply
-from strategies.engines.flower_internals import set_message_id
-from strategies.engines.packed_messages import answer_packed, packed, unpacked
+from ldpsim.curator.methods import Question
+from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.fleet import Fleet
+from ldpsim.devices.wire import QUERY_TYPE, query_content, read_reply
+from ldpsim.strategies.engines.flower_internals import set_message_id
+from ldpsim.strategies.engines.packed_messages import answer_packed, packed, unpacked
 
 
 def test_a_content_goes_once_and_replies_find_their_questions(

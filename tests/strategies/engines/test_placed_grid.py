@@ -14,27 +14,27 @@ from typing import Any
 
 import pytest
 
-from curator.methods import HoGS, Question, find
-from curator.methods.base import Budget
-from devices.client_app import release_states
-from devices.data.population import Population
-from devices.data.splits import make_split
-from devices.datasets.generated import generate
-from devices.enrolment.parts import devices_of
-from devices.enrolment.placement import PlacedState, enrol_elsewhere
-from devices.enrolment.state import SHARD, State, enrol, ledger_name
-from devices.fleet import BATCH
-from devices.policy.policy import policy_for
-from strategies.engines import ray_grid
-from strategies.engines.collect import collect, quiet_flower
-from strategies.engines.placed_grid import PlacedGrid
-from strategies.engines.ray_session import RayFailed
-from strategies.engines.shard_worker import ShardWorker
-from strategies.results import lifetime_on_machines as on_machines
-from strategies.results.lifetime import lifetime
-from strategies.results.lifetime_on_machines import lifetime_on_machines
-from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
-from strategies.rounds.stages import Stages
+from ldpsim.curator.methods import HoGS, Question, find
+from ldpsim.curator.methods.base import Budget
+from ldpsim.devices.client_app import release_states
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.enrolment.parts import devices_of
+from ldpsim.devices.enrolment.placement import PlacedState, enrol_elsewhere
+from ldpsim.devices.enrolment.state import SHARD, State, enrol, ledger_name
+from ldpsim.devices.fleet import BATCH
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.strategies.engines import ray_grid
+from ldpsim.strategies.engines.collect import collect, quiet_flower
+from ldpsim.strategies.engines.placed_grid import PlacedGrid
+from ldpsim.strategies.engines.ray_session import RayFailed
+from ldpsim.strategies.engines.shard_worker import ShardWorker
+from ldpsim.strategies.results import lifetime_on_machines as on_machines
+from ldpsim.strategies.results.lifetime import lifetime
+from ldpsim.strategies.results.lifetime_on_machines import lifetime_on_machines
+from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, run_collection
+from ldpsim.strategies.rounds.stages import Stages
 from tests.strategies.engines.one_process_ray import OneProcessRay, Session
 
 PEOPLE = SHARD + 76  # two shards: each of two machines has one

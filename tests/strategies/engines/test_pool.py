@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from strategies.engines.pool import Pool, WorkerDied, available_cores, on_ray, processes
+from ldpsim.strategies.engines.pool import Pool, WorkerDied, available_cores, on_ray, processes
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("real_processes")
@@ -133,7 +133,7 @@ def test_a_task_that_fails_ends_the_running_ones(tmp_path: Path) -> None:
 SCRIPT = """
 import sys
 from pathlib import Path
-from strategies.engines.pool import processes
+from ldpsim.strategies.engines.pool import processes
 from tests.strategies.engines.test_pool import sleep_or_fail
 if __name__ == "__main__":
     with processes(1, prepare=None) as pool:

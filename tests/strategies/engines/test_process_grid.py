@@ -6,17 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curator.methods import HoGS, Question
-from curator.methods.base import Budget
-from devices.data.splits import make_split
-from devices.datasets.generated import generate
-from devices.enrolment.state import enrol
-from devices.policy.policy import policy_for
-from strategies.engines import collect as collecting
-from strategies.engines import process_grid
-from strategies.engines.collect import collect
-from strategies.engines.pool import available_cores
-from strategies.engines.process_grid import PROCESSES_PAY_FROM, allow_open_files, worker_processes
+from ldpsim.curator.methods import HoGS, Question
+from ldpsim.curator.methods.base import Budget
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.strategies.engines import collect as collecting
+from ldpsim.strategies.engines import process_grid
+from ldpsim.strategies.engines.collect import collect
+from ldpsim.strategies.engines.pool import available_cores
+from ldpsim.strategies.engines.process_grid import PROCESSES_PAY_FROM, allow_open_files, worker_processes
 
 pytestmark = pytest.mark.usefixtures("real_processes")
 

@@ -14,20 +14,20 @@ from typing import Any
 import pytest
 from flwr.app import RecordDict
 
-from curator.methods import HoGS, Question
-from curator.methods.base import Budget
-from devices.client_app import release_states
-from devices.data.splits import make_split
-from devices.datasets.generated import generate
-from devices.enrolment.state import SHARD, State, enrol
-from devices.ledger.ledger import EpochPassed
-from devices.policy.policy import policy_for
-from strategies.engines import ray_grid, ray_session, shard_worker
-from strategies.engines.collect import collect, quiet_flower
-from strategies.engines.ray_grid import RayGrid
-from strategies.engines.ray_session import RayFailed
-from strategies.engines.shard_worker import ShardWorker
-from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
+from ldpsim.curator.methods import HoGS, Question
+from ldpsim.curator.methods.base import Budget
+from ldpsim.devices.client_app import release_states
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.enrolment.state import SHARD, State, enrol
+from ldpsim.devices.ledger.ledger import EpochPassed
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.strategies.engines import ray_grid, ray_session, shard_worker
+from ldpsim.strategies.engines.collect import collect, quiet_flower
+from ldpsim.strategies.engines.ray_grid import RayGrid
+from ldpsim.strategies.engines.ray_session import RayFailed
+from ldpsim.strategies.engines.shard_worker import ShardWorker
+from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, run_collection
 from tests.strategies.engines.one_process_ray import OneProcessRay, Session
 
 PEOPLE = 2100  # three shards
@@ -99,8 +99,8 @@ def test_a_lost_worker_that_still_runs_commits_nothing_more(tmp_path: Path, grid
         worker._own(folder, 0, 1)
         assert ledgers["new"].epoch == 1
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("devices.fleet.open_state", lambda *_: states["old"])
-        patch.setattr("devices.client_app.open_state", lambda *_: states["old"])
+        patch.setattr("ldpsim.devices.fleet.open_state", lambda *_: states["old"])
+        patch.setattr("ldpsim.devices.client_app.open_state", lambda *_: states["old"])
         patch.setattr(shard_worker, "open_state", lambda *_: states["old"])
         with pytest.raises(ValueError, match=r"\Aanother run works with these devices: .* is in epoch 1; this process"):
             ask(grid_on(on_one({}), folder), questions)  # nobody says that a ledger is damaged

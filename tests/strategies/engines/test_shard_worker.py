@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 from flwr.app import Message
 
-from curator.methods import HoGS
-from curator.methods.base import Budget
-from devices.client_app import open_state, release_states
-from devices.data.population import Population
-from devices.data.splits import make_split
-from devices.datasets.generated import generate
-from devices.device import Refusal, Report
-from devices.enrolment.state import SHARD, State
-from devices.ledger.ledger import Ledger
-from devices.policy.policy import policy_for
-from devices.wire import QUERY_TYPE, query_content, read_reply
-from strategies.engines import shard_worker
-from strategies.engines.packed_messages import packed, unpacked
-from strategies.engines.shard_worker import ShardGone, ShardWorker
+from ldpsim.curator.methods import HoGS
+from ldpsim.curator.methods.base import Budget
+from ldpsim.devices.client_app import open_state, release_states
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.enrolment.state import SHARD, State
+from ldpsim.devices.ledger.ledger import Ledger
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.devices.wire import QUERY_TYPE, query_content, read_reply
+from ldpsim.strategies.engines import shard_worker
+from ldpsim.strategies.engines.packed_messages import packed, unpacked
+from ldpsim.strategies.engines.shard_worker import ShardGone, ShardWorker
 
 PEOPLE = SHARD + 4
 

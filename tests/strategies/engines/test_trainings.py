@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from curator.steps import track
-from strategies.engines.trainings import Stopped, Trainings, side_by_side
+from ldpsim.curator.steps import track
+from ldpsim.strategies.engines.trainings import Stopped, Trainings, side_by_side
 
 
 def fails() -> int:

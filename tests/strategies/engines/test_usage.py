@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from strategies.engines import usage
-from strategies.engines.usage import cpu_seconds, forget_peak, note_ended, note_ending, peak_rss, phase_peak
+from ldpsim.strategies.engines import usage
+from ldpsim.strategies.engines.usage import cpu_seconds, forget_peak, note_ended, note_ending, peak_rss, phase_peak
 from tests.waiting import wait_until
 
 BUSY = "import time\nwhile time.process_time() < 0.4: pass\n"

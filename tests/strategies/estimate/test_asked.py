@@ -5,10 +5,10 @@ import tracemalloc
 
 import pytest
 
-from curator.methods import find
-from curator.methods.base import Budget
-from devices.facts import PublicFacts
-from strategies.estimate.asked import (
+from ldpsim.curator.methods import find
+from ldpsim.curator.methods.base import Budget
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.strategies.estimate.asked import (
     few_people,
     largest_question,
     mechanisms_asked,
@@ -17,7 +17,7 @@ from strategies.estimate.asked import (
     random_split,
     trials_drawn,
 )
-from strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.options import RunOptions
 
 LOCAL = ("hogs", "rgnn", "lpgnn", "solitude", "blink", "symrr", "ldpgen", "vote")
 

@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from strategies.estimate.expected import tell_expected
-from strategies.estimate.graph_facts import GraphFacts
-from strategies.runs.set_up import set_up
-from strategies.setup.options import RunOptions
+from ldpsim.strategies.estimate.expected import tell_expected
+from ldpsim.strategies.estimate.graph_facts import GraphFacts
+from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.setup.options import RunOptions
 
 LINE = re.compile(
     r"expected: about ([\d,.]+) GiB of memory, .+ of CPU time "
@@ -53,6 +53,6 @@ def test_it_is_told_before_the_people_are_made(
         assert LINE.fullmatch(caplog.messages[-1])
         raise InterruptedError
 
-    monkeypatch.setattr("strategies.runs.set_up.load_population", people)
+    monkeypatch.setattr("ldpsim.strategies.runs.set_up.load_population", people)
     with caplog.at_level(logging.INFO, logger="ldpsim.expected"), pytest.raises(InterruptedError):
         set_up(RunOptions(clients=60_000, out=None))

@@ -2,17 +2,19 @@ from __future__ import annotations
 
 import pytest
 
-from strategies.estimate import fits
-from strategies.estimate.fits import check_fits, in_gib, load_of
-from strategies.estimate.graph_facts import GraphFacts, known_before
-from strategies.runs.set_up import set_up
-from strategies.setup.options import RunOptions
+from ldpsim.strategies.estimate import fits
+from ldpsim.strategies.estimate.fits import check_fits, in_gib, load_of
+from ldpsim.strategies.estimate.graph_facts import GraphFacts, known_before
+from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.setup.options import RunOptions
 
 HUGE = RunOptions(clients=10**8, out=None)
 
 
 def test_a_run_that_cannot_fit_is_refused_at_once_with_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strategies.runs.set_up.load_population", lambda options: pytest.fail("people were made"))
+    monkeypatch.setattr(
+        "ldpsim.strategies.runs.set_up.load_population", lambda options: pytest.fail("people were made")
+    )
     with pytest.raises(ValueError, match=r"^hogs with 100,000,000 people cannot fit: about .* GiB .*--force") as error:
         set_up(HUGE)
     assert "\n" not in str(error.value)

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from devices import datasets
-from strategies import simulate
-from strategies.estimate.graph_facts import GraphFacts, known_before, measured
-from strategies.importing import import_graph
-from strategies.setup.options import RunOptions
+from ldpsim.devices import datasets
+from ldpsim.strategies import simulate
+from ldpsim.strategies.estimate.graph_facts import GraphFacts, known_before, measured
+from ldpsim.strategies.importing import import_graph
+from ldpsim.strategies.setup.options import RunOptions
 
 
 @pytest.mark.parametrize("name", ["generated"])

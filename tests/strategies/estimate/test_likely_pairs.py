@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from curator.methods import find
-from curator.methods.local.hogs import HoGS
-from strategies.estimate.fits import asked_of
-from strategies.estimate.graph_facts import measured
-from strategies.estimate.likely_pairs import likely_pairs
-from strategies.experiments.trial import gather
-from strategies.setup.options import RunOptions
+from ldpsim.curator.methods import find
+from ldpsim.curator.methods.local.hogs import HoGS
+from ldpsim.strategies.estimate.fits import asked_of
+from ldpsim.strategies.estimate.graph_facts import measured
+from ldpsim.strategies.estimate.likely_pairs import likely_pairs
+from ldpsim.strategies.experiments.trial import gather
+from ldpsim.strategies.setup.options import RunOptions
 
 
 @pytest.mark.parametrize("more", [{}, {"public_features": True}, {"reporting": "one-end"}])

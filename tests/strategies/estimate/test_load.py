@@ -6,10 +6,10 @@ import pytest
 
 from benchmarks.speed.fit_plan import names
 from benchmarks.speed.kept_runs import facts_of_kept, kept_runs, options_of_kept
-from curator.methods import find
-from strategies.estimate.fits import load_of
-from strategies.estimate.graph_facts import GraphFacts, known_before
-from strategies.estimate.load import (
+from ldpsim.curator.methods import find
+from ldpsim.strategies.estimate.fits import load_of
+from ldpsim.strategies.estimate.graph_facts import GraphFacts, known_before
+from ldpsim.strategies.estimate.load import (
     DRIVERS,
     MEMORY_ERROR,
     TIME_ERROR,
@@ -18,7 +18,7 @@ from strategies.estimate.load import (
     expected_load,
     held_bytes,
 )
-from strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.options import RunOptions
 
 FACTS = GraphFacts(3000)
 

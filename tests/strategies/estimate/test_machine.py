@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from strategies.estimate import machine
-from strategies.estimate.machine import calibration, machine_in_words, memory_bytes
+from ldpsim.strategies.estimate import machine
+from ldpsim.strategies.estimate.machine import calibration, machine_in_words, memory_bytes
 
 
 def test_the_machine_is_described_and_its_speed_is_the_least_of_three(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from devices.mechanisms import NoisyRow, RandomizedResponse
-from devices.mechanisms.bits import expected_size, pack_bits
-from strategies import simulate
-from strategies.estimate.fits import asked_of
-from strategies.estimate.graph_facts import known_before
-from strategies.estimate.traffic import expected_traffic, miniature
-from strategies.setup.options import RunOptions
+from ldpsim.devices.mechanisms import NoisyRow, RandomizedResponse
+from ldpsim.devices.mechanisms.bits import expected_size, pack_bits
+from ldpsim.strategies import simulate
+from ldpsim.strategies.estimate.fits import asked_of
+from ldpsim.strategies.estimate.graph_facts import known_before
+from ldpsim.strategies.estimate.traffic import expected_traffic, miniature
+from ldpsim.strategies.setup.options import RunOptions
 
 
 @pytest.mark.parametrize("method", ["hogs", "rgnn", "ldpgen", "vote"])
@@ -39,7 +39,7 @@ def test_the_size_of_bits_follows_from_their_law(share: float, bits: int) -> Non
 def test_the_size_of_a_row_of_numbers_follows_from_their_law() -> None:
     import numpy as np
 
-    from devices.noise import NoiseStream
+    from ldpsim.devices.noise import NoiseStream
 
     mechanism = NoisyRow.from_epsilon(6.0, n=1500)
     value = np.arange(1499) < 5

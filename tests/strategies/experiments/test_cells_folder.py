@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from devices.atomic_files import exclusive_lock
-from strategies.experiments.cells_folder import CELLS, anything, has_all_of, has_some_of, hold_cells
+from ldpsim.devices.atomic_files import exclusive_lock
+from ldpsim.strategies.experiments.cells_folder import CELLS, anything, has_all_of, has_some_of, hold_cells
 
 A, B, C = {"hogs": "a1"}, {"raw": "b2"}, {"mlp": "c3"}
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from curator.methods import table
-from devices.atomic_files import exclusive_lock
-from strategies.experiments.compare import Comparison, _name, compare
-from strategies.setup.options import RunOptions
+from ldpsim.curator.methods import table
+from ldpsim.devices.atomic_files import exclusive_lock
+from ldpsim.strategies.experiments.compare import Comparison, _name, compare
+from ldpsim.strategies.setup.options import RunOptions
 
 pytestmark = pytest.mark.usefixtures("cells_in_this_process")
 
@@ -182,7 +182,7 @@ def test_a_comparison_without_some_of_the_methods_has_a_folder_of_its_own(tmp_pa
 def test_a_killed_comparison_goes_on_and_another_one_does_not_go_on_in_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from strategies.experiments import sweep
+    from ldpsim.strategies.experiments import sweep
 
     write_tables = sweep.write_tables
 

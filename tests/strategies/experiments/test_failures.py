@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from strategies import Refused, RunFailed
-from strategies.engines.pool import Pool, WorkerDied
-from strategies.experiments.failures import Failed, failure, outcomes_of
+from ldpsim.strategies import Refused, RunFailed
+from ldpsim.strategies.engines.pool import Pool, WorkerDied
+from ldpsim.strategies.experiments.failures import Failed, failure, outcomes_of
 
 
 def root(number: int) -> float:

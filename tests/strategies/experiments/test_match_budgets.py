@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from curator.owner.privacy.accountant import LabelRelease, account
-from devices.data.population import Population
-from strategies.experiments.match_budgets import _solve, guarantee_before, match
-from strategies.results.levels import held
-from strategies.runs.set_up import set_up
-from strategies.setup.options import RunOptions
-from strategies.setup.run_setup import load_population
+from ldpsim.curator.owner.privacy.accountant import LabelRelease, account
+from ldpsim.devices.data.population import Population
+from ldpsim.strategies.experiments.match_budgets import _solve, guarantee_before, match
+from ldpsim.strategies.results.levels import held
+from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.run_setup import load_population
 
 
 @pytest.fixture(scope="module")

@@ -12,14 +12,14 @@ from dataclasses import fields
 
 import pytest
 
-from curator.learning.training import TrainingSettings
-from curator.methods import Method, OwnerMethod, Reference, find, table
-from devices.data.population import Population
-from strategies import RunOptions
-from strategies.experiments import tune as search
-from strategies.experiments.trial import Trial
-from strategies.experiments.tune import SearchResult, ValueGrid, built_in, query_values
-from strategies.setup.run_setup import load_population
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods import Method, OwnerMethod, Reference, find, table
+from ldpsim.devices.data.population import Population
+from ldpsim.strategies import RunOptions
+from ldpsim.strategies.experiments import tune as search
+from ldpsim.strategies.experiments.trial import Trial
+from ldpsim.strategies.experiments.tune import SearchResult, ValueGrid, built_in, query_values
+from ldpsim.strategies.setup.run_setup import load_population
 
 SEARCHED = sorted(
     name
@@ -44,7 +44,7 @@ def test_the_grid_is_of_parameters_that_only_the_curator_uses(
     name: str, people: Population, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The checks of a search before it asks: names, values, and the same questions to everybody."""
-    monkeypatch.setattr("strategies.runs.set_up.load_population", lambda options: people)
+    monkeypatch.setattr("ldpsim.strategies.runs.set_up.load_population", lambda options: people)
     stages = built_in(_options(name))
     assert len(stages) == len(find(name).search_grid) and all(0 < search._size(stage) <= 24 for stage in stages)
     search._setups(_options(name), stages, [{}], {})
@@ -54,7 +54,7 @@ def test_the_grid_is_of_parameters_that_only_the_curator_uses(
 def test_query_parameters_change_what_people_are_asked(
     name: str, people: Population, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("strategies.runs.set_up.load_population", lambda options: people)
+    monkeypatch.setattr("ldpsim.strategies.runs.set_up.load_population", lambda options: people)
     given = {"topology": "blink"} if name == "hogs" else {}
     for key in find(name).query_grid:
         query = query_values(name, {key: None})
@@ -100,7 +100,7 @@ def searched(
     score: Callable[[str, float, float], float], people: Population, monkeypatch: pytest.MonkeyPatch, *,
     stages: tuple[ValueGrid, ...], query: ValueGrid | None = None, repeats: int = 1,
 ) -> tuple[SearchResult, list[str], list[tuple[str, float | None]]]:  # fmt: skip
-    monkeypatch.setattr("strategies.runs.set_up.load_population", lambda options: people)
+    monkeypatch.setattr("ldpsim.strategies.runs.set_up.load_population", lambda options: people)
     asked: list[str] = []
     told: list[tuple[str, float | None]] = []
 

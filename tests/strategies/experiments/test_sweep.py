@@ -21,13 +21,13 @@ from typing import Any
 import psutil
 import pytest
 
-from devices.atomic_files import exclusive_lock
-from strategies import RunOptions
-from strategies.experiments import sweep
-from strategies.experiments.failures import Failed
-from strategies.experiments.sweep import run_sweep
-from strategies.experiments.sweep_file import Cell, cells_of_document, read_sweep
-from strategies.outputs.sweep_table import MEASURED, columns, typed, write_tables
+from ldpsim.devices.atomic_files import exclusive_lock
+from ldpsim.strategies import RunOptions
+from ldpsim.strategies.experiments import sweep
+from ldpsim.strategies.experiments.failures import Failed
+from ldpsim.strategies.experiments.sweep import run_sweep
+from ldpsim.strategies.experiments.sweep_file import Cell, cells_of_document, read_sweep
+from ldpsim.strategies.outputs.sweep_table import MEASURED, columns, typed, write_tables
 from tests import warm
 from tests.waiting import wait_until
 
@@ -189,7 +189,7 @@ def test_a_failed_cell_is_recorded_and_the_rest_goes_on(tmp_path: Path, monkeypa
     cells = read_sweep(
         written(tmp_path, FIXED + "[grid]\nmethod = ['rgnn', 'hogs']\nsettings.C = [100000]\n[[cells]]\nseed = 1\n")
     )
-    from strategies.runs import simulate as simulation
+    from ldpsim.strategies.runs import simulate as simulation
 
     simulate = simulation.simulate
 
@@ -276,9 +276,9 @@ def test_cells_over_ray(tmp_path: Path, ray_here: None) -> None:
 KILLED = """
 import sys, time
 from pathlib import Path
-import strategies.runs.simulate as runs
-from strategies.experiments.sweep import run_sweep
-from strategies.experiments.sweep_file import read_sweep
+import ldpsim.strategies.runs.simulate as runs
+from ldpsim.strategies.experiments.sweep import run_sweep
+from ldpsim.strategies.experiments.sweep_file import read_sweep
 from tests.waiting import wait_until
 run = runs.simulate
 def simulate(options, **more):

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from curator.learning.training import TrainedNetwork, TrainingSettings
-from curator.methods import Raw
-from devices.data.population import Population
-from devices.data.splits import make_split
-from devices.facts import PublicKnowledge
-from strategies.experiments.trial import Trial
+from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
+from ldpsim.curator.methods import Raw
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.facts import PublicKnowledge
+from ldpsim.strategies.experiments.trial import Trial
 
 
 @dataclass(frozen=True)

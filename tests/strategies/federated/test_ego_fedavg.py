@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from flwr.app import ConfigRecord, Message, RecordDict
 
-from devices.client_app import release_states
-from devices.data.population import Population
-from devices.datasets.generated import generate
-from devices.enrolment.state import enrol
-from devices.federated.exchange import pack_representation
-from devices.federated.wire import EXCHANGE_TYPE, exchange_reply, weights_record
-from devices.policy.policy import policy_for_training
-from devices.training_task import Task
-from strategies.engines.grids import LocalGrid
-from strategies.federated.ego_fedavg import EgoFedAvg
-from strategies.rounds.flower_rounds import run_rounds
-from strategies.rounds.training_grid import TrainingGrid
+from ldpsim.devices.client_app import release_states
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.federated.exchange import pack_representation
+from ldpsim.devices.federated.wire import EXCHANGE_TYPE, exchange_reply, weights_record
+from ldpsim.devices.policy.policy import policy_for_training
+from ldpsim.devices.training_task import Task
+from ldpsim.strategies.engines.grids import LocalGrid
+from ldpsim.strategies.federated.ego_fedavg import EgoFedAvg
+from ldpsim.strategies.rounds.flower_rounds import run_rounds
+from ldpsim.strategies.rounds.training_grid import TrainingGrid
 
 PEOPLE, HIDDEN = 60, 3
 TASK = Task("first", "ego", 40, HIDDEN, 3, 0.3, 2, scaling="unit")

@@ -8,11 +8,11 @@ from __future__ import annotations
 import pytest
 from flwr.serverapp.strategy import FedAdam, FedAvg, FedProx
 
-from curator.methods import Budget
-from curator.methods.federated.fedavg import FedAvgGNN, FedAvgMLP
-from curator.methods.federated.fedavg import FedProx as Proximal
-from devices.training_task import Task
-from strategies.federated.making import TrainingPlan, strategy_for
+from ldpsim.curator.methods import Budget
+from ldpsim.curator.methods.federated.fedavg import FedAvgGNN, FedAvgMLP
+from ldpsim.curator.methods.federated.fedavg import FedProx as Proximal
+from ldpsim.devices.training_task import Task
+from ldpsim.strategies.federated.making import TrainingPlan, strategy_for
 
 PLAN = TrainingPlan(Task("first", "own", 4, 3, 2, 0.3, 2), Budget(), range(1, 9), 4, 0)
 
@@ -28,7 +28,7 @@ def test_each_method_has_flowers_strategy() -> None:
             kind(server_optimiser="adam")
 
 
-@pytest.mark.parametrize("where", ["nowhere", "curator.names", "no_package.of_this_name"])
+@pytest.mark.parametrize("where", ["nowhere", "ldpsim.curator.names", "no_package.of_this_name"])
 def test_a_strategy_that_is_not_there_is_named(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FedAvgMLP, "strategy", where)
     with pytest.raises(ValueError, match=f"fedavg-mlp: its strategy '{where}' needs make.* in a module .*{where}"):

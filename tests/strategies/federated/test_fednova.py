@@ -13,21 +13,21 @@ import pytest
 from flwr.app import ConfigRecord, Message, MessageType
 from flwr.serverapp.strategy import FedAvg
 
-from curator.methods.federated.fednova import FedNova
-from devices.client_app import release_states
-from devices.data.population import Population
-from devices.datasets.generated import generate
-from devices.device import Refusal
-from devices.enrolment.state import enrol
-from devices.federated.wire import STEPS, round_content, weights_record
-from devices.network import softmax
-from devices.policy.policy import policy_for_training
-from devices.training_task import Task
-from strategies.engines.grids import LocalGrid
-from strategies.federated.fedavg import EVERYBODY
-from strategies.federated.fednova import NormalisedAverage
-from strategies.rounds.flower_rounds import run_rounds
-from strategies.rounds.training_grid import TrainingGrid
+from ldpsim.curator.methods.federated.fednova import FedNova
+from ldpsim.devices.client_app import release_states
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.device import Refusal
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.federated.wire import STEPS, round_content, weights_record
+from ldpsim.devices.network import softmax
+from ldpsim.devices.policy.policy import policy_for_training
+from ldpsim.devices.training_task import Task
+from ldpsim.strategies.engines.grids import LocalGrid
+from ldpsim.strategies.federated.fedavg import EVERYBODY
+from ldpsim.strategies.federated.fednova import NormalisedAverage
+from ldpsim.strategies.rounds.flower_rounds import run_rounds
+from ldpsim.strategies.rounds.training_grid import TrainingGrid
 
 PEOPLE, D = 8, 20
 TASK = Task("first", "own", D, 3, 3, 0.3, 5, scaling="unit")

@@ -15,23 +15,23 @@ import pytest
 from flwr.app import ConfigRecord, Message, MessageType
 from flwr.serverapp.strategy import FedAvg
 
-from curator.methods import find
-from devices.client_app import release_states
-from devices.data.population import Population
-from devices.datasets.generated import generate
-from devices.device import Refusal
-from devices.enrolment.state import State, enrol
-from devices.federated.control_variate import variate_size
-from devices.federated.wire import WEIGHTS, read_sender, round_content, weights_record
-from devices.network import softmax
-from devices.policy.policy import policy_for_training
-from devices.training_task import GaussianUpdate, Task
-from strategies.engines.grids import LocalGrid
-from strategies.engines.packed_messages import answer_packed, by_shard, packed, unpacked
-from strategies.federated.fedavg import EVERYBODY
-from strategies.federated.scaffold import Scaffold
-from strategies.rounds.flower_rounds import run_rounds
-from strategies.rounds.training_grid import TrainingGrid
+from ldpsim.curator.methods import find
+from ldpsim.devices.client_app import release_states
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.device import Refusal
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.federated.control_variate import variate_size
+from ldpsim.devices.federated.wire import WEIGHTS, read_sender, round_content, weights_record
+from ldpsim.devices.network import softmax
+from ldpsim.devices.policy.policy import policy_for_training
+from ldpsim.devices.training_task import GaussianUpdate, Task
+from ldpsim.strategies.engines.grids import LocalGrid
+from ldpsim.strategies.engines.packed_messages import answer_packed, by_shard, packed, unpacked
+from ldpsim.strategies.federated.fedavg import EVERYBODY
+from ldpsim.strategies.federated.scaffold import Scaffold
+from ldpsim.strategies.rounds.flower_rounds import run_rounds
+from ldpsim.strategies.rounds.training_grid import TrainingGrid
 
 PEOPLE, D = 8, 20
 TASK = Task("first", "own", D, 3, 3, 0.3, 4, scaling="unit")

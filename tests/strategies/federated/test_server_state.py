@@ -21,22 +21,22 @@ import pytest
 from flwr.app import ArrayRecord, Message, MetricRecord
 from flwr.serverapp.strategy import FedAvg, Strategy
 
-from curator.methods import Budget, table
-from curator.methods.federated.fedavg import Federated
-from devices.client_app import release_states
-from devices.datasets.generated import generate
-from devices.enrolment.state import enrol
-from devices.federated.wire import WEIGHTS, weights_record
-from devices.network import FloatArray
-from devices.policy.policy import policy_for_training
-from devices.training_task import Task
-from strategies.engines.grids import LocalGrid
-from strategies.federated.fedavg import EVERYBODY
-from strategies.federated.making import TrainingPlan, strategy_for
-from strategies.rounds.flower_rounds import run_rounds
-from strategies.rounds.server_state import restore_state, state_of
-from strategies.rounds.training_grid import TrainingGrid, draw_nodes
-from strategies.seeded import seeded
+from ldpsim.curator.methods import Budget, table
+from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.devices.client_app import release_states
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.federated.wire import WEIGHTS, weights_record
+from ldpsim.devices.network import FloatArray
+from ldpsim.devices.policy.policy import policy_for_training
+from ldpsim.devices.training_task import Task
+from ldpsim.strategies.engines.grids import LocalGrid
+from ldpsim.strategies.federated.fedavg import EVERYBODY
+from ldpsim.strategies.federated.making import TrainingPlan, strategy_for
+from ldpsim.strategies.rounds.flower_rounds import run_rounds
+from ldpsim.strategies.rounds.server_state import restore_state, state_of
+from ldpsim.strategies.rounds.training_grid import TrainingGrid, draw_nodes
+from ldpsim.strategies.seeded import seeded
 
 PEOPLE, ROUNDS = 12, 4
 Make = Callable[[], Strategy]

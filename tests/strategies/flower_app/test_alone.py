@@ -8,18 +8,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from devices.client_app import STATE, default_state_folder
-from devices.collector import CollectorKey
-from devices.datasets.generated import generate
-from devices.enrolment.state import enrol
-from devices.facts import PublicFacts
-from devices.mechanisms import GRR
-from devices.policy.policy import policy_for
-from devices.query import Ask, Query
-from strategies.flower_app import alone
-from strategies.flower_app.given import options_given
-from strategies.setup.option_spec import declared
-from strategies.setup.options import RunOptions
+from ldpsim.devices.client_app import STATE, default_state_folder
+from ldpsim.devices.collector import CollectorKey
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import GRR
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.devices.query import Ask, Query
+from ldpsim.strategies.flower_app import alone
+from ldpsim.strategies.flower_app.given import options_given
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions
 
 ROOT = Path(__file__).parents[3]
 

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from flwr.app import Context, Message, RecordDict
 
-from curator.methods import FPLDPGen, Question
-from curator.methods.base import Budget
-from devices.collector import CollectorKey, SignedTerms, generate
-from devices.data.population import Population
-from devices.enrolment.state import State, enrol
-from devices.policy.policy import policy_for
-from strategies import Refused
-from strategies.engines.grids import LocalGrid
-from strategies.flower_app.deployed import PublicFile, agreed_policy, results_folder, signed_config
-from strategies.server_app import run_on_grid
+from ldpsim.curator.methods import FPLDPGen, Question
+from ldpsim.curator.methods.base import Budget
+from ldpsim.devices.collector import CollectorKey, SignedTerms, generate
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.strategies import Refused
+from ldpsim.strategies.engines.grids import LocalGrid
+from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy, results_folder, signed_config
+from ldpsim.strategies.server_app import run_on_grid
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]

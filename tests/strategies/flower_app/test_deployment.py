@@ -14,17 +14,17 @@ from pathlib import Path
 import psutil
 import pytest
 
-from curator.methods import HoGS
-from curator.methods.base import Budget
-from curator.reports.digest import reports_digest
-from devices import datasets
-from devices.data.population import Population
-from devices.data.splits import make_split
-from devices.enrolment.state import State, enrol
-from devices.policy.policy import policy_for
-from strategies.engines.collect import collect
-from strategies.engines.flower_processes import MARK, Flower
-from strategies.setup.options import RunOptions
+from ldpsim.curator.methods import HoGS
+from ldpsim.curator.methods.base import Budget
+from ldpsim.curator.reports.digest import reports_digest
+from ldpsim.devices import datasets
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.strategies.engines.collect import collect
+from ldpsim.strategies.engines.flower_processes import MARK, Flower
+from ldpsim.strategies.setup.options import RunOptions
 
 pytestmark = pytest.mark.deployment
 ROOT = Path(__file__).resolve().parents[3]

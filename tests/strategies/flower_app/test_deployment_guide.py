@@ -119,7 +119,7 @@ def test_the_guide_s_options_are_those_of_the_programs() -> None:
     """Each option of a command of ours that the guide writes is one that the command has."""
     from typer.testing import CliRunner
 
-    from cli.main import app
+    from ldpsim.cli.main import app
 
     serve = CliRunner().invoke(app, ["device", "serve", "--help"], env={"COLUMNS": "200", "TERM": "dumb"}).output
     lines = [line for kind in ("sh", "ini") for block in blocks(kind) for line in joined(block)
@@ -142,14 +142,14 @@ mount -t tmpfs tmpfs /var/lib && mount -t tmpfs -o mode=755 tmpfs /opt && mount 
 mkdir -p /opt/python /opt/ldpsim/.venv/bin
 mount --bind {prefix} /opt/python
 {sites}
-printf '#!/bin/sh\\nPYTHONPATH={path} exec /opt/python/bin/python3 -m cli.main "$@"\\n' > /opt/ldpsim/.venv/bin/ldpsim
-chmod 755 /opt/ldpsim/.venv/bin/ldpsim
+printf '#!/bin/sh\\nPYTHONPATH={path} exec /opt/python/bin/python3 -m ldpsim.cli.main "$@"\\n' >
+/opt/ldpsim/.venv/bin/ldpsim chmod 755 /opt/ldpsim/.venv/bin/ldpsim
 """
 SERVED = """
 install -d -o ldpsim-vault -g ldpsim-ask -m 710 /run/ldpsim-vault  # RuntimeDirectory=
 runuser -u ldpsim-vault -g ldpsim-ask -- {serve} 2> vault.log &
 until [ -S /run/ldpsim-vault/socket ]; do kill -0 $! && sleep 0.1; done
-question="from devices.vault.client import VaultDevice
+question="from ldpsim.devices.vault.client import VaultDevice
 print(VaultDevice('/run/ldpsim-vault/socket', 2, 3.0).answer(b'x').name)"
 ask() {{ echo $1 $(PYTHONPATH={path} runuser -u $1 -- /opt/python/bin/python3 -c "$question"); }}
 ask flower

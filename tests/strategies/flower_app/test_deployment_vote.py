@@ -16,19 +16,19 @@ import numpy as np
 import pytest
 from flwr.app import Context, RecordDict
 
-from curator.methods import Question, Vote
-from curator.methods.base import Budget
-from devices.data.population import Population, build_population
-from devices.enrolment.record_file import read_own_data
-from devices.enrolment.state import State, enrol
-from devices.facts import PublicKnowledge
-from devices.ledger.rows import QueryAnswer
-from devices.policy.file import read_policy, write_policy
-from strategies.engines.flower_processes import Flower
-from strategies.engines.grids import LocalGrid
-from strategies.flower_app.deployed import PublicFile, agreed_policy
-from strategies.rounds.batches import questions_to_json
-from strategies.server_app import run_on_grid
+from ldpsim.curator.methods import Question, Vote
+from ldpsim.curator.methods.base import Budget
+from ldpsim.devices.data.population import Population, build_population
+from ldpsim.devices.enrolment.record_file import read_own_data
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.facts import PublicKnowledge
+from ldpsim.devices.ledger.rows import QueryAnswer
+from ldpsim.devices.policy.file import read_policy, write_policy
+from ldpsim.strategies.engines.flower_processes import Flower
+from ldpsim.strategies.engines.grids import LocalGrid
+from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy
+from ldpsim.strategies.rounds.batches import questions_to_json
+from ldpsim.strategies.server_app import run_on_grid
 
 pytestmark = pytest.mark.deployment
 ROOT = Path(__file__).resolve().parents[3]

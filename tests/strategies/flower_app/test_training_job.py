@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 from flwr.app import Message
 
-from devices.client_app import release_states
-from devices.datasets.generated import generate
-from devices.enrolment.state import enrol
-from devices.federated.wire import weights_record
-from devices.policy.policy import policy_for_training
-from devices.training_task import Task
-from strategies.engines.flower_job import load_failure
-from strategies.engines.grids import LocalGrid
-from strategies.federated.fedavg import EVERYBODY, FedAvg
-from strategies.flower_app.training_job import TrainingJob, is_training, run_training
-from strategies.rounds.flower_rounds import run_rounds
-from strategies.rounds.replies import TooManyFailed
-from strategies.rounds.training_grid import TrainingGrid
-from strategies.server_app import run_job
+from ldpsim.devices.client_app import release_states
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.federated.wire import weights_record
+from ldpsim.devices.policy.policy import policy_for_training
+from ldpsim.devices.training_task import Task
+from ldpsim.strategies.engines.flower_job import load_failure
+from ldpsim.strategies.engines.grids import LocalGrid
+from ldpsim.strategies.federated.fedavg import EVERYBODY, FedAvg
+from ldpsim.strategies.flower_app.training_job import TrainingJob, is_training, run_training
+from ldpsim.strategies.rounds.flower_rounds import run_rounds
+from ldpsim.strategies.rounds.replies import TooManyFailed
+from ldpsim.strategies.rounds.training_grid import TrainingGrid
+from ldpsim.strategies.server_app import run_job
 
 PEOPLE, ROUNDS = 12, 2
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from devices.data.population import build_population
-from devices.facts import Split
-from strategies.group_accuracy.grouping import people_groups
+from ldpsim.devices.data.population import build_population
+from ldpsim.devices.facts import Split
+from ldpsim.strategies.group_accuracy.grouping import people_groups
 
 
 def test_people_are_divided_by_class_degree_and_labelled_neighbours() -> None:

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from devices.data.population import Population
-from strategies import RunOptions, simulate
-from strategies.group_accuracy.section import FALSE_ALARM, excess_loss, groups_section
-from strategies.results.outcome import Repeat, Score
-from strategies.runs.run import RepeatContext, Run
-from strategies.setup.run_setup import RunSetup
+from ldpsim.devices.data.population import Population
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.group_accuracy.section import FALSE_ALARM, excess_loss, groups_section
+from ldpsim.strategies.results.outcome import Repeat, Score
+from ldpsim.strategies.runs.run import RepeatContext, Run
+from ldpsim.strategies.setup.run_setup import RunSetup
 
 FEW = {"hogs": {"epochs": "20"}, "vote": {"epochs": "20"}, "fedavg-mlp": {"rounds": "4"}, "raw": {"epochs": "20"},
        "silo-fedavg-gcn": {"rounds": "3"}, "privgnn": {"queries": "20", "K": "10", "epochs": "20"}}  # fmt: skip
@@ -32,7 +32,7 @@ class Saved:
         self.own: list[np.ndarray] = []
         self.nulls: list[dict[str, np.ndarray]] = []
         self.scenes: list[RepeatContext] = []
-        from strategies.runs import simulate as module
+        from ldpsim.strategies.runs import simulate as module
 
         original = module.null_models
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from strategies.importing.array_files import read_arrays
+from ldpsim.strategies.importing.array_files import read_arrays
 
 X, EDGES = torch.tensor([[0.0, 1.0], [1.0, 0.0]]), torch.tensor([[0], [1]])
 

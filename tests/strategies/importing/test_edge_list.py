@@ -8,9 +8,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from strategies.importing.edge_list import read_edge_list
-from strategies.importing.faults import FileFaults
-from strategies.importing.parts import NamedEdges
+from ldpsim.strategies.importing.edge_list import read_edge_list
+from ldpsim.strategies.importing.faults import FileFaults
+from ldpsim.strategies.importing.parts import NamedEdges
 
 
 def _read(path: Path) -> NamedEdges:

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from strategies.importing.empty_cells import without_empty_cells
-from strategies.importing.faults import FileFaults
-from strategies.importing.options import ImportOptions
+from ldpsim.strategies.importing.empty_cells import without_empty_cells
+from ldpsim.strategies.importing.faults import FileFaults
+from ldpsim.strategies.importing.options import ImportOptions
 
 NAN = np.nan
 CELLS = pd.DataFrame(

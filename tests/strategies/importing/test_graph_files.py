@@ -9,10 +9,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from strategies.importing.faults import FileFaults
-from strategies.importing.graph_files import read_graph_file
-from strategies.importing.options import ImportOptions
-from strategies.importing.parts import NamedEdges, PeopleTable
+from ldpsim.strategies.importing.faults import FileFaults
+from ldpsim.strategies.importing.graph_files import read_graph_file
+from ldpsim.strategies.importing.options import ImportOptions
+from ldpsim.strategies.importing.parts import NamedEdges, PeopleTable
 
 
 def _read(path: Path, **options: Any) -> tuple[NamedEdges, PeopleTable]:

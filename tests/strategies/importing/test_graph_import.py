@@ -17,10 +17,10 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.utils import to_networkx
 
-from devices.data.population import Population
-from devices.datasets import FORMS, load
-from devices.datasets.npz_file import write_npz_file
-from strategies.importing import ImportOptions, WrongFiles, import_graph
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets import FORMS, load
+from ldpsim.devices.datasets.npz_file import write_npz_file
+from ldpsim.strategies.importing import ImportOptions, WrongFiles, import_graph
 
 CSV = {
     "edges.csv": "source,target\na,b\nb,a\nb,c\nc,c\nd,a\n",

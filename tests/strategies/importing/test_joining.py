@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from strategies.importing.faults import FileFaults, WrongFiles
-from strategies.importing.joining import join
-from strategies.importing.options import ImportOptions
-from strategies.importing.parts import FoundGraph, NamedEdges, PeopleTable, named_edges
-from strategies.importing.tables import read_table
+from ldpsim.strategies.importing.faults import FileFaults, WrongFiles
+from ldpsim.strategies.importing.joining import join
+from ldpsim.strategies.importing.options import ImportOptions
+from ldpsim.strategies.importing.parts import FoundGraph, NamedEdges, PeopleTable, named_edges
+from ldpsim.strategies.importing.tables import read_table
 
 EDGES = "source,target\nc,a\na,b\n"
 FEATURES = "id,x,y\nb,1,0\na,0,2\nc,0,0\n"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from strategies.importing.faults import WrongFiles
-from strategies.importing.labels import numbered
+from ldpsim.strategies.importing.faults import WrongFiles
+from ldpsim.strategies.importing.labels import numbered
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from strategies.importing import ImportOptions, WrongFiles, import_graph
-from strategies.importing.faults import FileFaults
-from strategies.importing.tables import read_table
+from ldpsim.strategies.importing import ImportOptions, WrongFiles, import_graph
+from ldpsim.strategies.importing.faults import FileFaults
+from ldpsim.strategies.importing.tables import read_table
 
 
 @pytest.fixture(autouse=True)

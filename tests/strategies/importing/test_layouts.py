@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from devices.data.population import Population
-from devices.datasets.npz_file import population_of
-from strategies.importing.layouts import of_layout
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets.npz_file import population_of
+from ldpsim.strategies.importing.layouts import of_layout
 
 X = np.array([[0, 1, 0], [0.5, 0, 0], [0, 0, 0], [1, 1, 1]])
 EDGES = np.array([[0, 1, 1, 2], [1, 0, 2, 2]])

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from strategies.importing.options import ImportOptions
-from strategies.setup.option_spec import declared
+from ldpsim.strategies.importing.options import ImportOptions
+from ldpsim.strategies.setup.option_spec import declared
 
 
 def test_names_of_columns_are_added_and_other_choices_replaced() -> None:

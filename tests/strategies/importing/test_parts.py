@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from strategies.importing.parts import FoundGraph, PeopleTable, named_edges
+from ldpsim.strategies.importing.parts import FoundGraph, PeopleTable, named_edges
 
 
 def test_names_are_numbered_in_the_order_of_their_first_edge() -> None:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from strategies.importing import people
-from strategies.importing.faults import FileFault, FileFaults
-from strategies.importing.options import ImportOptions
-from strategies.importing.parts import PeopleTable
-from strategies.importing.people import one_hot_coded, read_people
+from ldpsim.strategies.importing import people
+from ldpsim.strategies.importing.faults import FileFault, FileFaults
+from ldpsim.strategies.importing.options import ImportOptions
+from ldpsim.strategies.importing.parts import PeopleTable
+from ldpsim.strategies.importing.people import one_hot_coded, read_people
 
 
 def _read(

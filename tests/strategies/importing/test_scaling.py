@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from devices.data.population import WrongFeature
-from strategies.importing.scaling import rescaled
+from ldpsim.devices.data.population import WrongFeature
+from ldpsim.strategies.importing.scaling import rescaled
 
 TABLE = np.array([[0.0, -2.0, 5.0], [4.0, 2.0, 5.0], [1.0, 0.0, 5.0]])
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.data.population import Population
-from devices.datasets.npz_file import population_of
-from strategies.importing.summary import edge_counts, next_command, summarize
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets.npz_file import population_of
+from ldpsim.strategies.importing.summary import edge_counts, next_command, summarize
 
 GIVEN = np.array([[0, 1, 1, 2, 0, 3], [1, 0, 2, 2, 1, 1]])
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from strategies.importing.faults import FileFaults, WrongFiles
-from strategies.importing.options import ImportOptions
-from strategies.importing.parts import NamedEdges, PeopleTable
-from strategies.importing.tables import read_table
+from ldpsim.strategies.importing.faults import FileFaults, WrongFiles
+from ldpsim.strategies.importing.options import ImportOptions
+from ldpsim.strategies.importing.parts import NamedEdges, PeopleTable
+from ldpsim.strategies.importing.tables import read_table
 
 
 def _read(folder: Path, text: str, **options: Any) -> Any:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.data.population import Population
-from devices.enrolment.record_file import read_own_data
-from strategies.flower_app.deployed import PublicFile
-from strategies.importing import import_graph
-from strategies.importing.vaults import write_vaults
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.enrolment.record_file import read_own_data
+from ldpsim.strategies.flower_app.deployed import PublicFile
+from ldpsim.strategies.importing import import_graph
+from ldpsim.strategies.importing.vaults import write_vaults
 
 EDGES = "source,target\nann,bob\nbob,cy\ndee,ann\n"
 PEOPLE = (
@@ -90,7 +90,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_people_without_names(tmp_path: Path) -> None:
-    from devices.datasets import load
+    from ldpsim.devices.datasets import load
 
     people: Population = load("generated", clients=20, seed=1)
     assert write_vaults(people, tmp_path / "v", None)["next"]

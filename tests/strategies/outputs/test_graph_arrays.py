@@ -14,14 +14,14 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from curator.graph import Graph
-from curator.methods import find
-from curator.reports.reports import Reports
-from devices import datasets
-from strategies import RunOptions, RunResult, simulate
-from strategies.outputs.graph import NoGraph, ResultGraph
-from strategies.runs.asking import public_knowledge
-from strategies.runs.set_up import set_up
+from ldpsim.curator.graph import Graph
+from ldpsim.curator.methods import find
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices import datasets
+from ldpsim.strategies import RunOptions, RunResult, simulate
+from ldpsim.strategies.outputs.graph import NoGraph, ResultGraph
+from ldpsim.strategies.runs.asking import public_knowledge
+from ldpsim.strategies.runs.set_up import set_up
 
 QUICK = {"epochs": "2"}
 

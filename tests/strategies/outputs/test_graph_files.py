@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.graph import Graph
-from devices.datasets.npz_file import read_npz_file
-from strategies import RunFailed, RunOptions, simulate
-from strategies.outputs.graph import ResultGraph
-from strategies.outputs.graph_files import FORMS
+from ldpsim.curator.graph import Graph
+from ldpsim.devices.datasets.npz_file import read_npz_file
+from ldpsim.strategies import RunFailed, RunOptions, simulate
+from ldpsim.strategies.outputs.graph import ResultGraph
+from ldpsim.strategies.outputs.graph_files import FORMS
 
 QUICK = {"clients": 60, "settings": {"epochs": "2"}, "reference": False, "nulls": False}
 

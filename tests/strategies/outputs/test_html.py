@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.graph import Graph
-from strategies import RunOptions, RunResult, simulate
-from strategies.experiments.compare import Comparison
-from strategies.experiments.failures import Failed
-from strategies.outputs.graph import ResultGraph
-from strategies.outputs.html import html_table
-from strategies.results.in_words import privacy_in_words
+from ldpsim.curator.graph import Graph
+from ldpsim.strategies import RunOptions, RunResult, simulate
+from ldpsim.strategies.experiments.compare import Comparison
+from ldpsim.strategies.experiments.failures import Failed
+from ldpsim.strategies.outputs.graph import ResultGraph
+from ldpsim.strategies.outputs.html import html_table
+from ldpsim.strategies.results.in_words import privacy_in_words
 
 VOID = {"br"}
 ALLOWED = {"table", "caption", "thead", "tbody", "tr", "th", "td", "br"}

@@ -8,10 +8,10 @@ from typing import Any
 import matplotlib
 import pytest
 
-from strategies.outputs import paper_figure
-from strategies.outputs.paper_figure import WIDTH, figure_bytes, varied_option
-from strategies.outputs.seed_groups import SeedGroup
-from strategies.results.averages import Interval
+from ldpsim.strategies.outputs import paper_figure
+from ldpsim.strategies.outputs.paper_figure import WIDTH, figure_bytes, varied_option
+from ldpsim.strategies.outputs.seed_groups import SeedGroup
+from ldpsim.strategies.results.averages import Interval
 
 
 def group(method: str, options: Mapping[str, str], mean: float = 0.6, **changed: Any) -> SeedGroup:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from strategies.outputs.paper_table import escaped, latex_table
-from strategies.outputs.seed_groups import SeedGroup
-from strategies.results.averages import Interval
+from ldpsim.strategies.outputs.paper_table import escaped, latex_table
+from ldpsim.strategies.outputs.seed_groups import SeedGroup
+from ldpsim.strategies.results.averages import Interval
 
 COMMANDS = {"toprule", "midrule", "bottomrule", "begin", "end", "pm", "varepsilon", "textbackslash", "textasciitilde",
             "textasciicircum", "textless", "textgreater", "textbar", "ldots"}  # fmt: skip

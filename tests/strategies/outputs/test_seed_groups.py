@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from curator.privacy.level import Level
-from curator.privacy.levels import LEVELS
-from strategies.outputs.paper_table import latex_table
-from strategies.outputs.seed_groups import SeedGroup, seed_groups
-from strategies.outputs.sweep_summary import summary_rows, write_summary
+from ldpsim.curator.privacy.level import Level
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.strategies.outputs.paper_table import latex_table
+from ldpsim.strategies.outputs.seed_groups import SeedGroup, seed_groups
+from ldpsim.strategies.outputs.sweep_summary import summary_rows, write_summary
 
 
 def result(method: str, test: float, seed: int, *, loss: float | None = 7.0, nulls: tuple[float, float] = (0.3, 0.4),

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from curator.methods import BUILT_IN, find
-from strategies.outputs.shell import command_of, comparison_of, page_of
-from strategies.setup.options import RunOptions
+from ldpsim.curator.methods import BUILT_IN, find
+from ldpsim.strategies.outputs.shell import command_of, comparison_of, page_of
+from ldpsim.strategies.setup.options import RunOptions
 
 
 @pytest.fixture

@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from cli.report.gather import gather
-from cli.report.page import render
-from curator.privacy.level import Level, OfOne
-from curator.privacy.levels import LEVELS
-from strategies.experiments.compare import compare
-from strategies.experiments.sweep import run_sweep
-from strategies.experiments.sweep_file import Cell
-from strategies.outputs.paper_table import latex_table
-from strategies.outputs.seed_groups import seed_groups
-from strategies.outputs.sums import added, in_all, of_repeats
-from strategies.outputs.sweep_summary import summary_rows
-from strategies.runs.simulate import simulate
-from strategies.setup.options import RunOptions
+from ldpsim.cli.report.gather import gather
+from ldpsim.cli.report.page import render
+from ldpsim.curator.privacy.level import Level, OfOne
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.strategies.experiments.compare import compare
+from ldpsim.strategies.experiments.sweep import run_sweep
+from ldpsim.strategies.experiments.sweep_file import Cell
+from ldpsim.strategies.outputs.paper_table import latex_table
+from ldpsim.strategies.outputs.seed_groups import seed_groups
+from ldpsim.strategies.outputs.sums import added, in_all, of_repeats
+from ldpsim.strategies.outputs.sweep_summary import summary_rows
+from ldpsim.strategies.runs.simulate import simulate
+from ldpsim.strategies.setup.options import RunOptions
 
 SMALL: dict[str, Any] = {"clients": 60, "reference": False, "nulls": False, "groups": False, "device": "cpu",
                          "settings": {"epochs": "1"}}  # fmt: skip

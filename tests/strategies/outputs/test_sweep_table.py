@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from curator.privacy.levels import LEVELS
-from strategies import RunOptions, simulate
-from strategies.outputs.sweep_table import row_of
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.outputs.sweep_table import row_of
 
 
 @pytest.fixture(scope="module")

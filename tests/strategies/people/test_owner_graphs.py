@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from devices.data.population import Population
-from strategies.people.owner_graphs import handed_over, owned_people, public_graph
-from strategies.people.private_and_public import divide
+from ldpsim.devices.data.population import Population
+from ldpsim.strategies.people.owner_graphs import handed_over, owned_people, public_graph
+from ldpsim.strategies.people.private_and_public import divide
 
 
 def test_the_public_graph_has_labels_only_for_a_baseline_and_none_of_the_scored(population: Population) -> None:

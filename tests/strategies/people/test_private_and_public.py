@@ -10,11 +10,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from devices.data.population import Population
-from devices.datasets import load
-from devices.facts import Split
-from strategies.people import private_and_public
-from strategies.people.private_and_public import divide
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets import load
+from ldpsim.devices.facts import Split
+from ldpsim.strategies.people import private_and_public
+from ldpsim.strategies.people.private_and_public import divide
 
 
 def test_parts_share_nobody_and_repeat(population: Population) -> None:

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from devices.data.population import Population, build_population
-from strategies.people.owned_graph import sparse_features
-from strategies.people.shuffled import shuffled
+from ldpsim.devices.data.population import Population, build_population
+from ldpsim.strategies.people.owned_graph import sparse_features
+from ldpsim.strategies.people.shuffled import shuffled
 
 N = 40
 

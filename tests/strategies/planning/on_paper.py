@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from strategies.estimate.graph_facts import GraphFacts
-from strategies.planning.plan import Plan, make_plan
-from strategies.planning.rehearsal import Like
-from strategies.planning.wishes import Wishes
-from strategies.setup.options import RunOptions
+from ldpsim.strategies.estimate.graph_facts import GraphFacts
+from ldpsim.strategies.planning.plan import Plan, make_plan
+from ldpsim.strategies.planning.rehearsal import Like
+from ldpsim.strategies.planning.wishes import Wishes
+from ldpsim.strategies.setup.options import RunOptions
 
 
 def plan_on_paper(methods: Sequence[str], options: RunOptions, facts: GraphFacts, wishes: Wishes, **more: Any) -> Plan:

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from cli.main import app
-from curator.methods.local.hogs_ablation import HoGSAblation
-from curator.reports.question import keys_of
-from devices import datasets
-from strategies.estimate.graph_facts import GraphFacts
-from strategies.flower_app.alone import default_config
-from strategies.planning.files import deployment, rehearsal, undeployable, write_files
-from strategies.planning.plan import Plan
-from strategies.planning.rehearsal import Like, Rehearsal, made_up_people
-from strategies.planning.rows import PlanRow
-from strategies.planning.wishes import Wishes
-from strategies.setup.options import RunOptions
-from strategies.setup.run_setup import budget_of
+from ldpsim.cli.main import app
+from ldpsim.curator.methods.local.hogs_ablation import HoGSAblation
+from ldpsim.curator.reports.question import keys_of
+from ldpsim.devices import datasets
+from ldpsim.strategies.estimate.graph_facts import GraphFacts
+from ldpsim.strategies.flower_app.alone import default_config
+from ldpsim.strategies.planning.files import deployment, rehearsal, undeployable, write_files
+from ldpsim.strategies.planning.plan import Plan
+from ldpsim.strategies.planning.rehearsal import Like, Rehearsal, made_up_people
+from ldpsim.strategies.planning.rows import PlanRow
+from ldpsim.strategies.planning.wishes import Wishes
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.run_setup import budget_of
 from tests.strategies.planning.on_paper import plan_on_paper
 
 
@@ -48,7 +48,7 @@ def test_a_deployment_file_is_a_configuration_of_the_flower_app(made: Plan, tmp_
 
 def test_a_deployment_asks_the_question_of_the_plan(tmp_path: Path) -> None:
     """Every given option is in the file; the app reads them, and asks what a run with the same options asks."""
-    from strategies.flower_app.deployed import PublicFile, _method_of, _questions
+    from ldpsim.strategies.flower_app.deployed import PublicFile, _method_of, _questions
 
     options = RunOptions(feature_share=0.3, reporting="one-end", eps_labels=2.0, private_labels=True, gnn="sage",
                          label_mechanism="subset_selection", settings={"tau": "0.7", "epochs": "5"})  # fmt: skip

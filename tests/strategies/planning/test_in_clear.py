@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from curator.methods import find
-from strategies.estimate.graph_facts import GraphFacts
-from strategies.planning.in_clear import PublicData, in_clear
-from strategies.planning.listed import LISTED
-from strategies.planning.on_paper import OnPaper
-from strategies.setup.options import RunOptions
+from ldpsim.curator.methods import find
+from ldpsim.strategies.estimate.graph_facts import GraphFacts
+from ldpsim.strategies.planning.in_clear import PublicData, in_clear
+from ldpsim.strategies.planning.listed import LISTED
+from ldpsim.strategies.planning.on_paper import OnPaper
+from ldpsim.strategies.setup.options import RunOptions
 
 PAPER = OnPaper(GraphFacts(2000, features=40, classes=3, words=5.0))
 

@@ -6,15 +6,15 @@ from itertools import product
 import numpy as np
 import pytest
 
-from curator.methods import find
-from curator.methods.base import Budget
-from devices.facts import PublicFacts
-from devices.mechanisms import GRR, Degree, MultiBit, RandomizedResponse
-from devices.query import Ask, Query
-from strategies.estimate.asked import PaperQuestion, questions_on_paper
-from strategies.estimate.graph_facts import GraphFacts
-from strategies.estimate.traffic import miniature
-from strategies.planning.information import most_gained, nats
+from ldpsim.curator.methods import find
+from ldpsim.curator.methods.base import Budget
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import GRR, Degree, MultiBit, RandomizedResponse
+from ldpsim.devices.query import Ask, Query
+from ldpsim.strategies.estimate.asked import PaperQuestion, questions_on_paper
+from ldpsim.strategies.estimate.graph_facts import GraphFacts
+from ldpsim.strategies.estimate.traffic import miniature
+from ldpsim.strategies.planning.information import most_gained, nats
 
 PEOPLE = miniature(GraphFacts(300), 300, seed=0)
 

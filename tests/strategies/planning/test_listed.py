@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from curator.methods import BUILT_IN, find
-from strategies.planning.listed import GROUPS, LISTED, Listed, listed_as
+from ldpsim.curator.methods import BUILT_IN, find
+from ldpsim.strategies.planning.listed import GROUPS, LISTED, Listed, listed_as
 
 
 def test_the_list_has_every_method_with_one_private_report_and_other_trust() -> None:

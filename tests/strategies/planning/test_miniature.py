@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from devices import datasets
-from strategies.estimate.graph_facts import GraphFacts
-from strategies.estimate.traffic import miniature
-from strategies.planning.miniature import (
+from ldpsim.devices import datasets
+from ldpsim.strategies.estimate.graph_facts import GraphFacts
+from ldpsim.strategies.estimate.traffic import miniature
+from ldpsim.strategies.planning.miniature import (
     bit_epsilon,
     kept_noise,
     of_a_bit,
@@ -18,8 +18,8 @@ from strategies.planning.miniature import (
     sizes_of,
     with_kept_noise,
 )
-from strategies.planning.on_paper import OnPaper
-from strategies.setup.options import RunOptions
+from ldpsim.strategies.planning.on_paper import OnPaper
+from ldpsim.strategies.setup.options import RunOptions
 
 FACTS = GraphFacts(50_000, features=60, words=6.0)
 

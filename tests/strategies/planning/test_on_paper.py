@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from curator.methods import find
-from curator.privacy.level import Level
-from strategies.estimate.asked import few_people
-from strategies.estimate.graph_facts import GraphFacts
-from strategies.estimate.traffic import miniature
-from strategies.experiments.match_budgets import guarantee_before
-from strategies.planning import on_paper
-from strategies.planning.on_paper import OnPaper
-from strategies.runs.set_up import set_up
-from strategies.setup.options import RunOptions
+from ldpsim.curator.methods import find
+from ldpsim.curator.privacy.level import Level
+from ldpsim.strategies.estimate.asked import few_people
+from ldpsim.strategies.estimate.graph_facts import GraphFacts
+from ldpsim.strategies.estimate.traffic import miniature
+from ldpsim.strategies.experiments.match_budgets import guarantee_before
+from ldpsim.strategies.planning import on_paper
+from ldpsim.strategies.planning.on_paper import OnPaper
+from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.setup.options import RunOptions
 
 FACTS = GraphFacts(2000, features=60, words=6.0)
 LEVEL = partial(Level, "bounded")

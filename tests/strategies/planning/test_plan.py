@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from strategies.estimate.graph_facts import GraphFacts
-from strategies.estimate.load import constants
-from strategies.estimate.machine import memory_bytes
-from strategies.planning import plan
-from strategies.planning.in_clear import PublicData
-from strategies.planning.on_paper import OnPaper
-from strategies.planning.plan import make_plan
-from strategies.planning.rehearsal import Like, Rehearsal
-from strategies.planning.rows import PlanRow
-from strategies.planning.wishes import Wishes
-from strategies.planning.worth import Worth
-from strategies.setup.option_spec import declared
-from strategies.setup.options import RunOptions
+from ldpsim.strategies.estimate.graph_facts import GraphFacts
+from ldpsim.strategies.estimate.load import constants
+from ldpsim.strategies.estimate.machine import memory_bytes
+from ldpsim.strategies.planning import plan
+from ldpsim.strategies.planning.in_clear import PublicData
+from ldpsim.strategies.planning.on_paper import OnPaper
+from ldpsim.strategies.planning.plan import make_plan
+from ldpsim.strategies.planning.rehearsal import Like, Rehearsal
+from ldpsim.strategies.planning.rows import PlanRow
+from ldpsim.strategies.planning.wishes import Wishes
+from ldpsim.strategies.planning.worth import Worth
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions
 from tests.strategies.planning.on_paper import plan_on_paper
 
 FACTS = GraphFacts(40_000, features=40, classes=3, words=5.0)

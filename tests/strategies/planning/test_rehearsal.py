@@ -10,27 +10,27 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from cli.main import app
-from devices import datasets
-from devices.datasets.generated import generate
-from strategies import simulate
-from strategies.engines.pool import processes
-from strategies.estimate.graph_facts import GraphFacts, measured
-from strategies.estimate.load import Load
-from strategies.estimate.traffic import miniature
-from strategies.planning import rehearsal
-from strategies.planning.files import rehearsal as command_of
-from strategies.planning.files import write_files
-from strategies.planning.miniature import save
-from strategies.planning.on_paper import OnPaper
-from strategies.planning.plan import Plan, make_plan
-from strategies.planning.planned_people import planned_people
-from strategies.planning.rehearsal import Like, Rehearsal, at_size, run_trial, trial_of
-from strategies.planning.rows import PlanRow
-from strategies.planning.wishes import Wishes
-from strategies.planning.worth import Worth
-from strategies.results.shown_nulls import shown_nulls_of, shown_verdict
-from strategies.setup.options import RunOptions
+from ldpsim.cli.main import app
+from ldpsim.devices import datasets
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.strategies import simulate
+from ldpsim.strategies.engines.pool import processes
+from ldpsim.strategies.estimate.graph_facts import GraphFacts, measured
+from ldpsim.strategies.estimate.load import Load
+from ldpsim.strategies.estimate.traffic import miniature
+from ldpsim.strategies.planning import rehearsal
+from ldpsim.strategies.planning.files import rehearsal as command_of
+from ldpsim.strategies.planning.files import write_files
+from ldpsim.strategies.planning.miniature import save
+from ldpsim.strategies.planning.on_paper import OnPaper
+from ldpsim.strategies.planning.plan import Plan, make_plan
+from ldpsim.strategies.planning.planned_people import planned_people
+from ldpsim.strategies.planning.rehearsal import Like, Rehearsal, at_size, run_trial, trial_of
+from ldpsim.strategies.planning.rows import PlanRow
+from ldpsim.strategies.planning.wishes import Wishes
+from ldpsim.strategies.planning.worth import Worth
+from ldpsim.strategies.results.shown_nulls import shown_nulls_of, shown_verdict
+from ldpsim.strategies.setup.options import RunOptions
 
 FACTS = GraphFacts(40_000, features=40, classes=3, words=5.0)
 Runs = list[RunOptions]
@@ -68,8 +68,10 @@ def loads(monkeypatch: pytest.MonkeyPatch, seconds: float | None) -> list[tuple[
 
     monkeypatch.setattr(rehearsal, "load_of", load)
     monkeypatch.setattr(rehearsal, "available_cores", lambda: 2)
-    monkeypatch.setattr("strategies.planning.plan.calibration", lambda: 1.0)
-    monkeypatch.setattr("strategies.planning.plan.constants", lambda: {"machine": {"calibration": 0.5, "name": "a"}})
+    monkeypatch.setattr("ldpsim.strategies.planning.plan.calibration", lambda: 1.0)
+    monkeypatch.setattr(
+        "ldpsim.strategies.planning.plan.constants", lambda: {"machine": {"calibration": 0.5, "name": "a"}}
+    )
     return asked
 
 
@@ -273,7 +275,7 @@ def test_a_run_without_an_accuracy_says_so_and_one_without_null_models_has_none(
             assert not keep_graph
             return SimpleNamespace(record={"accuracy": {"test": test, "std": 0.1}, "devices": {"asked": 9}})
 
-        monkeypatch.setattr("strategies.runs.simulate.simulate", run)
+        monkeypatch.setattr("ldpsim.strategies.runs.simulate.simulate", run)
         return run_trial(RunOptions())
 
     assert ends(0.25) == Worth(0.25, 0.1) and ends(0.0) == Worth(0.0, 0.1)

@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from curator.learning.training import TrainingSettings
-from strategies.estimate.asked import largest_question, questions_on_paper
-from strategies.estimate.graph_facts import GraphFacts
-from strategies.estimate.load import TIME_ERROR, Load
-from strategies.estimate.traffic import expected_traffic, training_traffic
-from strategies.planning.on_paper import OnPaper
-from strategies.planning.rows import PlanRow, given_settings, plan_row
-from strategies.planning.worth import Worth
-from strategies.results.in_words import guess
-from strategies.setup.options import RunOptions
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.strategies.estimate.asked import largest_question, questions_on_paper
+from ldpsim.strategies.estimate.graph_facts import GraphFacts
+from ldpsim.strategies.estimate.load import TIME_ERROR, Load
+from ldpsim.strategies.estimate.traffic import expected_traffic, training_traffic
+from ldpsim.strategies.planning.on_paper import OnPaper
+from ldpsim.strategies.planning.rows import PlanRow, given_settings, plan_row
+from ldpsim.strategies.planning.worth import Worth
+from ldpsim.strategies.results.in_words import guess
+from ldpsim.strategies.setup.options import RunOptions
 
 PAPER = OnPaper(GraphFacts(40_000, features=40, classes=3, words=5.0))
 
@@ -33,7 +33,7 @@ def test_a_row_has_bytes_seconds_and_memory_and_says_whether_it_fits() -> None:
 def test_a_method_that_was_not_measured_cannot_fit_where_its_reports_alone_do_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("strategies.planning.rows.load_of", lambda *given, **named: None)
+    monkeypatch.setattr("ldpsim.strategies.planning.rows.load_of", lambda *given, **named: None)
     few = plan_row(PAPER, RunOptions(method="hogs"), "user", 1.0).figures
     assert few["fits"] is None and few["machines"] is None and few["memory_factor"] is None
     many = plan_row(OnPaper(GraphFacts(10**8)), RunOptions(method="hogs"), "user", 1.0).figures
@@ -92,8 +92,10 @@ def test_the_load_of_a_row(
     monkeypatch: pytest.MonkeyPatch, given: Load | None, memory: float, wanted: dict[str, Any]
 ) -> None:
     asked = []
-    monkeypatch.setattr("strategies.planning.rows.load_of", lambda *of, **named: asked.append((of, named)) or given)
-    monkeypatch.setattr("strategies.planning.rows.memory_bytes", lambda: memory)
+    monkeypatch.setattr(
+        "ldpsim.strategies.planning.rows.load_of", lambda *of, **named: asked.append((of, named)) or given
+    )
+    monkeypatch.setattr("ldpsim.strategies.planning.rows.memory_bytes", lambda: memory)
     options = RunOptions(method="hogs", clients=77)
     figures = plan_row(PAPER, options, "user", 0.5).figures
     assert {name: figures[name] for name in wanted} == wanted

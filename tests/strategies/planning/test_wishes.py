@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from devices.query import MAX_BYTES
-from strategies.planning.in_clear import PublicData
-from strategies.planning.rows import PlanRow
-from strategies.planning.wishes import Wishes, chosen, judged, missed_on_paper, ranked
-from strategies.planning.worth import Worth
-from strategies.setup.options import RunOptions
+from ldpsim.devices.query import MAX_BYTES
+from ldpsim.strategies.planning.in_clear import PublicData
+from ldpsim.strategies.planning.rows import PlanRow
+from ldpsim.strategies.planning.wishes import Wishes, chosen, judged, missed_on_paper, ranked
+from ldpsim.strategies.planning.worth import Worth
+from ldpsim.strategies.setup.options import RunOptions
 
 
 def row(method: str, value: float | None, test: float | None, size: float = 100.0, **more: Any) -> PlanRow:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from strategies.planning.worth import Worth
+from ldpsim.strategies.planning.worth import Worth
 
 BELOW = "not better than asking nobody (features alone: 60 %)"
 NEAR = "not measurably better than asking nobody (features alone: 60 %)"

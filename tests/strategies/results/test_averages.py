@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from strategies.results.averages import (
+from ldpsim.strategies.results.averages import (
     Interval,
     even_tail,
     few,
@@ -19,7 +19,7 @@ from strategies.results.averages import (
     share_interval,
     spread,
 )
-from strategies.results.outcome import Score
+from ldpsim.strategies.results.outcome import Score
 
 
 def scores(*tests: float | None) -> list[Score]:

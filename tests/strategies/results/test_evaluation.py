@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.methods.base import Graph, Question
-from curator.reports.reports import Reports
-from devices.data.population import Population, build_population
-from devices.facts import Split
-from devices.mechanisms import RandomizedResponse
-from devices.query import Ask, Query
-from strategies.results.evaluation import accuracy, degrees, macro_f1, mean_degrees, reconstruction
+from ldpsim.curator.methods.base import Graph, Question
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.data.population import Population, build_population
+from ldpsim.devices.facts import Split
+from ldpsim.devices.mechanisms import RandomizedResponse
+from ldpsim.devices.query import Ask, Query
+from ldpsim.strategies.results.evaluation import accuracy, degrees, macro_f1, mean_degrees, reconstruction
 
 
 @pytest.fixture

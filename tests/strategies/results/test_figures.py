@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from strategies import RunOptions, simulate
-from strategies.results.figures import figures
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.results.figures import figures
 
 
 def test_the_figures_of_a_run_are_those_of_its_record() -> None:

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from curator.privacy.level import Level
-from curator.privacy.levels import LEVELS
-from devices.atomic_files import exclusive_lock
-from strategies.results.folder import (
+from ldpsim.curator.privacy.level import Level
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.devices.atomic_files import exclusive_lock
+from ldpsim.strategies.results.folder import (
     hold_folder,
     log_file,
     origin_of,
@@ -77,7 +77,7 @@ def test_the_origin_of_a_folder_is_that_of_its_copies(tmp_path: Path) -> None:
 HOLD = """
 import os, sys
 from pathlib import Path
-from strategies.results.folder import hold_folder
+from ldpsim.strategies.results.folder import hold_folder
 
 for _ in range(4):  # a fork loads nothing again
     if not os.fork():
@@ -108,7 +108,7 @@ def test_processes_at_once_hold_folders_of_their_own_and_death_frees_them(tmp_pa
 def test_a_folder_that_is_finished_or_removed_before_it_is_locked_is_not_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from strategies.results import folder as module
+    from ldpsim.strategies.results import folder as module
 
     tricks = [lambda folder: write_result(folder, {}), Path.rmdir, lambda folder: None]
 

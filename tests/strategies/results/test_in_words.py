@@ -8,13 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.methods import Budget, find
-from curator.privacy.guarantee import Level
-from curator.privacy.level import OfOne
-from curator.privacy.levels import LEVELS
-from devices.facts import PublicFacts, Split
 from docs.rooms import ROOT
-from strategies.results.in_words import FOUND, PROTECTIONS, guess, in_short, privacy_in_words, protection, recovered
+from ldpsim.curator.methods import Budget, find
+from ldpsim.curator.privacy.guarantee import Level
+from ldpsim.curator.privacy.level import OfOne
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.devices.facts import PublicFacts, Split
+from ldpsim.strategies.results.in_words import (
+    FOUND,
+    PROTECTIONS,
+    guess,
+    in_short,
+    privacy_in_words,
+    protection,
+    recovered,
+)
 
 PAGE = (ROOT / "docs" / "privacy-in-words.md").read_text()
 

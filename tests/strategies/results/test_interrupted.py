@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from strategies.runs.simulate import simulate
-from strategies.setup.options import RunOptions
+from ldpsim.strategies.runs.simulate import simulate
+from ldpsim.strategies.setup.options import RunOptions
 
 SMALL = {"clients": 60, "reference": False, "nulls": False}
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from curator.privacy.level import Level
-from curator.privacy.levels import LEVELS
-from strategies.results.levels import compared_levels, held, level_named
+from ldpsim.curator.privacy.level import Level
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.strategies.results.levels import compared_levels, held, level_named
 
 
 def bounded(value: float, delta: float = 0.0) -> dict[str, Any]:

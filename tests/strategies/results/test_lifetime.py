@@ -7,18 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curator.methods import Question
-from devices import answer_many
-from devices.client_app import open_state
-from devices.data.population import Population
-from devices.device import RoundPermit
-from devices.enrolment import state as enrolment
-from devices.enrolment.state import State, enrol
-from devices.policy.policy import policy_for_training
-from devices.training_task import GaussianUpdate, Task
-from strategies.engines.collect import collect
-from strategies.results.lifetime import Losses, extremes, ledger_levels, lifetime, nothing_known, read_ledgers
-from strategies.rounds import outbox
+from ldpsim.curator.methods import Question
+from ldpsim.devices import answer_many
+from ldpsim.devices.client_app import open_state
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import RoundPermit
+from ldpsim.devices.enrolment import state as enrolment
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.policy.policy import policy_for_training
+from ldpsim.devices.training_task import GaussianUpdate, Task
+from ldpsim.strategies.engines.collect import collect
+from ldpsim.strategies.results.lifetime import Losses, extremes, ledger_levels, lifetime, nothing_known, read_ledgers
+from ldpsim.strategies.rounds import outbox
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]
@@ -60,12 +60,12 @@ def test_kinds_of_answers_that_wait_are_added_up_at_any_time(
     state = enrolled()
     collect(state.folder, ask(), devices=40)
     whole = lifetime(State(state.folder))
-    monkeypatch.setattr("strategies.results.lifetime._MOST_KINDS", 0)
+    monkeypatch.setattr("ldpsim.strategies.results.lifetime._MOST_KINDS", 0)
     assert lifetime(State(state.folder)) == whole and whole["complete"] is True
     open_state.cache_clear()
     (state.folder / "ledger-0001.sqlite").write_bytes((state.folder / "ledger.sqlite").read_bytes())
     for most in (0, 9):
-        monkeypatch.setattr("strategies.results.lifetime._MOST_KINDS", most)
+        monkeypatch.setattr("ldpsim.strategies.results.lifetime._MOST_KINDS", most)
         found = lifetime(State(state.folder))
         assert found["user"] == {"max": pytest.approx(2 * whole["user"]["max"]), "mean": whole["user"]["mean"]}
 

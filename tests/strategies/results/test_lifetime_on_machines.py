@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from devices.datasets.generated import generate
-from devices.enrolment.parts import Parts
-from devices.enrolment.placement import Place, enrol_elsewhere
-from devices.policy.policy import policy_for
-from strategies.results import lifetime_on_machines as module
-from strategies.results.lifetime import nothing_known
-from strategies.results.lifetime_on_machines import lifetime_on_machines, losses_of_part
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.enrolment.parts import Parts
+from ldpsim.devices.enrolment.placement import Place, enrol_elsewhere
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.strategies.results import lifetime_on_machines as module
+from ldpsim.strategies.results.lifetime import nothing_known
+from ldpsim.strategies.results.lifetime_on_machines import lifetime_on_machines, losses_of_part
 from tests.strategies.engines.one_process_ray import OneProcessRay, Session
 
 

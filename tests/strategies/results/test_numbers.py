@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from strategies.results.numbers import NONE, bytes_, count, duration, percent, plus_minus, points, seconds, size
+from ldpsim.strategies.results.numbers import NONE, bytes_, count, duration, percent, plus_minus, points, seconds, size
 
 
 def test_shares_are_points_and_per_cent() -> None:

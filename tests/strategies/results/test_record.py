@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.privacy.level import Level
-from strategies import RunOptions, simulate
-from strategies.results.averages import mean, spread
-from strategies.results.outcome import Repeat, Score, Spent
-from strategies.results.record import assemble
-from strategies.runs.set_up import run_of, set_up
-from strategies.setup.run_setup import RunSetup
+from ldpsim.curator.privacy.level import Level
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.results.averages import mean, spread
+from ldpsim.strategies.results.outcome import Repeat, Score, Spent
+from ldpsim.strategies.results.record import assemble
+from ldpsim.strategies.runs.set_up import run_of, set_up
+from ldpsim.strategies.setup.run_setup import RunSetup
 
 
 def test_the_spread_is_the_sample_standard_deviation() -> None:
@@ -43,7 +43,7 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
         seen.append((setup, repeats, spent))
         return assemble(setup, repeats, seconds, spent)
 
-    monkeypatch.setattr("strategies.runs.simulate.assemble", watched)
+    monkeypatch.setattr("ldpsim.strategies.runs.simulate.assemble", watched)
     settings = {"epochs": "1"}
     simulate(RunOptions(clients=40, repeats=3, settings=settings, reference=False, nulls=False, out=None))
     ((setup, repeats, spent),) = seen

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from strategies.results.outcome import Score
-from strategies.results.verdict import nulls_section, verdict_section
+from ldpsim.strategies.results.outcome import Score
+from ldpsim.strategies.results.verdict import nulls_section, verdict_section
 
 N = 400
 

@@ -12,20 +12,20 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from curator.methods import Question
-from curator.methods.base import Budget, Method
-from curator.reports.reports import Reports
-from devices.data.population import Population
-from devices.data.splits import make_split
-from devices.enrolment.state import State, enrol
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GRR, RandomizedResponse
-from devices.policy.policy import policy_for
-from devices.query import Ask, Query
-from strategies.engines.collect import collect
-from strategies.rounds import batches
-from strategies.rounds.batches import ask_in_batches, asked_people, questions_from_json, questions_to_json
-from strategies.rounds.collect_once import Collected
+from ldpsim.curator.methods import Question
+from ldpsim.curator.methods.base import Budget, Method
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import GRR, RandomizedResponse
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.devices.query import Ask, Query
+from ldpsim.strategies.engines.collect import collect
+from ldpsim.strategies.rounds import batches
+from ldpsim.strategies.rounds.batches import ask_in_batches, asked_people, questions_from_json, questions_to_json
+from ldpsim.strategies.rounds.collect_once import Collected
 
 BUDGET = Budget(epsilon=2.0)
 

@@ -13,19 +13,19 @@ import pytest
 from flwr.app import Message
 from flwr.serverapp.strategy import FedAvg
 
-from devices.federated.wire import WEIGHTS, evaluation_reply, update_reply
-from strategies.engines.grids import DirectGrid
-from strategies.federated.fedavg import EVERYBODY
-from strategies.rounds.checkpoint import (
+from ldpsim.devices.federated.wire import WEIGHTS, evaluation_reply, update_reply
+from ldpsim.strategies.engines.grids import DirectGrid
+from ldpsim.strategies.federated.fedavg import EVERYBODY
+from ldpsim.strategies.rounds.checkpoint import (
     CheckpointFile,
     Standing,
     finished_rounds,
     remove_unfinished,
     run_kept_rounds,
 )
-from strategies.rounds.flower_rounds import Best
-from strategies.rounds.training_grid import Phase, RoundTally, TrainingGrid
-from strategies.seeded import seeded
+from ldpsim.strategies.rounds.flower_rounds import Best
+from ldpsim.strategies.rounds.training_grid import Phase, RoundTally, TrainingGrid
+from ldpsim.strategies.seeded import seeded
 
 KEY = ("config", "collection")
 
@@ -195,7 +195,7 @@ def test_what_a_checkpoint_says_and_what_its_absence_means(tmp_path: Path, caplo
 
 def test_a_checkpoint_of_another_format_is_left_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     CheckpointFile(tmp_path, 0, KEY).save(standing())
-    monkeypatch.setattr("strategies.rounds.checkpoint.FORMAT", 2)
+    monkeypatch.setattr("ldpsim.strategies.rounds.checkpoint.FORMAT", 2)
     assert CheckpointFile(tmp_path, 0, KEY).load() is None
 
 

@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 from flwr.app import ArrayRecord, ConfigRecord, Error, Message, RecordDict
 
-from curator.methods import LDPGen, Question
-from curator.methods.base import Budget
-from curator.reports.digest import reports_digest
-from curator.reports.reports import Reports
-from devices import device
-from devices.data.population import Population
-from devices.data.splits import make_split
-from devices.device import Refusal
-from devices.enrolment.state import State, enrol
-from devices.fleet import Fleet
-from devices.policy.policy import policy_for
-from devices.wire import QUERY_TYPE, REPORTS_TYPE, payload_bytes, query_content, reply
-from strategies.engines.grids import LocalGrid
-from strategies.rounds import outbox
-from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
-from strategies.rounds.stages import Stages
+from ldpsim.curator.methods import LDPGen, Question
+from ldpsim.curator.methods.base import Budget
+from ldpsim.curator.reports.digest import reports_digest
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices import device
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.device import Refusal
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.fleet import Fleet
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.devices.wire import QUERY_TYPE, REPORTS_TYPE, payload_bytes, query_content, reply
+from ldpsim.strategies.engines.grids import LocalGrid
+from ldpsim.strategies.rounds import outbox
+from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, run_collection
+from ldpsim.strategies.rounds.stages import Stages
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]

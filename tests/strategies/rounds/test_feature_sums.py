@@ -9,14 +9,14 @@ import numpy as np
 from flwr.app import Message
 from scipy.sparse import csr_array
 
-from devices.data.population import Population, Record
-from devices.federated.exchange import Sums, pack_contribution, read_contribution
-from devices.federated.wire import EXCHANGE_TYPE, exchange_reply, read_own
-from devices.training_task import Task
-from strategies.engines.grids import DirectGrid
-from strategies.rounds.feature_sums import exchange_sums
-from strategies.rounds.replies import Replies
-from strategies.rounds.training_grid import TrainingGrid
+from ldpsim.devices.data.population import Population, Record
+from ldpsim.devices.federated.exchange import Sums, pack_contribution, read_contribution
+from ldpsim.devices.federated.wire import EXCHANGE_TYPE, exchange_reply, read_own
+from ldpsim.devices.training_task import Task
+from ldpsim.strategies.engines.grids import DirectGrid
+from ldpsim.strategies.rounds.feature_sums import exchange_sums
+from ldpsim.strategies.rounds.replies import Replies
+from ldpsim.strategies.rounds.training_grid import TrainingGrid
 
 PEOPLE = 40
 TASK = Task("first", "sums", 256, 4, 5, 0.1, 1)

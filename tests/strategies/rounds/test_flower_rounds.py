@@ -16,16 +16,23 @@ import pytest
 from flwr.app import ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
 from flwr.serverapp.strategy import FedAvg
 
-from devices.device import Refusal
-from devices.federated.wire import ATTEMPT, WEIGHTS, evaluation_reply, round_content, update_reply, weights_record
-from devices.network import LARGEST, FloatArray
-from devices.wire import reply
-from strategies.engines.grids import DirectGrid
-from strategies.federated.fedavg import EVERYBODY
-from strategies.rounds.collect_once import Collected
-from strategies.rounds.flower_rounds import Best, run_rounds
-from strategies.rounds.training_grid import Phase, RoundTally, TrainingGrid, draw_nodes
-from strategies.seeded import seeded
+from ldpsim.devices.device import Refusal
+from ldpsim.devices.federated.wire import (
+    ATTEMPT,
+    WEIGHTS,
+    evaluation_reply,
+    round_content,
+    update_reply,
+    weights_record,
+)
+from ldpsim.devices.network import LARGEST, FloatArray
+from ldpsim.devices.wire import reply
+from ldpsim.strategies.engines.grids import DirectGrid
+from ldpsim.strategies.federated.fedavg import EVERYBODY
+from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.rounds.flower_rounds import Best, run_rounds
+from ldpsim.strategies.rounds.training_grid import Phase, RoundTally, TrainingGrid, draw_nodes
+from ldpsim.strategies.seeded import seeded
 
 TASK = b"task"
 START = np.zeros(2, np.float32)
@@ -328,7 +335,7 @@ def test_an_equal_accuracy_keeps_the_earlier_weights_and_observers_hear_of_each(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     told: list[tuple[str, float, int]] = []
-    monkeypatch.setattr("curator.observer.log_metric", lambda *given: told.append(given))
+    monkeypatch.setattr("ldpsim.curator.observer.log_metric", lambda *given: told.append(given))
     weights, _ = rounds([2, 4])
     assert weights.tolist() == [2.0, 2.0]
     assert told == [("val_accuracy", float(number in (2, 4)), number) for number in range(1, 6)]

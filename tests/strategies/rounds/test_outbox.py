@@ -12,20 +12,20 @@ import numpy as np
 import pytest
 from flwr.app import ConfigRecord, Message, RecordDict
 
-from curator.methods import FPLDPGen, Question
-from curator.methods.base import Budget
-from devices.array_types import IntArray
-from devices.data.population import Population
-from devices.data.splits import make_split
-from devices.enrolment.state import State, enrol
-from devices.policy.policy import policy_for
-from devices.wire import QUERY_TYPE, REPORTS_TYPE, query_content
-from strategies.engines.flower_internals import set_message_id
-from strategies.engines.grids import LocalGrid
-from strategies.rounds import outbox
-from strategies.rounds.collect_once import CollectOnce, run_collection
-from strategies.rounds.outbox import Outbox, Planned, batches_of
-from strategies.rounds.stages import Stages
+from ldpsim.curator.methods import FPLDPGen, Question
+from ldpsim.curator.methods.base import Budget
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.devices.wire import QUERY_TYPE, REPORTS_TYPE, query_content
+from ldpsim.strategies.engines.flower_internals import set_message_id
+from ldpsim.strategies.engines.grids import LocalGrid
+from ldpsim.strategies.rounds import outbox
+from ldpsim.strategies.rounds.collect_once import CollectOnce, run_collection
+from ldpsim.strategies.rounds.outbox import Outbox, Planned, batches_of
+from ldpsim.strategies.rounds.stages import Stages
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]

@@ -10,21 +10,21 @@ import numpy as np
 import pytest
 from flwr.app import Message
 
-from curator.reports.question import Question
-from curator.reports.reports import Reports
-from devices.data.population import Population
-from devices.device import Report, pack_parts, pack_report
-from devices.mechanisms.base import Mechanism
-from devices.mechanisms.integers import pack_integers
-from devices.query import Query
-from devices.wire import read_query, reply
-from strategies.engines.grids import DirectGrid
-from strategies.progress import quiet
-from strategies.rounds.collect_once import Collected
-from strategies.rounds.reading import read_reports
-from strategies.runs.set_up import run_of, set_scene, set_up
-from strategies.setup.options import RunOptions
-from strategies.setup.read_options import read_alone
+from ldpsim.curator.reports.question import Question
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Report, pack_parts, pack_report
+from ldpsim.devices.mechanisms.base import Mechanism
+from ldpsim.devices.mechanisms.integers import pack_integers
+from ldpsim.devices.query import Query
+from ldpsim.devices.wire import read_query, reply
+from ldpsim.strategies.engines.grids import DirectGrid
+from ldpsim.strategies.progress import quiet
+from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.rounds.reading import read_reports
+from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.read_options import read_alone
 
 HOSTILE = range(0, 40, 4)
 
@@ -90,9 +90,9 @@ def test_hostile_bytes_do_not_end_a_run(method: str, given: dict, tmp_path: Path
 
 def test_answers_that_are_wrong_in_another_way_still_raise(population: Population) -> None:
     """A report of somebody who was not asked is a mistake of the collection, not a lie."""
-    from curator.methods import HoGS
-    from curator.methods.base import Budget
-    from devices.data.splits import make_split
+    from ldpsim.curator.methods import HoGS
+    from ldpsim.curator.methods.base import Budget
+    from ldpsim.devices.data.splits import make_split
 
     split = make_split("random", population, 0)
     (question,) = HoGS().questions(population.facts, split, Budget(), "first")

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
 
-from devices.client_app import release_states
-from devices.datasets.generated import generate
-from devices.enrolment.state import enrol
-from devices.federated.silo import SiloTask, pack_silo_rows
-from devices.federated.wire import (
+from ldpsim.devices.client_app import release_states
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.federated.silo import SiloTask, pack_silo_rows
+from ldpsim.devices.federated.wire import (
     EXCHANGE_TYPE,
     RECEIVE_TYPE,
     WEIGHTS,
@@ -26,11 +26,11 @@ from devices.federated.wire import (
     update_reply,
     weights_record,
 )
-from devices.network import LARGEST
-from devices.policy.policy import policy_for_training
-from devices.training_task import Task
-from strategies.engines.grids import LocalGrid
-from strategies.rounds.replies import Replies, TooManyFailed
+from ldpsim.devices.network import LARGEST
+from ldpsim.devices.policy.policy import policy_for_training
+from ldpsim.devices.training_task import Task
+from ldpsim.strategies.engines.grids import LocalGrid
+from ldpsim.strategies.rounds.replies import Replies, TooManyFailed
 
 PEOPLE = 12
 OWN = Task("first", "own", 20, 3, 3, 0.3, 2)

@@ -14,22 +14,22 @@ import numpy as np
 import pytest
 from flwr.app import ArrayRecord, ConfigRecord
 
-from curator.methods import FPLDPGen, LDPGen, Question
-from curator.methods.base import Budget
-from curator.reports.reports import Reports
-from devices.data.population import Population
-from devices.data.splits import make_split
-from devices.enrolment.state import State, enrol
-from devices.facts import IntArray
-from devices.policy.policy import policy_for
-from devices.query import Query
-from strategies import RunOptions, simulate
-from strategies.engines.collect import collect
-from strategies.engines.flower_job import Job, load_collected, save_collected
-from strategies.engines.grids import LocalGrid
-from strategies.rounds import outbox
-from strategies.rounds.collect_once import Collected, CollectOnce, run_collection
-from strategies.rounds.stages import Stages, at_stage, stages_of
+from ldpsim.curator.methods import FPLDPGen, LDPGen, Question
+from ldpsim.curator.methods.base import Budget
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.facts import IntArray
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.devices.query import Query
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.engines.collect import collect
+from ldpsim.strategies.engines.flower_job import Job, load_collected, save_collected
+from ldpsim.strategies.engines.grids import LocalGrid
+from ldpsim.strategies.rounds import outbox
+from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, run_collection
+from ldpsim.strategies.rounds.stages import Stages, at_stage, stages_of
 from tests.strategies.forks import Forks
 
 METHOD = LDPGen(groups=3)
@@ -226,9 +226,9 @@ def test_a_run_names_two_rounds_and_is_read_again_from_its_reports(name: str, tm
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from strategies import RunOptions, simulate
-from strategies.rounds.stages import Stages
-import strategies.rounds.collect_once as module
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.rounds.stages import Stages
+import ldpsim.strategies.rounds.collect_once as module
 
 where, out = sys.argv[1], Path(sys.argv[2])
 advance, keep = Stages.advance, module.CollectOnce._keep

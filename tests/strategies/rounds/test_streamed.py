@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from flwr.app import ArrayRecord, ConfigRecord
 
-from curator.methods import Question
-from curator.reports.digest import reports_digest
-from curator.reports.reports import Reports
-from devices.data.population import Population
-from devices.enrolment.state import State
-from devices.wire import ReportColumns
-from strategies.engines.collect import collect
-from strategies.engines.grids import LocalGrid
-from strategies.rounds import outbox
-from strategies.rounds.collect_once import CollectOnce
-from strategies.rounds.outbox import Outbox, batches_of
-from strategies.rounds.streamed import Streamed, _in_order
+from ldpsim.curator.methods import Question
+from ldpsim.curator.reports.digest import reports_digest
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.wire import ReportColumns
+from ldpsim.strategies.engines.collect import collect
+from ldpsim.strategies.engines.grids import LocalGrid
+from ldpsim.strategies.rounds import outbox
+from ldpsim.strategies.rounds.collect_once import CollectOnce
+from ldpsim.strategies.rounds.outbox import Outbox, batches_of
+from ldpsim.strategies.rounds.streamed import Streamed, _in_order
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]

@@ -27,16 +27,16 @@ import dp_accounting.pld
 import dp_accounting.rdp  # noqa: F401
 from typer.main import get_command
 
-from cli.main import app
-from devices.fleet import Fleet
-from devices.ledger.ledger import Ledger
-from strategies.engines.grids import LocalGrid
-from strategies.results import folder as run_folder
-from strategies.rounds import outbox
-from strategies.rounds.checkpoint import CheckpointFile
-from strategies.rounds.stages import Stages
-from strategies.runs import simulate as simulation
-from strategies.runs import teachers as teaching
+from ldpsim.cli.main import app
+from ldpsim.devices.fleet import Fleet
+from ldpsim.devices.ledger.ledger import Ledger
+from ldpsim.strategies.engines.grids import LocalGrid
+from ldpsim.strategies.results import folder as run_folder
+from ldpsim.strategies.rounds import outbox
+from ldpsim.strategies.rounds.checkpoint import CheckpointFile
+from ldpsim.strategies.rounds.stages import Stages
+from ldpsim.strategies.runs import simulate as simulation
+from ldpsim.strategies.runs import teachers as teaching
 from tests.strategies.forks import serve
 
 COMMAND = get_command(app)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from strategies import RunOptions, simulate
+from ldpsim.strategies import RunOptions, simulate
 
 
 @pytest.mark.parametrize(

@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.methods import LPGNN, HoGS, find
-from curator.methods.base import Method
-from devices.collector import CollectorKey
-from devices.data.population import Population
-from devices.data.splits import make_split
-from devices.device import Refusal
-from devices.policy.terms import people_asked
-from devices.wire import REASONS
-from strategies.engines.flower_processes import FlowerFailed
-from strategies.people.owned_graph import sparse_features
-from strategies.rounds.collect_once import Collected
-from strategies.runs.asking import ask_devices, public_knowledge
-from strategies.runs.run import Refused, RunFailed
-from strategies.runs.set_up import set_up
-from strategies.setup.options import RunOptions
+from ldpsim.curator.methods import LPGNN, HoGS, find
+from ldpsim.curator.methods.base import Method
+from ldpsim.devices.collector import CollectorKey
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.device import Refusal
+from ldpsim.devices.policy.terms import people_asked
+from ldpsim.devices.wire import REASONS
+from ldpsim.strategies.engines.flower_processes import FlowerFailed
+from ldpsim.strategies.people.owned_graph import sparse_features
+from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.runs.asking import ask_devices, public_knowledge
+from ldpsim.strategies.runs.run import Refused, RunFailed
+from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.setup.options import RunOptions
 
 KEY = CollectorKey(Path("key"), bytes(32))
 

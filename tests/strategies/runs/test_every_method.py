@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from curator.methods import OwnerMethod, Reference, find, table
-from devices import datasets
-from devices.data.splits import make_split
-from strategies import RunOptions, simulate
-from strategies.runs.set_up import set_up
+from ldpsim.curator.methods import OwnerMethod, Reference, find, table
+from ldpsim.devices import datasets
+from ldpsim.devices.data.splits import make_split
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.runs.set_up import set_up
 
 EVERY = sorted(table())
 SETTINGS: dict[str, dict[str, str]] = {"rgnn": {"C": "4"}, "lpgnn": {"k_x": "2", "k_y": "2"}, "privgnn": {"K": "8"}}

@@ -15,17 +15,17 @@ import pytest
 from flwr.app import Message, MessageType, RecordDict
 from flwr.serverapp.strategy import FedAvg
 
-from curator.privacy.federated import Rounds, central_epsilon, updates_epsilon
-from devices.datasets.generated import CLASSES, FEATURES, generate
-from devices.enrolment.state import State
-from devices.federated.wire import WEIGHTS
-from strategies import Refused, RunFailed, RunOptions, simulate
-from strategies.federated.fedavg import EVERYBODY
-from strategies.runs import federated as federated_run
-from strategies.runs import isolated as isolated_run
-from strategies.runs.federated_training import Training
-from strategies.runs.set_up import set_up
-from strategies.setup.options import Seeds
+from ldpsim.curator.privacy.federated import Rounds, central_epsilon, updates_epsilon
+from ldpsim.devices.datasets.generated import CLASSES, FEATURES, generate
+from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.federated.wire import WEIGHTS
+from ldpsim.strategies import Refused, RunFailed, RunOptions, simulate
+from ldpsim.strategies.federated.fedavg import EVERYBODY
+from ldpsim.strategies.runs import federated as federated_run
+from ldpsim.strategies.runs import isolated as isolated_run
+from ldpsim.strategies.runs.federated_training import Training
+from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.setup.options import Seeds
 
 SMALL = {"clients": 60, "reference": False, "nulls": False}
 
@@ -111,10 +111,10 @@ def test_fedgcn_in_one_step_is_the_gcns_own_gradient(tmp_path: Path) -> None:
     result = simulate(options)
     from safetensors.numpy import load_file
 
-    from curator.linear.propagation import adjacency_matrix, gcn_matrix
-    from devices.data.splits import make_split
-    from strategies.runs.federated import task_of
-    from strategies.runs.federated_network import scaled_features
+    from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix
+    from ldpsim.devices.data.splits import make_split
+    from ldpsim.strategies.runs.federated import task_of
+    from ldpsim.strategies.runs.federated_network import scaled_features
 
     setup = set_up(dataclasses.replace(options, out=None))
     people, seeds = setup.population, options.seeds_of(0)
@@ -137,8 +137,8 @@ def test_fedgcn_in_one_step_is_the_gcns_own_gradient(tmp_path: Path) -> None:
 
 def test_features_are_scaled_as_on_a_device() -> None:
     """Also those of a person without any: nothing is divided by 0."""
-    from devices.data.population import build_population
-    from strategies.runs.federated_network import scaled_features
+    from ldpsim.devices.data.population import build_population
+    from ldpsim.strategies.runs.federated_network import scaled_features
 
     people = build_population(
         "three", n=3, d=3, edges=np.array([[0], [1]]), feature_indptr=np.array([0, 2, 2, 3]),
@@ -237,9 +237,9 @@ def test_central_noise_is_that_of_the_replies_that_came() -> None:
     """Flower divides the sum by the replies and the noise by the sample; the mean of few moves more."""
     from flwr.app import ConfigRecord, MetricRecord
 
-    from curator.methods.federated.private import DPFedAvg
-    from devices.federated.wire import weights_record
-    from strategies.federated.dp_fedavg import private
+    from ldpsim.curator.methods.federated.private import DPFedAvg
+    from ldpsim.devices.federated.wire import weights_record
+    from ldpsim.strategies.federated.dp_fedavg import private
 
     start = np.zeros(4000)
     asked = Message(RecordDict({"config": ConfigRecord()}), 1, MessageType.TRAIN)
@@ -317,7 +317,7 @@ def test_isolated_devices_are_the_training_people(tmp_path: Path, monkeypatch: p
 
 
 def test_what_is_released_is_known_before_where_it_depends_on_who_trains() -> None:
-    from strategies.runs.federated import InRounds
+    from ldpsim.strategies.runs.federated import InRounds
 
     setup = set_up(RunOptions(method="dp-fedavg", out=None, settings={"rounds": "4"}, **SMALL))
     split = setup.repeats[0].split

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from curator.learning.training import TrainingSettings
-from curator.linear.propagation import bit_strips
-from curator.methods import MLP, HoGS, Raw
-from curator.methods.base import Graph
-from curator.nulls.known import known_from_reports
-from curator.nulls.models import graph_alone
-from strategies.experiments.trial import Trial, gather
-from strategies.people.owned_graph import own
-from strategies.results import evaluation
-from strategies.setup.options import RunOptions
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.linear.propagation import bit_strips
+from ldpsim.curator.methods import MLP, HoGS, Raw
+from ldpsim.curator.methods.base import Graph
+from ldpsim.curator.nulls.known import known_from_reports
+from ldpsim.curator.nulls.models import graph_alone
+from ldpsim.strategies.experiments.trial import Trial, gather
+from ldpsim.strategies.people.owned_graph import own
+from ldpsim.strategies.results import evaluation
+from ldpsim.strategies.setup.options import RunOptions
 
 SEEDS = range(5)
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.methods.owner.graph_owner import GraphOwner
-from strategies import RunOptions, simulate
-from strategies.people.owner_graphs import handed_lists
-from strategies.rounds.reading import read_records
-from strategies.runs import graph_owner
-from strategies.runs.set_up import set_up, temporary_scene
+from ldpsim.curator.methods.owner.graph_owner import GraphOwner
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.people.owner_graphs import handed_lists
+from ldpsim.strategies.rounds.reading import read_records
+from ldpsim.strategies.runs import graph_owner
+from ldpsim.strategies.runs.set_up import set_up, temporary_scene
 
 NODE = {"level": "node", "batch": "20", "degree": "4", "epochs": "3"}
 

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.methods import RGNN, Budget, OwnerMethod, Reference, find, table
-from devices.facts import PublicFacts, Split
-from strategies import RunOptions, simulate
-from strategies.setup.read_options import read_alone
+from ldpsim.curator.methods import RGNN, Budget, OwnerMethod, Reference, find, table
+from ldpsim.devices.facts import PublicFacts, Split
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.setup.read_options import read_alone
 
 N, D, CLASSES = 40, 12, 3
 LOCAL = sorted(
@@ -130,9 +130,9 @@ def test_a_cluster_without_labelled_nodes_is_left_out(tmp_path: Path) -> None:
 def test_rows_that_do_not_fit_are_refused_before_anybody_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("curator.methods.local.ldpgcn.available_memory", lambda: 10_000)
+    monkeypatch.setattr("ldpsim.curator.methods.local.ldpgcn.available_memory", lambda: 10_000)
     monkeypatch.setattr(
-        "strategies.runs.one_report.gather_reports", lambda *given, **named: pytest.fail("somebody was asked")
+        "ldpsim.strategies.runs.one_report.gather_reports", lambda *given, **named: pytest.fail("somebody was asked")
     )
     with pytest.raises(ValueError, match=r"ldpgcn asks each of 40 devices for 39 numbers: 40 bytes a device and about"):
         _run("ldpgcn", _people(tmp_path), out=tmp_path / "runs")

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from curator.methods import table
-from curator.methods.base import Budget
-from curator.methods.federated.private import DPFedAvg
-from curator.privacy.federated import updates_epsilon
+from ldpsim.curator.methods import table
+from ldpsim.curator.methods.base import Budget
+from ldpsim.curator.methods.federated.private import DPFedAvg
+from ldpsim.curator.privacy.federated import updates_epsilon
 from tests import warm
 
 KILLED = -9

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from curator.methods import table
-from curator.methods.base import Budget
-from devices import mechanisms
-from devices.datasets.generated import CLASSES
-from strategies import RunOptions, simulate
-from strategies.runs.set_up import set_up
+from ldpsim.curator.methods import table
+from ldpsim.curator.methods.base import Budget
+from ldpsim.devices import mechanisms
+from ldpsim.devices.datasets.generated import CLASSES
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.runs.set_up import set_up
 from tests.curator.reports.kinds import Flags, Unequal
 from tests.devices.mechanisms.test_of_another_package import Entry
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from curator.methods import Blink, find
-from curator.methods.base import Budget
-from strategies import RunOptions, simulate
-from strategies.setup.settings import resolve
+from ldpsim.curator.methods import Blink, find
+from ldpsim.curator.methods.base import Budget
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.setup.settings import resolve
 
 PUBLIC = ("blink", "rr", "symrr", "dprr", "ldpgcn", "ldpgen")
 NAMES = (*PUBLIC, "fp-blink", "fp-ldpgen", "lp-and", "sbp", "noisy", "rnd", "ohd")

@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord
 
-from curator.methods import table
-from devices.client_app import release_states
-from devices.enrolment.state import State
-from devices.federated.wire import EXCHANGE_TYPE, WEIGHTS, weights_record
-from devices.ledger.rows import TrainingAnswer
-from devices.network import LARGEST
-from strategies import RunFailed, RunOptions, simulate
-from strategies.engines import ray_grid
-from strategies.engines.grids import DirectGrid, LocalGrid, SiloGrid
-from strategies.engines.ray_grid import RayGrid
+from ldpsim.curator.methods import table
+from ldpsim.devices.client_app import release_states
+from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.federated.wire import EXCHANGE_TYPE, WEIGHTS, weights_record
+from ldpsim.devices.ledger.rows import TrainingAnswer
+from ldpsim.devices.network import LARGEST
+from ldpsim.strategies import RunFailed, RunOptions, simulate
+from ldpsim.strategies.engines import ray_grid
+from ldpsim.strategies.engines.grids import DirectGrid, LocalGrid, SiloGrid
+from ldpsim.strategies.engines.ray_grid import RayGrid
 from tests.strategies.engines.one_process_ray import OneProcessRay, Session
 
 PEOPLE, ROUNDS = 60, 3

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from curator.methods import table
-from curator.owner.teachers import randomness
-from strategies import RunOptions, RunResult, simulate
-from strategies.federated import dp_fedavg
-from strategies.results import folder as run_folder
-from strategies.runs import federated_training, graph_owner
+from ldpsim.curator.methods import table
+from ldpsim.curator.owner.teachers import randomness
+from ldpsim.strategies import RunOptions, RunResult, simulate
+from ldpsim.strategies.federated import dp_fedavg
+from ldpsim.strategies.results import folder as run_folder
+from ldpsim.strategies.runs import federated_training, graph_owner
 
 OS = {"noise": None}
 LEFT = {"result.json", "config.toml", "log.txt", "model.safetensors", "state"}

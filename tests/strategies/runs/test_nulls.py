@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.reports.reports import Reports
-from devices.client_app import open_state
-from devices.enrolment.state import State
-from strategies import RunOptions, simulate
-from strategies.engines.trainings import Trainings
-from strategies.people.shuffled import shuffled
-from strategies.progress import quiet
-from strategies.runs import nulls as module
-from strategies.runs import run as run_module
-from strategies.runs.asking import ask_devices
-from strategies.runs.one_report import OneReportRun
-from strategies.runs.run import RepeatContext
-from strategies.runs.set_up import set_scene, set_up
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.client_app import open_state
+from ldpsim.devices.enrolment.state import State
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.engines.trainings import Trainings
+from ldpsim.strategies.people.shuffled import shuffled
+from ldpsim.strategies.progress import quiet
+from ldpsim.strategies.runs import nulls as module
+from ldpsim.strategies.runs import run as run_module
+from ldpsim.strategies.runs.asking import ask_devices
+from ldpsim.strategies.runs.one_report import OneReportRun
+from ldpsim.strategies.runs.run import RepeatContext
+from ldpsim.strategies.runs.set_up import set_scene, set_up
 
 pytestmark = pytest.mark.usefixtures("short_perceptron")
 ALL = ("adjacency", "features", "label")
@@ -384,8 +384,8 @@ def test_models_side_by_side_are_the_models_one_after_another(
             waited.append(self.workers)
             return super().start(work)
 
-    monkeypatch.setattr("strategies.engines.trainings.Trainings", Seen)
-    monkeypatch.setattr("strategies.runs.simulate.models_at_once", lambda setup: 3)
+    monkeypatch.setattr("ldpsim.strategies.engines.trainings.Trainings", Seen)
+    monkeypatch.setattr("ldpsim.strategies.runs.simulate.models_at_once", lambda setup: 3)
     beside = simulate(options(None, **usual)).record
     assert set(waited) == {3} and len(waited) > 3
     for part in ("accuracy", "reference"):
@@ -395,8 +395,8 @@ def test_models_side_by_side_are_the_models_one_after_another(
 
 def test_trainings_beside_one_another_are_as_many_as_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """One at a time: on one thread, for large features, and for methods of other packages."""
-    monkeypatch.setattr("curator.linear.threads.os.cpu_count", lambda: 4)
-    monkeypatch.setattr("curator.linear.threads.torch.get_num_threads", lambda: 4)
+    monkeypatch.setattr("ldpsim.curator.linear.threads.os.cpu_count", lambda: 4)
+    monkeypatch.setattr("ldpsim.curator.linear.threads.torch.get_num_threads", lambda: 4)
 
     def found(**given: Any) -> int:
         return module.models_at_once(set_up(options(None, **given)))
@@ -407,8 +407,8 @@ def test_trainings_beside_one_another_are_as_many_as_threads(monkeypatch: pytest
     monkeypatch.setattr(module, "BUILT_IN", {})
     assert module.models_at_once(hogs) == 1
     monkeypatch.undo()
-    monkeypatch.setattr("curator.linear.threads.torch.get_num_threads", lambda: 1)
+    monkeypatch.setattr("ldpsim.curator.linear.threads.torch.get_num_threads", lambda: 1)
     assert module.models_at_once(hogs) == 1
     monkeypatch.undo()
-    monkeypatch.setattr("curator.linear.threads._ENTRIES_A_THREAD", 100)
+    monkeypatch.setattr("ldpsim.curator.linear.threads._ENTRIES_A_THREAD", 100)
     assert module.models_at_once(hogs) == 1

@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.owner.privacy.shared import shared_label_epsilon
-from devices.client_app import open_state
-from devices.data.population import Population
-from devices.datasets.generated import CLASSES
-from devices.enrolment.state import State
-from strategies import Refused, RunOptions, simulate
-from strategies.people.owner_graphs import handed_over
-from strategies.people.private_and_public import divide
-from strategies.runs import owner as owner_run
-from strategies.runs import set_up as set_up_module
+from ldpsim.curator.owner.privacy.shared import shared_label_epsilon
+from ldpsim.devices.client_app import open_state
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets.generated import CLASSES
+from ldpsim.devices.enrolment.state import State
+from ldpsim.strategies import Refused, RunOptions, simulate
+from ldpsim.strategies.people.owner_graphs import handed_over
+from ldpsim.strategies.people.private_and_public import divide
+from ldpsim.strategies.runs import owner as owner_run
+from ldpsim.strategies.runs import set_up as set_up_module
 from tests import warm
 
 QUICK = {"queries": "45", "K": "15", "epochs": "6", "hidden": "8"}
@@ -164,7 +164,7 @@ def test_the_queries_are_about_people_who_may_be_asked_about(monkeypatch: pytest
 
 
 def divide_of(out: Path) -> Any:
-    from devices.datasets import load
+    from ldpsim.devices.datasets import load
 
     seeds = options(out).seeds_of(0)
     return divide(load("generated", clients=160, seed=seeds.population), seeds.split)
@@ -207,7 +207,7 @@ def test_silent_people_are_not_in_the_owners_data(tmp_path: Path) -> None:
 
 
 def test_the_owner_gets_the_edges_between_those_who_answered() -> None:
-    from devices.datasets.generated import generate
+    from ldpsim.devices.datasets.generated import generate
 
     population = generate(30, seed=2)
     division = divide(population, 0)

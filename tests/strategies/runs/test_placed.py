@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from devices.client_app import release_states
-from devices.enrolment.placement import PlacedState
-from devices.enrolment.state import is_enrolled
-from strategies.engines import ray_grid
-from strategies.results import lifetime_on_machines
-from strategies.runs import set_up
-from strategies.runs.simulate import simulate
-from strategies.setup.options import RunOptions
+from ldpsim.devices.client_app import release_states
+from ldpsim.devices.enrolment.placement import PlacedState
+from ldpsim.devices.enrolment.state import is_enrolled
+from ldpsim.strategies.engines import ray_grid
+from ldpsim.strategies.results import lifetime_on_machines
+from ldpsim.strategies.runs import set_up
+from ldpsim.strategies.runs.simulate import simulate
+from ldpsim.strategies.setup.options import RunOptions
 from tests.strategies.engines.one_process_ray import OneProcessRay, Session
 
 OPTIONS = RunOptions(clients=60, reference=False, settings={"epochs": "2"}, ray_address="far")

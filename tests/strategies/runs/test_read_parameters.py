@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.methods import OwnerMethod, find, table
-from curator.reports.question import keys_of
-from strategies.results.outcome import Repeat
-from strategies.runs import set_up as setting_up
-from strategies.runs import simulate as simulation
-from strategies.setup.options import RunOptions
-from strategies.setup.read_options import SET, unread
-from strategies.setup.settings import TRAINING
+from ldpsim.curator.methods import OwnerMethod, find, table
+from ldpsim.curator.reports.question import keys_of
+from ldpsim.strategies.results.outcome import Repeat
+from ldpsim.strategies.runs import set_up as setting_up
+from ldpsim.strategies.runs import simulate as simulation
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.read_options import SET, unread
+from ldpsim.strategies.setup.settings import TRAINING
 
 FEW = {"rgnn": {"C": "4"}, "privgnn": {"queries": "20", "K": "20"}, "pate-g": {"queries": "6", "teachers": "4"},
        "pate-m": {"queries": "6", "teachers": "4"}, "ldp-fedavg": {"rounds": "10"}}  # fmt: skip

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.learning.training import TrainingSettings
-from curator.methods import RGNN
-from devices import datasets
-from devices.data.splits import make_split
-from strategies import RunOptions, simulate
-from strategies.experiments.trial import gather
-from strategies.runs.asking import public_knowledge
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods import RGNN
+from ldpsim.devices import datasets
+from ldpsim.devices.data.splits import make_split
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.experiments.trial import gather
+from ldpsim.strategies.runs.asking import public_knowledge
 
 
 def _run(**given: Any) -> dict[str, Any]:

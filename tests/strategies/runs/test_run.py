@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.methods import find, table
-from devices.data.population import Population
-from devices.datasets.generated import generate
-from devices.facts import IntArray
-from devices.query import ATTRIBUTES
-from strategies.people.private_and_public import Division
-from strategies.people.shuffled import shuffled
-from strategies.progress import quiet
-from strategies.results.outcome import Predictions
-from strategies.runs.run import RepeatContext
-from strategies.runs.set_up import run_of, set_up
-from strategies.runs.simulate import simulate
-from strategies.setup.options import RunOptions
-from strategies.setup.read_options import read_alone
-from strategies.setup.run_setup import RunSetup
+from ldpsim.curator.methods import find, table
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.facts import IntArray
+from ldpsim.devices.query import ATTRIBUTES
+from ldpsim.strategies.people.private_and_public import Division
+from ldpsim.strategies.people.shuffled import shuffled
+from ldpsim.strategies.progress import quiet
+from ldpsim.strategies.results.outcome import Predictions
+from ldpsim.strategies.runs.run import RepeatContext
+from ldpsim.strategies.runs.set_up import run_of, set_up
+from ldpsim.strategies.runs.simulate import simulate
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.read_options import read_alone
+from ldpsim.strategies.setup.run_setup import RunSetup
 
 PEOPLE = generate(160, 30, 3, seed=2)
 GIVEN: dict[str, dict[str, Any]] = {

@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curator.linear.propagation import adjacency_matrix, gcn_matrix
-from curator.methods.federated.silos import Silos
-from devices.data.population import Population
-from devices.federated.silo import Bound, Silo, SiloTask, read_rows
-from devices.network import Shape, softmax
-from strategies import RunOptions, simulate
-from strategies.people.silos import divide_into_silos
-from strategies.runs import silos as silos_run
-from strategies.runs.set_up import set_up
+from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix
+from ldpsim.curator.methods.federated.silos import Silos
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.federated.silo import Bound, Silo, SiloTask, read_rows
+from ldpsim.devices.network import Shape, softmax
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.people.silos import divide_into_silos
+from ldpsim.strategies.runs import silos as silos_run
+from ldpsim.strategies.runs.set_up import set_up
 
 
 def test_partitions_are_the_ones_named(population: Population) -> None:
@@ -83,7 +83,7 @@ def test_after_fedgcns_exchange_silos_have_the_whole_graphs_rows(population: Pop
     people = _people(options)
     both = np.concatenate([people.edges, people.edges[::-1]], axis=1)
     spread = gcn_matrix(adjacency_matrix(40, both))
-    from strategies.people.owned_graph import sparse_features
+    from ldpsim.strategies.people.owned_graph import sparse_features
 
     whole = (spread @ sparse_features(people)).toarray()
     assert record.folder is not None
@@ -104,7 +104,7 @@ def test_after_fedgcns_exchange_silos_have_the_whole_graphs_rows(population: Pop
 
 
 def _people(options: RunOptions) -> Population:
-    from strategies.setup.run_setup import load_population
+    from ldpsim.strategies.setup.run_setup import load_population
 
     return load_population(options)
 

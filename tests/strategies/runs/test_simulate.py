@@ -13,17 +13,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curator.learning.training import TrainingSettings
-from curator.methods import HoGS
-from devices.client_app import open_state
-from devices.collector import generate
-from devices.enrolment.state import State
-from devices.facts import IntArray, Split
-from strategies import Refused, RunOptions, simulate
-from strategies.results.lifetime import lifetime
-from strategies.results.outcome import Outcome
-from strategies.runs.set_up import set_up
-from strategies.setup.run_setup import RunSetup
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods import HoGS
+from ldpsim.devices.client_app import open_state
+from ldpsim.devices.collector import generate
+from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.facts import IntArray, Split
+from ldpsim.strategies import Refused, RunOptions, simulate
+from ldpsim.strategies.results.lifetime import lifetime
+from ldpsim.strategies.results.outcome import Outcome
+from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.setup.run_setup import RunSetup
 from tests.strategies.forks import Forks
 
 QUICK = {"epochs": "3"}
@@ -205,7 +205,7 @@ def test_everything_is_scored_on_the_test_people(tmp_path: Path, monkeypatch: py
     for right in ("train", "val", "test"):
         seen = (truth + 1) % setup.population.facts.classes
         seen[getattr(split, right)] = truth[getattr(split, right)]
-        monkeypatch.setattr("strategies.runs.run.without_noise", lambda *given, seen=seen, **more: seen)
+        monkeypatch.setattr("ldpsim.strategies.runs.run.without_noise", lambda *given, seen=seen, **more: seen)
         plain = HoGS.train
         monkeypatch.setattr(HoGS, "train", lambda self, graph, seen=seen, plain=plain, **given: dataclasses.replace(
             plain(self, graph, **given), predictions=seen))  # fmt: skip
@@ -225,7 +225,7 @@ def test_each_repeat_s_reference_has_its_own_split_and_seed(tmp_path: Path, monk
             seen.append((split.train.tolist(), seed))
         return run.population.labels
 
-    monkeypatch.setattr("strategies.runs.run.without_noise", watched)
+    monkeypatch.setattr("ldpsim.strategies.runs.run.without_noise", watched)
     assert simulate(given).record["reference"]["nonprivate_test"] == 1.0
     own = [(repeat.split.train.tolist(), repeat.seeds.training) for repeat in setup.repeats]
     assert seen == own and own[0][0] != own[1][0] and own[0][1] != own[1][1]
@@ -248,8 +248,8 @@ def test_nothing_is_written_without_a_folder(tmp_path: Path, monkeypatch: pytest
 _KILLED = """
 import os, sys, signal
 from pathlib import Path
-from devices import client_app
-from strategies.rounds import outbox
+from ldpsim.devices import client_app
+from ldpsim.strategies.rounds import outbox
 outbox.BATCH = 7
 plain = client_app.answer_together
 left = [int(sys.argv[2])]
@@ -259,7 +259,7 @@ def answer(state, devices, question):
     left[0] -= 1
     return plain(state, devices, question)
 client_app.answer_together = answer
-from strategies import RunOptions, simulate
+from ldpsim.strategies import RunOptions, simulate
 simulate(RunOptions(clients=60, settings={"epochs": "3"}, reference=False, nulls=False, out=Path(sys.argv[1])))
 """
 
@@ -285,8 +285,8 @@ def test_a_killed_run_is_continued_by_the_same_command(tmp_path: Path, batches: 
 _KILLED_BESIDE = """
 import os, sys, signal, threading
 from pathlib import Path
-from curator.learning import training
-from strategies.runs import simulate as module
+from ldpsim.curator.learning import training
+from ldpsim.strategies.runs import simulate as module
 module.models_at_once = lambda setup: 3
 begun, plain = set(), training.share_of_hits
 def hits(classes, labels):
@@ -295,7 +295,7 @@ def hits(classes, labels):
         os.kill(os.getpid(), signal.SIGKILL)
     return plain(classes, labels)
 training.share_of_hits = hits
-from strategies import RunOptions
+from ldpsim.strategies import RunOptions
 module.simulate(RunOptions(clients=60, settings={"epochs": "3"}, out=Path(sys.argv[1])))
 """
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from curator.methods import OwnerMethod, find, table
-from strategies import RunOptions, simulate
+from ldpsim.curator.methods import OwnerMethod, find, table
+from ldpsim.strategies import RunOptions, simulate
 
 FORMS: list[tuple[str, dict[str, str]]] = [
     ("lpgnn", {"self_loops": "true"}),

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.owner.teachers.answering import Teaching
-from curator.owner.teachers.graph import PlainGraph
-from curator.owner.teachers.sage import SageSettings
-from devices.datasets.generated import generate
-from strategies.people.owner_graphs import owned_people, public_graph
-from strategies.people.private_and_public import divide
-from strategies.runs import teachers as module
-from strategies.runs.teachers import CHUNK, Classroom
+from ldpsim.curator.owner.teachers.answering import Teaching
+from ldpsim.curator.owner.teachers.graph import PlainGraph
+from ldpsim.curator.owner.teachers.sage import SageSettings
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.strategies.people.owner_graphs import owned_people, public_graph
+from ldpsim.strategies.people.private_and_public import divide
+from ldpsim.strategies.runs import teachers as module
+from ldpsim.strategies.runs.teachers import CHUNK, Classroom
 from tests import warm
 from tests.waiting import wait_until
 

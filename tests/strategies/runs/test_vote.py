@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.methods import Question, Vote
-from devices.data.population import Population
-from devices.data.splits import make_split
-from devices.datasets.generated import generate
-from devices.enrolment.state import State
-from strategies import RunOptions, simulate
-from strategies.engines.collect import collect
-from strategies.people.shuffled import shuffled
-from strategies.results.in_words import privacy_in_words
-from strategies.rounds.collect_once import Collected
-from strategies.runs.asking import public_knowledge
+from ldpsim.curator.methods import Question, Vote
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.enrolment.state import State
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.engines.collect import collect
+from ldpsim.strategies.people.shuffled import shuffled
+from ldpsim.strategies.results.in_words import privacy_in_words
+from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.runs.asking import public_knowledge
 
 PEOPLE = 120
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -149,7 +149,7 @@ def _whole(options: RunOptions, people: Population, monkeypatch: pytest.MonkeyPa
         return trained
 
     with monkeypatch.context() as patched:
-        patched.setattr("strategies.setup.run_setup.datasets.load", lambda *_, **__: people)
+        patched.setattr("ldpsim.strategies.setup.run_setup.datasets.load", lambda *_, **__: people)
         patched.setattr(Vote, "train", note)
         digest = simulate(options, collect=ask).record["devices"]["reports_sha256"]
     return sent, digest, predicted
@@ -254,6 +254,6 @@ def test_volunteers_never_cost_more_than_chance(
         split = make_split("random", people, options.seeds_of(0).split, volunteers=0.1)
         largest = np.bincount(people.labels[split.labelled]).argmax()
         with monkeypatch.context() as patched:
-            patched.setattr("strategies.setup.run_setup.datasets.load", lambda *_, people=people, **__: people)
+            patched.setattr("ldpsim.strategies.setup.run_setup.datasets.load", lambda *_, people=people, **__: people)
             gains.append(simulate(options).record["accuracy"]["test"] - np.mean(people.labels[split.test] == largest))
     assert np.mean(gains) >= -2 * np.std(gains, ddof=1) / np.sqrt(10)

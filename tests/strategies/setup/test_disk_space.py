@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from safetensors import SafetensorError
 
-from strategies.progress import quiet
-from strategies.results.folder import log_file
-from strategies.runs.asking import ask_devices
-from strategies.runs.set_up import set_scene, set_up
-from strategies.runs.simulate import simulate
-from strategies.setup.disk_space import (
+from ldpsim.strategies.progress import quiet
+from ldpsim.strategies.results.folder import log_file
+from ldpsim.strategies.runs.asking import ask_devices
+from ldpsim.strategies.runs.set_up import set_scene, set_up
+from ldpsim.strategies.runs.simulate import simulate
+from ldpsim.strategies.setup.disk_space import (
     answers_bytes,
     check_refused,
     check_space,
@@ -27,7 +27,7 @@ from strategies.setup.disk_space import (
     in_words,
     naming_full_disk,
 )
-from strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.options import RunOptions
 
 SMALL = {"clients": 300, "reference": False, "nulls": False}
 

@@ -6,21 +6,21 @@ from typing import Any, ClassVar
 
 import pytest
 
-from cli.summary import summary
-from curator import methods
-from curator.methods import Question
-from curator.methods.base import Budget
-from curator.methods.feature_share import RULE
-from curator.methods.local.hogs import HoGS
-from curator.methods.local.lp_and import LPAnd
-from devices.data.population import Population
-from devices.facts import PublicFacts, Split
-from strategies.experiments.match_budgets import guarantee_before, match
-from strategies.runs.set_up import set_up
-from strategies.runs.simulate import simulate
-from strategies.setup.feature_share import CHOSEN
-from strategies.setup.options import RunOptions
-from strategies.setup.run_setup import RunSetup, load_population
+from ldpsim.cli.summary import summary
+from ldpsim.curator import methods
+from ldpsim.curator.methods import Question
+from ldpsim.curator.methods.base import Budget
+from ldpsim.curator.methods.feature_share import RULE
+from ldpsim.curator.methods.local.hogs import HoGS
+from ldpsim.curator.methods.local.lp_and import LPAnd
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.facts import PublicFacts, Split
+from ldpsim.strategies.experiments.match_budgets import guarantee_before, match
+from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.runs.simulate import simulate
+from ldpsim.strategies.setup.feature_share import CHOSEN
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.run_setup import RunSetup, load_population
 
 OPTIONS = RunOptions(method="chooser", clients=400, reference=False, nulls=False, device="cpu", out=None)
 
@@ -125,7 +125,7 @@ def test_a_share_that_does_not_fit_is_one_line(given: dict[str, Any], said: str,
 
 
 def test_the_result_and_the_panel_say_the_chosen_share(population: Population) -> None:
-    from cli.output import console
+    from ldpsim.cli.output import console
 
     said = []
     for options in (replace(OPTIONS, epsilon=0.5), replace(OPTIONS, epsilon=40.0), replace(OPTIONS, feature_share=0.0)):

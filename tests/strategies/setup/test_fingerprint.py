@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from curator.methods.base import Budget
-from strategies.runs.set_up import set_up
-from strategies.setup import fingerprint
-from strategies.setup.fingerprint import config_hash, hashed_budget, hashed_options
-from strategies.setup.options import RunOptions
+from ldpsim.curator.methods.base import Budget
+from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.setup import fingerprint
+from ldpsim.strategies.setup.fingerprint import config_hash, hashed_budget, hashed_options
+from ldpsim.strategies.setup.options import RunOptions
 
 VARIED: dict[str, Any] = {
     "label_rate": 0.5, "repeats": 2, "repeats_vary": "split", "eps_features": 2.0, "settings": {"epochs": "5"},

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from strategies.setup.option_spec import RUNNING, declared, option
-from strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.option_spec import RUNNING, declared, option
+from ldpsim.strategies.setup.options import RunOptions
 
 ROOT = Path(__file__).parents[3]
 FOG = """    fog: float = option(
@@ -27,16 +27,16 @@ LOOK = """
 import inspect, json, sys
 from pathlib import Path
 from typer.testing import CliRunner
-import strategies
-from cli.main import app
-from cli.report.labels import name_rows
-from strategies.outputs.shell import command_of
-from cli.run import run
-from strategies import RunOptions
-from strategies.experiments.compare import _name
-from strategies.experiments.sweep_file import read_sweep
-from strategies.outputs.sweep_table import columns, failed_row, row_of
-from strategies.flower_app.given import options_given
+from ldpsim import strategies
+from ldpsim.cli.main import app
+from ldpsim.cli.report.labels import name_rows
+from ldpsim.strategies.outputs.shell import command_of
+from ldpsim.cli.run import run
+from ldpsim.strategies import RunOptions
+from ldpsim.strategies.experiments.compare import _name
+from ldpsim.strategies.experiments.sweep_file import read_sweep
+from ldpsim.strategies.outputs.sweep_table import columns, failed_row, row_of
+from ldpsim.strategies.flower_app.given import options_given
 
 def ldpsim(*words):
     return CliRunner(env={"COLUMNS": "80"}).invoke(app, [str(word) for word in words])
@@ -112,8 +112,8 @@ def test_a_report_tells_results_apart_by_it_and_says_it_again(found: Any) -> Non
 
 
 def test_hash_and_folder_change_with_it_and_stay_without(found: Any, tmp_path: Path) -> None:
-    from strategies import simulate
-    from strategies.experiments.compare import _name
+    from ldpsim.strategies import simulate
+    from ldpsim.strategies.experiments.compare import _name
 
     options = RunOptions(method="mlp", clients=60, settings={"epochs": "2"}, device="cpu", out=None)
     foggy, clear = found["hashes"]

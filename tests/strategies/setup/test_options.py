@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from devices import datasets
-from devices.data.splits import make_split
-from strategies.setup.option_spec import declared
-from strategies.setup.options import RunOptions, Seeds
+from ldpsim.devices import datasets
+from ldpsim.devices.data.splits import make_split
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions, Seeds
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from strategies.setup.options import RunOptions
-from strategies.setup.run_setup import silent_devices
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.run_setup import silent_devices
 
 
 def test_a_share_of_the_devices_never_answers() -> None:

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from curator.methods import Blink, HoGS, HoGSAblation
-from curator.methods.base import Budget
-from curator.methods.federated.fedavg import FedAvgMLP
-from curator.methods.local.lp_and import LPAnd
-from curator.methods.local.lpgnn import LPGNN
-from curator.methods.local.solitude import Solitude
-from curator.methods.owner.privgnn import PrivGnn
-from strategies.setup.options import RunOptions
-from strategies.setup.settings import resolve
+from ldpsim.curator.methods import Blink, HoGS, HoGSAblation
+from ldpsim.curator.methods.base import Budget
+from ldpsim.curator.methods.federated.fedavg import FedAvgMLP
+from ldpsim.curator.methods.local.lp_and import LPAnd
+from ldpsim.curator.methods.local.lpgnn import LPGNN
+from ldpsim.curator.methods.local.solitude import Solitude
+from ldpsim.curator.methods.owner.privgnn import PrivGnn
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.settings import resolve
 
 
 def test_set_goes_to_the_method_or_the_training() -> None:

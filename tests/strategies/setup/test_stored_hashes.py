@@ -12,14 +12,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from cli.options import with_run_options
-from curator.methods import find
-from devices.data.population import Population
-from strategies.runs.set_up import set_up
-from strategies.setup.options import RunOptions
-from strategies.setup.read_options import check_read
-from strategies.setup.run_setup import budget_of, load_population
-from strategies.setup.settings import resolve
+from ldpsim.cli.options import with_run_options
+from ldpsim.curator.methods import find
+from ldpsim.devices.data.population import Population
+from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.read_options import check_read
+from ldpsim.strategies.setup.run_setup import budget_of, load_population
+from ldpsim.strategies.setup.settings import resolve
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
 

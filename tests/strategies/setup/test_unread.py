@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from curator.methods import OwnerMethod, Reference, find, table
-from curator.options import ASKING, BUDGET, OF_METHODS
-from devices.data.population import Population
-from strategies.runs import set_up as setting_up
-from strategies.runs.asking import public_knowledge
-from strategies.runs.set_up import run_of, set_up
-from strategies.setup.option_spec import declared
-from strategies.setup.options import RunOptions
-from strategies.setup.read_options import check_read, read_alone, unread
-from strategies.setup.run_setup import load_population
+from ldpsim.curator.methods import OwnerMethod, Reference, find, table
+from ldpsim.curator.options import ASKING, BUDGET, OF_METHODS
+from ldpsim.devices.data.population import Population
+from ldpsim.strategies.runs import set_up as setting_up
+from ldpsim.strategies.runs.asking import public_knowledge
+from ldpsim.strategies.runs.set_up import run_of, set_up
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.read_options import check_read, read_alone, unread
+from ldpsim.strategies.setup.run_setup import load_population
 
 EVERY = sorted(table())
 # A value of each option that only some methods read.

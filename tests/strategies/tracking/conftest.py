@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from strategies import RunOptions
+from ldpsim.strategies import RunOptions
 
 
 def small(out: Path | None, **given: Any) -> RunOptions:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from strategies import simulate
-from strategies.runs.set_up import set_up
-from strategies.setup.option_spec import declared
-from strategies.setup.options import RunOptions
-from strategies.tracking.content import tags_of, tracked_run, without_places
-from strategies.tracking.tracker import dotted
+from ldpsim.strategies import simulate
+from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.tracking.content import tags_of, tracked_run, without_places
+from ldpsim.strategies.tracking.tracker import dotted
 from tests.strategies.tracking.conftest import small
 
 

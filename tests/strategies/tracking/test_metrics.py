@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from strategies import RunFailed, simulate
-from strategies.results.figures import figures
-from strategies.tracking.metrics import Metrics
-from strategies.tracking.targets import Trackers
+from ldpsim.strategies import RunFailed, simulate
+from ldpsim.strategies.results.figures import figures
+from ldpsim.strategies.tracking.metrics import Metrics
+from ldpsim.strategies.tracking.targets import Trackers
 from tests.strategies.tracking.conftest import small
 
 Figure = tuple[str, float, int, str]

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from strategies import RunFailed, simulate
-from strategies.tracking import targets
-from strategies.tracking.targets import check_targets, reason, tracker_of, without_password
-from strategies.tracking.to_mlflow import MLflowTracker
-from strategies.tracking.tracker import TrackedRun, Tracker
+from ldpsim.strategies import RunFailed, simulate
+from ldpsim.strategies.tracking import targets
+from ldpsim.strategies.tracking.targets import check_targets, reason, tracker_of, without_password
+from ldpsim.strategies.tracking.to_mlflow import MLflowTracker
+from ldpsim.strategies.tracking.tracker import TrackedRun, Tracker
 from tests.strategies.tracking.conftest import small
 
 
@@ -74,7 +74,7 @@ def test_a_run_is_logged_from_its_options_to_its_result(tmp_path: Path, recorder
 
 def test_no_path_of_the_person_and_no_secret_is_logged(tmp_path: Path, recorder: type[Recorder]) -> None:
     """Neither folders nor files that were named, and no array of people: only numbers, words and digests."""
-    from devices.collector import generate
+    from ldpsim.devices.collector import generate
 
     generate(tmp_path / "secret-key")
     simulate(small(tmp_path / "runs", collector_key=tmp_path / "secret-key", state=tmp_path / "people"), track=["x"])

@@ -16,10 +16,10 @@ from urllib.request import urlopen
 
 import pytest
 
-from devices import NO_TELEMETRY
-from strategies import RunResult, simulate
-from strategies.results.figures import figures
-from strategies.tracking.targets import check_targets
+from ldpsim.devices import NO_TELEMETRY
+from ldpsim.strategies import RunResult, simulate
+from ldpsim.strategies.results.figures import figures
+from ldpsim.strategies.tracking.targets import check_targets
 from tests.strategies.tracking.conftest import needs, small
 
 

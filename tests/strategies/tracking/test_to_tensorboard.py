@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from strategies import simulate
-from strategies.results.figures import figures
-from strategies.tracking.targets import check_targets
+from ldpsim.strategies import simulate
+from ldpsim.strategies.results.figures import figures
+from ldpsim.strategies.tracking.targets import check_targets
 from tests.strategies.tracking.conftest import needs, small
 
 

@@ -1,14 +1,14 @@
 """Settings of the methods that train in rounds on devices.
 
-It covers ``curator.methods.federated.private`` too.
+It covers ``ldpsim.curator.methods.federated.private`` too.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from curator.methods.federated.fedavg import FedAvgMLP, FedProx
-from curator.methods.federated.private import LDPFedAvg
+from ldpsim.curator.methods.federated.fedavg import FedAvgMLP, FedProx
+from ldpsim.curator.methods.federated.private import LDPFedAvg
 
 
 @pytest.mark.parametrize("mu", ["0", "-0.1", "nan", "inf"])

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from curator.methods import Budget
-from curator.methods.federated.private import DPFedAvg, LDPFedAvg
-from curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_for, poisson_epsilon
-from devices.facts import PublicFacts
-from devices.mechanisms import gaussian
+from ldpsim.curator.methods import Budget
+from ldpsim.curator.methods.federated.private import DPFedAvg, LDPFedAvg
+from ldpsim.curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_for, poisson_epsilon
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import gaussian
 
 
 @pytest.mark.parametrize("kind", [DPFedAvg, LDPFedAvg])

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from curator.methods import find
-from curator.methods.federated.silos import SiloFedProx, Silos
+from ldpsim.curator.methods import find
+from ldpsim.curator.methods.federated.silos import SiloFedProx, Silos
 
 
 @pytest.mark.parametrize("mu", ["0", "-0.1", "nan", "inf"])

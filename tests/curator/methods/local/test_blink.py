@@ -1,6 +1,6 @@
 """Blink and FP-Blink.
 
-It covers ``curator.methods.local.feature_perturbation`` too.
+It covers ``ldpsim.curator.methods.local.feature_perturbation`` too.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.methods import Blink, Budget, FPBlink, Graph
-from curator.methods.local.blink import usable_degrees
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GRR, Degree, OneBit, RandomizedResponse
-from devices.query import Ask
+from ldpsim.curator.methods import Blink, Budget, FPBlink, Graph
+from ldpsim.curator.methods.local.blink import usable_degrees
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import GRR, Degree, OneBit, RandomizedResponse
+from ldpsim.devices.query import Ask
 
 N, D, CLASSES = 60, 30, 3
 FACTS = PublicFacts(N, D, CLASSES)

@@ -1,6 +1,6 @@
 """Tests of ``hogs`` and of ``hogs_ablation``.
 
-It covers ``curator.methods.local.hogs_ablation`` too.
+It covers ``ldpsim.curator.methods.local.hogs_ablation`` too.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
-from curator.linear.factored import Factored
-from curator.methods import Blink, Budget, Graph, HoGS, HoGSAblation, Noisy
-from curator.methods.local import hogs
-from curator.methods.local.blink import link_posterior
-from curator.methods.local.hogs import split_budget
-from curator.owned import OwnedGraph
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GRR, OneBit, RandomizedResponse
-from devices.query import Ask
+from ldpsim.curator.linear.factored import Factored
+from ldpsim.curator.methods import Blink, Budget, Graph, HoGS, HoGSAblation, Noisy
+from ldpsim.curator.methods.local import hogs
+from ldpsim.curator.methods.local.blink import link_posterior
+from ldpsim.curator.methods.local.hogs import split_budget
+from ldpsim.curator.owned import OwnedGraph
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import GRR, OneBit, RandomizedResponse
+from ldpsim.devices.query import Ask
 
 N, D, CLASSES = 60, 90, 3
 
@@ -278,7 +278,7 @@ def test_noisy_takes_the_reports_as_they_are() -> None:
 def test_packed_features_are_the_dense_ones_and_train_the_same_network(
     silent: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from curator.learning.training import TrainingSettings
+    from ldpsim.curator.learning.training import TrainingSettings
 
     reports, public, _ = _world(silent=silent)
     dense = HoGS().reconstruct(reports, public)

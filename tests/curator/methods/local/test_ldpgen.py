@@ -1,6 +1,6 @@
 """LDPGen and FP-LDPGen.
 
-It covers ``curator.methods.local.feature_perturbation`` too.
+It covers ``ldpsim.curator.methods.local.feature_perturbation`` too.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.methods import FPLDPGen, LDPGen, find
-from curator.methods.base import Budget, Method
-from curator.methods.local import ldpgen as module
-from curator.methods.local.ldpgen import similar_people
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import Degree, GroupDegrees, OneBit
-from devices.mechanisms.group_degrees import random_grouping
-from devices.query import Ask
+from ldpsim.curator.methods import FPLDPGen, LDPGen, find
+from ldpsim.curator.methods.base import Budget, Method
+from ldpsim.curator.methods.local import ldpgen as module
+from ldpsim.curator.methods.local.ldpgen import similar_people
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import Degree, GroupDegrees, OneBit
+from ldpsim.devices.mechanisms.group_degrees import random_grouping
+from ldpsim.devices.query import Ask
 
 N = 6
 FACTS = PublicFacts(N, 3, 2)

@@ -1,7 +1,8 @@
 """Link methods: randomised response, its thinned and symmetric forms, L-DPGCN and label propagation.
 
-It covers ``curator.methods.local.rr``, ``curator.methods.local.symrr``, ``curator.methods.local.dprr``,
-``curator.methods.local.ldpgcn``, ``curator.methods.local.lp_and`` too.
+It covers ``ldpsim.curator.methods.local.rr``, ``ldpsim.curator.methods.local.symrr``,
+``ldpsim.curator.methods.local.dprr``, ``ldpsim.curator.methods.local.ldpgcn``, ``ldpsim.curator.methods.local.lp_and``
+too.
 """
 
 from __future__ import annotations
@@ -13,19 +14,19 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.learning.training import TrainingSettings
-from curator.methods import DPRR, LDPGCN, RR, Budget, LPAnd, Noisy, SymRR
-from curator.methods.base import Method
-from curator.methods.local import ldpgcn as ldpgcn_module
-from curator.methods.local.dprr import survival
-from curator.methods.local.ldpgcn import largest_entries, largest_pairs
-from curator.methods.local.links import with_labels
-from curator.nulls.known import known_from_reports
-from curator.nulls.models import graph_alone
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GRR, Degree, NoisyRow, RandomizedResponse
-from devices.query import Ask
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods import DPRR, LDPGCN, RR, Budget, LPAnd, Noisy, SymRR
+from ldpsim.curator.methods.base import Method
+from ldpsim.curator.methods.local import ldpgcn as ldpgcn_module
+from ldpsim.curator.methods.local.dprr import survival
+from ldpsim.curator.methods.local.ldpgcn import largest_entries, largest_pairs
+from ldpsim.curator.methods.local.links import with_labels
+from ldpsim.curator.nulls.known import known_from_reports
+from ldpsim.curator.nulls.models import graph_alone
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import GRR, Degree, NoisyRow, RandomizedResponse
+from ldpsim.devices.query import Ask
 
 N = 5
 FACTS = PublicFacts(N, 2, 2)

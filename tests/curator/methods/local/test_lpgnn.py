@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.learning.training import TrainingSettings
-from curator.methods import LPGNN, Budget
-from curator.owned import OwnedGraph
-from curator.reports.reports import Reports
-from curator.tuned import settings_of, stored
-from devices.data.splits import make_split
-from devices.datasets import load
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import (
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods import LPGNN, Budget
+from ldpsim.curator.owned import OwnedGraph
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.tuned import settings_of, stored
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.datasets import load
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import (
     GRR,
     AnalyticGaussian,
     ClearFeatures,
@@ -27,9 +27,9 @@ from devices.mechanisms import (
     MultiBit,
     RandomizedResponse,
 )
-from devices.query import Ask
-from strategies import RunOptions, simulate
-from strategies.runs.asking import public_knowledge
+from ldpsim.devices.query import Ask
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.runs.asking import public_knowledge
 
 FACTS = PublicFacts(6, 10, 3)
 SPLIT = Split(np.array([0, 1]), np.array([2]), np.array([3, 4, 5]))
@@ -171,7 +171,9 @@ def test_the_guarantee() -> None:
 @pytest.mark.parametrize("version", ["ccs", "text"])
 def test_the_training_gets_what_it_was_told_and_the_label_noise(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     told: dict[str, Any] = {}
-    monkeypatch.setattr("curator.learning.noisy_labels.train_denoised", lambda make, graph, **more: told.update(more))
+    monkeypatch.setattr(
+        "ldpsim.curator.learning.noisy_labels.train_denoised", lambda make, graph, **more: told.update(more)
+    )
     reports, public, _ = _reports()
     method = LPGNN(version=version, k_y=3)
     given = {"settings": TrainingSettings(), "classes": 3, "seed": 5, "device": "cuda"}

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.learning.training import TrainingSettings
-from curator.methods import Budget, PrivGE
-from curator.methods.local.public_graph import deviation_of
-from curator.reports.reports import Reports
-from curator.tuned import settings_of, stored
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import ClearFeatures, Mechanism, Window
-from devices.query import Ask
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods import Budget, PrivGE
+from ldpsim.curator.methods.local.public_graph import deviation_of
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.tuned import settings_of, stored
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import ClearFeatures, Mechanism, Window
+from ldpsim.devices.query import Ask
 
 FACTS = PublicFacts(4, 6, 2, -1.0, 3.0)
 SPLIT = Split(np.array([0]), np.array([1]), np.array([2, 3]))

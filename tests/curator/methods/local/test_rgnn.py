@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from curator.learning.label_proportions import Bags
-from curator.learning.training import TrainingSettings, train
-from curator.methods import RGNN, Budget, Graph
-from curator.methods.local.rgnn import BaggedGraph
-from curator.reports.frequency import code_features, estimate_labels, neighbourhood_mean
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GRR, GRRFS
-from devices.query import Ask
+from ldpsim.curator.learning.label_proportions import Bags
+from ldpsim.curator.learning.training import TrainingSettings, train
+from ldpsim.curator.methods import RGNN, Budget, Graph
+from ldpsim.curator.methods.local.rgnn import BaggedGraph
+from ldpsim.curator.reports.frequency import code_features, estimate_labels, neighbourhood_mean
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import GRR, GRRFS
+from ldpsim.devices.query import Ask
 
 N, D, CLASSES = 40, 12, 3
 SPLIT = Split(np.arange(20), np.arange(20, 30), np.arange(30, N))
@@ -216,7 +216,7 @@ def test_the_loss_is_lines_11_to_13_literally(loss: str, monkeypatch: pytest.Mon
     graph = method.reconstruct(reports, public)
     assert isinstance(graph, BaggedGraph) and isinstance(graph.bags, Bags)
     seen = {}
-    monkeypatch.setattr("curator.learning.training.train", lambda graph, **given: seen.update(given))
+    monkeypatch.setattr("ldpsim.curator.learning.training.train", lambda graph, **given: seen.update(given))
     method.train(graph, settings=SETTINGS, classes=CLASSES, seed=0, device="cpu")
     scores = torch.randn(N, CLASSES, generator=torch.Generator().manual_seed(0))
     predicted = torch.softmax(scores, dim=1).double().numpy()
@@ -236,7 +236,7 @@ def test_two_classes_take_the_cross_entropy_of_the_scores(monkeypatch: pytest.Mo
     graph = Graph(np.eye(4, dtype=np.float32), np.zeros((2, 0), np.int64), None, np.array([0, 1, 0, -1]),
                   np.arange(3), np.arange(0))  # fmt: skip
     seen = {}
-    monkeypatch.setattr("curator.learning.training.train", lambda graph, **given: seen.update(given))
+    monkeypatch.setattr("ldpsim.curator.learning.training.train", lambda graph, **given: seen.update(given))
     RGNN(loss="softmax").train(graph, settings=SETTINGS, classes=2, seed=0, device="cpu")
     scores = torch.tensor([[2.0, 0.0], [1.0, 3.0], [0.0, 0.5], [9.0, 9.0]])
     expected = torch.nn.functional.cross_entropy(scores[:3], torch.tensor([0, 1, 0]))

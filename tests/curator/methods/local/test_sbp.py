@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.learning.training import TrainingSettings
-from curator.methods import Budget, HoGS
-from curator.methods.local.sbp import ASKERS, SBP
-from devices.facts import PublicFacts, PublicKnowledge
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods import Budget, HoGS
+from ldpsim.curator.methods.local.sbp import ASKERS, SBP
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge
 from tests.curator.posterior.worlds import CLASSES, SPLIT, D, N, world
 
 FACTS = PublicFacts(N, D, CLASSES)

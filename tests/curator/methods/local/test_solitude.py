@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.learning.training import TrainingSettings
-from curator.methods import Budget, FPSolitude, Solitude
-from curator.owned import OwnedGraph
-from curator.reports.reports import Reports
-from curator.tuned import settings_of, stored
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GRR, MultiBit, OneBit, RandomizedResponse
-from devices.query import Ask
-from strategies import RunOptions, simulate
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods import Budget, FPSolitude, Solitude
+from ldpsim.curator.owned import OwnedGraph
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.tuned import settings_of, stored
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import GRR, MultiBit, OneBit, RandomizedResponse
+from ldpsim.devices.query import Ask
+from ldpsim.strategies import RunOptions, simulate
 
 N, D = 6, 9
 FACTS = PublicFacts(N, D, 3)

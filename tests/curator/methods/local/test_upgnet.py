@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.learning.training import TrainingSettings
-from curator.linear.propagation import adjacency_matrix
-from curator.methods import Budget, UPGNet
-from curator.methods.local.public_graph import deviation_of
-from curator.methods.local.upgnet import shrink_as_printed, shrunk_mean, soft_threshold
-from curator.owned import OwnedGraph
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GRR, ClearFeatures, Mechanism, MultiBit, Window
-from devices.query import Ask
-from strategies import RunOptions, simulate
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.linear.propagation import adjacency_matrix
+from ldpsim.curator.methods import Budget, UPGNet
+from ldpsim.curator.methods.local.public_graph import deviation_of
+from ldpsim.curator.methods.local.upgnet import shrink_as_printed, shrunk_mean, soft_threshold
+from ldpsim.curator.owned import OwnedGraph
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import GRR, ClearFeatures, Mechanism, MultiBit, Window
+from ldpsim.devices.query import Ask
+from ldpsim.strategies import RunOptions, simulate
 
 FACTS = PublicFacts(6, 10, 3)
 SPLIT = Split(np.array([0, 1]), np.array([2]), np.array([3, 4, 5]))
@@ -172,7 +172,9 @@ def test_labels_in_clear_are_learned_by_the_chosen_rule(
     chosen_by: str, by_loss: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: dict[str, Any] = {}
-    monkeypatch.setattr("curator.learning.noisy_labels.train_denoised", lambda make, graph, **more: told.update(more))
+    monkeypatch.setattr(
+        "ldpsim.curator.learning.noisy_labels.train_denoised", lambda make, graph, **more: told.update(more)
+    )
     method = UPGNet(chosen_by=chosen_by)
     graph = method.reconstruct(of_kind("mbm")[0], PUBLIC)
     method.train(graph, settings=TrainingSettings(gnn="sage"), classes=3, seed=5, device="cpu")

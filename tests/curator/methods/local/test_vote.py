@@ -1,6 +1,6 @@
 """Vote: its questions, what they tell of labels, and what is concluded from the reports.
 
-It covers ``curator.votes.knowledge`` too.
+It covers ``ldpsim.curator.votes.knowledge`` too.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.learning import node_evidence
-from curator.learning.node_evidence import NodeEvidence
-from curator.learning.training import TrainingSettings
-from curator.linear.array_digest import LastAnswers
-from curator.methods import Budget, Question, Vote
-from curator.methods.local.vote import MOST_BATCHES
-from curator.reports.labels import LabelEvidence
-from curator.reports.parts import joined_reports
-from curator.reports.reports import Reports
-from curator.votes import knowledge as module
-from curator.votes.affinity import first_people
-from curator.votes.knowledge import CLASS, FEATURES, VOTE, ballots_of, batches_so_far, class_posterior, knowledge
-from devices.array_types import IntArray
-from devices.facts import PublicFacts, PublicKnowledge, Split
-from devices.mechanisms import GRR, GradedVote, NeighbourhoodVote
+from ldpsim.curator.learning import node_evidence
+from ldpsim.curator.learning.node_evidence import NodeEvidence
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.linear.array_digest import LastAnswers
+from ldpsim.curator.methods import Budget, Question, Vote
+from ldpsim.curator.methods.local.vote import MOST_BATCHES
+from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.parts import joined_reports
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.votes import knowledge as module
+from ldpsim.curator.votes.affinity import first_people
+from ldpsim.curator.votes.knowledge import CLASS, FEATURES, VOTE, ballots_of, batches_so_far, class_posterior, knowledge
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import GRR, GradedVote, NeighbourhoodVote
 
 N, CLASSES = 240, 4
 FACTS = PublicFacts(N, 1, CLASSES)

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.learning.training import TrainingSettings
-from curator.methods import find
-from curator.methods.owner import graph_owner
-from curator.methods.owner.graph_owner import GraphOwner
-from curator.owner.aggregation.sums import HandedLists
-from curator.owner.aggregation.training import Learners
-from curator.setting_error import SettingError
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods import find
+from ldpsim.curator.methods.owner import graph_owner
+from ldpsim.curator.methods.owner.graph_owner import GraphOwner
+from ldpsim.curator.owner.aggregation.sums import HandedLists
+from ldpsim.curator.owner.aggregation.training import Learners
+from ldpsim.curator.setting_error import SettingError
 
 BOTH = ("gap", "progap")
 N, CLASSES = 90, 3

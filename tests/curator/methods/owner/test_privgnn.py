@@ -1,7 +1,7 @@
 """PrivGnn, PATE and the baselines of an owner.
 
-It covers ``curator.methods.owner.owner``, ``curator.owner.teachers.student``, ``curator.methods.owner.pate``
-and ``curator.owned`` too.
+It covers ``ldpsim.curator.methods.owner.owner``, ``ldpsim.curator.owner.teachers.student``,
+``ldpsim.curator.methods.owner.pate`` and ``ldpsim.curator.owned`` too.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import pytest
 import torch
 from scipy import stats
 
-from curator.learning.training import TrainingSettings
-from curator.methods import find
-from curator.methods.base import Budget
-from curator.methods.owner.owner import B1, B2, B1Sampled, LabelAnswers, induced, private_graph, sage_settings
-from curator.methods.owner.pate import PateG, PateM
-from curator.methods.owner.privgnn import PrivGnn
-from curator.owned import OwnedGraph
-from curator.owner.privacy.accountant import LabelRelease, account
-from curator.owner.teachers.graph import PlainGraph
-from curator.owner.teachers.sage import SageSettings
-from curator.owner.teachers.student import train_network
-from devices.facts import PublicFacts, Split
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods import find
+from ldpsim.curator.methods.base import Budget
+from ldpsim.curator.methods.owner.owner import B1, B2, B1Sampled, LabelAnswers, induced, private_graph, sage_settings
+from ldpsim.curator.methods.owner.pate import PateG, PateM
+from ldpsim.curator.methods.owner.privgnn import PrivGnn
+from ldpsim.curator.owned import OwnedGraph
+from ldpsim.curator.owner.privacy.accountant import LabelRelease, account
+from ldpsim.curator.owner.teachers.graph import PlainGraph
+from ldpsim.curator.owner.teachers.sage import SageSettings
+from ldpsim.curator.owner.teachers.student import train_network
+from ldpsim.devices.facts import PublicFacts, Split
 
 NAMES = ("privgnn", "pate-g", "pate-m", "b1", "b1-sampled", "b2")
 

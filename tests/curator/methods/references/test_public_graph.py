@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.methods import Budget, OneHotDegree, RandomFeatures
-from curator.owned import OwnedGraph
-from devices.facts import PublicFacts, Split
+from ldpsim.curator.methods import Budget, OneHotDegree, RandomFeatures
+from ldpsim.curator.owned import OwnedGraph
+from ldpsim.devices.facts import PublicFacts, Split
 
 SPLIT = Split(np.array([0, 1]), np.array([2]), np.array([3]))
 FACTS = PublicFacts(4, 3, 2)

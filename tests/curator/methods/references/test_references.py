@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.methods import MLP, Budget, Raw
-from curator.owned import OwnedGraph
-from curator.reports.reports import Reports
-from devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.curator.methods import MLP, Budget, Raw
+from ldpsim.curator.owned import OwnedGraph
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 
 SPLIT = Split(np.array([0, 1]), np.array([2]), np.array([3]))
 FACTS = PublicFacts(4, 2, 2)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from curator.owner.aggregation.sums import HandedLists, kept_names, noisy_sums, public_order, rows_of_norm_1
-from curator.owner.privacy.aggregation import (
+from ldpsim.curator.owner.aggregation.sums import HandedLists, kept_names, noisy_sums, public_order, rows_of_norm_1
+from ldpsim.curator.owner.privacy.aggregation import (
     ARC,
     ENTRY_CUT,
     UNDIRECTED,
@@ -20,8 +20,8 @@ from curator.owner.privacy.aggregation import (
     NoisyTraining,
     edge_loss,
 )
-from curator.owner.privacy.graph_account import GraphRelease
-from devices.array_types import DoubleArray
+from ldpsim.curator.owner.privacy.graph_account import GraphRelease
+from ldpsim.devices.array_types import DoubleArray
 
 Lists = tuple[tuple[int, int], ...]
 FIVE, FOUR = 5, 4

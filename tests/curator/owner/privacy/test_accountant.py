@@ -1,6 +1,6 @@
 """Accounts of PrivGnn and PATE.
 
-It covers ``curator.owner.privacy.release`` too.
+It covers ``ldpsim.curator.owner.privacy.release`` too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from curator.owner.privacy.accountant import (
+from ldpsim.curator.owner.privacy.accountant import (
     Account,
     Figure,
     LabelRelease,
@@ -24,11 +24,11 @@ from curator.owner.privacy.accountant import (
     printed_by,
     privgnn,
 )
-from curator.owner.privacy.label import label_edge_epsilon, label_epsilon, label_epsilon_once, label_loss
-from curator.owner.privacy.laplace import laplace_edge_epsilon, laplace_epsilon, laplace_epsilon_once
-from curator.owner.privacy.rdp import laplace_rdp, poisson_rdp, rdp_epsilon, rdp_epsilon_once
-from curator.owner.privacy.release import LARGEST_LAMBDA, SMALLEST_LAMBDA, small_delta
-from devices.mechanisms import round_up
+from ldpsim.curator.owner.privacy.label import label_edge_epsilon, label_epsilon, label_epsilon_once, label_loss
+from ldpsim.curator.owner.privacy.laplace import laplace_edge_epsilon, laplace_epsilon, laplace_epsilon_once
+from ldpsim.curator.owner.privacy.rdp import laplace_rdp, poisson_rdp, rdp_epsilon, rdp_epsilon_once
+from ldpsim.curator.owner.privacy.release import LARGEST_LAMBDA, SMALLEST_LAMBDA, small_delta
+from ldpsim.devices.mechanisms import round_up
 
 DATA = Path(__file__).with_name("data")
 DATA_DEPENDENT = ("pate-g", "Amazon", 1000, 1.0)  # 1967.58 in the table: depends on the votes

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.methods import find
-from curator.owner.privacy.aggregation import (
+from ldpsim.curator.methods import find
+from ldpsim.curator.owner.privacy.aggregation import (
     UNDIRECTED,
     UNDIRECTED_CUT,
     NoisyTraining,
@@ -19,8 +19,8 @@ from curator.owner.privacy.aggregation import (
     person_loss,
     replaced_loss,
 )
-from curator.owner.privacy.graph_account import GraphRelease
-from devices.mechanisms import gaussian
+from ldpsim.curator.owner.privacy.graph_account import GraphRelease
+from ldpsim.devices.mechanisms import gaussian
 
 CORA = {"training": 2031, "batch": 256, "epochs": 10}
 STEPS = CORA["epochs"] * CORA["training"] // CORA["batch"]

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import beta, multinomial
 
-from curator.owner.privacy.label import (
+from ldpsim.curator.owner.privacy.label import (
     _compose,
     label_edge_epsilon,
     label_epsilon,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import laplace
 
-from curator.owner.privacy.laplace import laplace_edge_epsilon, laplace_epsilon, laplace_epsilon_once
-from curator.owner.privacy.rdp import rdp_epsilon
+from ldpsim.curator.owner.privacy.laplace import laplace_edge_epsilon, laplace_epsilon, laplace_epsilon_once
+from ldpsim.curator.owner.privacy.rdp import rdp_epsilon
 
 
 def one_query(loss: float, delta: float, gamma: float) -> float:

@@ -9,9 +9,9 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
-from curator.owner.privacy.accountant import LabelRelease, pate
-from curator.owner.privacy.laplace import laplace_epsilon
-from curator.owner.privacy.pate import moments_epsilon
+from ldpsim.curator.owner.privacy.accountant import LabelRelease, pate
+from ldpsim.curator.owner.privacy.laplace import laplace_epsilon
+from ldpsim.curator.owner.privacy.pate import moments_epsilon
 
 
 def test_small_lambda_takes_the_first_moment_and_large_the_eighth() -> None:

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from scipy.integrate import quad
 
-from curator.owner.privacy.rdp import laplace_rdp, poisson_rdp, rdp_epsilon, rdp_epsilon_once
+from ldpsim.curator.owner.privacy.rdp import laplace_rdp, poisson_rdp, rdp_epsilon, rdp_epsilon_once
 
 
 def test_known_values() -> None:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from curator.owner.privacy.sampling import amplified, sampled_once
+from ldpsim.curator.owner.privacy.sampling import amplified, sampled_once
 
 
 def test_amplification() -> None:

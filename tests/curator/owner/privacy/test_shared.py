@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from curator.owner.privacy.label import label_epsilon, label_epsilon_once, label_loss, label_probabilities
-from curator.owner.privacy.sampling import amplified
-from curator.owner.privacy.shared import MOST_LAMBDAS, shared_label_epsilon
+from ldpsim.curator.owner.privacy.label import label_epsilon, label_epsilon_once, label_loss, label_probabilities
+from ldpsim.curator.owner.privacy.sampling import amplified
+from ldpsim.curator.owner.privacy.shared import MOST_LAMBDAS, shared_label_epsilon
 
 
 def laws(classes: int, lambdas: list[float]) -> tuple[np.ndarray, np.ndarray]:

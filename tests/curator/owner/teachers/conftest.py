@@ -10,7 +10,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from curator.owner.teachers.graph import PlainGraph
+from ldpsim.curator.owner.teachers.graph import PlainGraph
 
 
 def make_graph(n: int = 60, d: int = 40, classes: int = 3, *, seed: int = 0, isolated: int = 6) -> PlainGraph:

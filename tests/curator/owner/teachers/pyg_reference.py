@@ -7,10 +7,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.nn import SAGEConv
 
-from curator.owner.teachers.graph import Piece
-from curator.owner.teachers.randomness import Masks
-from curator.owner.teachers.sage import SageSettings
-from curator.owner.teachers.weights import Layout
+from ldpsim.curator.owner.teachers.graph import Piece
+from ldpsim.curator.owner.teachers.randomness import Masks
+from ldpsim.curator.owner.teachers.sage import SageSettings
+from ldpsim.curator.owner.teachers.weights import Layout
 
 
 class Teacher(nn.Module):

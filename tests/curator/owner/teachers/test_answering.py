@@ -1,6 +1,6 @@
 """Queries and released labels.
 
-It covers ``curator.owner.teachers.release`` too.
+It covers ``ldpsim.curator.owner.teachers.release`` too.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from curator.owner.privacy.label import label_probabilities
-from curator.owner.teachers.answering import Teaching, on_simplex, posteriors
-from curator.owner.teachers.graph import PlainGraph
-from curator.owner.teachers.release import log_posteriors, noisy_labels
-from curator.owner.teachers.sage import SageSettings
+from ldpsim.curator.owner.privacy.label import label_probabilities
+from ldpsim.curator.owner.teachers.answering import Teaching, on_simplex, posteriors
+from ldpsim.curator.owner.teachers.graph import PlainGraph
+from ldpsim.curator.owner.teachers.release import log_posteriors, noisy_labels
+from ldpsim.curator.owner.teachers.sage import SageSettings
 
 QUICK = SageSettings(hidden=8, epochs=15)
 

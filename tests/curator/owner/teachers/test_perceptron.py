@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from curator.owner.teachers.graph import PlainGraph
-from curator.owner.teachers.perceptron import _forward, perceptron_scores, train_perceptron
-from curator.owner.teachers.randomness import weights_generator
-from curator.owner.teachers.sage import SageSettings
+from ldpsim.curator.owner.teachers.graph import PlainGraph
+from ldpsim.curator.owner.teachers.perceptron import _forward, perceptron_scores, train_perceptron
+from ldpsim.curator.owner.teachers.randomness import weights_generator
+from ldpsim.curator.owner.teachers.sage import SageSettings
 
 
 def test_it_learns_and_repeats_itself(private: PlainGraph, public: PlainGraph) -> None:

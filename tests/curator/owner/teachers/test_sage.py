@@ -1,6 +1,7 @@
 """Training of teachers.
 
-It covers ``curator.owner.teachers.randomness``, ``curator.owner.teachers.stacked``, ``graph``, ``weights`` too.
+It covers ``ldpsim.curator.owner.teachers.randomness``, ``ldpsim.curator.owner.teachers.stacked``, ``graph``,
+``weights`` too.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ import numpy as np
 import pytest
 import torch
 
-from curator.owner.teachers.answering import ask, ask_all
-from curator.owner.teachers.graph import Piece, PlainGraph, cut, save_array
-from curator.owner.teachers.randomness import Masks, weights_generator
-from curator.owner.teachers.sage import SageSettings, train_sage
-from curator.owner.teachers.stacked import train_stacked
-from curator.owner.teachers.weights import Layout, TeacherWeights
+from ldpsim.curator.owner.teachers.answering import ask, ask_all
+from ldpsim.curator.owner.teachers.graph import Piece, PlainGraph, cut, save_array
+from ldpsim.curator.owner.teachers.randomness import Masks, weights_generator
+from ldpsim.curator.owner.teachers.sage import SageSettings, train_sage
+from ldpsim.curator.owner.teachers.stacked import train_stacked
+from ldpsim.curator.owner.teachers.weights import Layout, TeacherWeights
 
 CLASSES = 3
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from devices.collector import CollectorKey
-from devices.data.population import Population
-from devices.datasets.generated import generate
-from devices.enrolment.state import enrol
-from devices.mechanisms import BUILT_IN, GRR, OneBit, RandomizedResponse
-from devices.policy.policy import Cap, policy_for
-from devices.query import Ask, Query
-from strategies.attacks.adversaries import Target
-from strategies.attacks.adversaries.staged_queries import two_stages
+from ldpsim.devices.collector import CollectorKey
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.mechanisms import BUILT_IN, GRR, OneBit, RandomizedResponse
+from ldpsim.devices.policy.policy import Cap, policy_for
+from ldpsim.devices.query import Ask, Query
+from ldpsim.strategies.attacks.adversaries import Target
+from ldpsim.strategies.attacks.adversaries.staged_queries import two_stages
 
 N, D, CLASSES = 12, 10, 3
 WIDE = Cap(bit=1e6, vector=1e9, user=1e9, delta=1.0)

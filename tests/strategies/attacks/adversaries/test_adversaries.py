@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-import devices.device
-from devices.client_app import open_state, release_states
-from devices.collector import CollectorKey, generate
-from devices.data.population import Population
-from devices.enrolment.state import State
-from devices.ledger.ledger import Ledger, NewRelease
-from devices.policy.policy import Policy
-from devices.wire import TEXTS
-from strategies.attacks.adversaries import ADVERSARIES, Target
-from strategies.attacks.adversaries.attack_result import AttackResult
-from strategies.results.lifetime import lifetime
+import ldpsim.devices.device
+from ldpsim.devices.client_app import open_state, release_states
+from ldpsim.devices.collector import CollectorKey, generate
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.ledger.ledger import Ledger, NewRelease
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.wire import TEXTS
+from ldpsim.strategies.attacks.adversaries import ADVERSARIES, Target
+from ldpsim.strategies.attacks.adversaries.attack_result import AttackResult
+from ldpsim.strategies.results.lifetime import lifetime
 
 ASKS = 25
 PROCESSES = {"parallel", "two-supernodes"}
@@ -92,7 +92,7 @@ def test_nobody_gets_a_second_answer(target_for: Callable[..., Target], name: st
     entered = reports_in(state)
     assert set(entered) == set(held)
     for key, report in entered.items():
-        assert devices.device.unpack_parts(report) == held[key]
+        assert ldpsim.devices.device.unpack_parts(report) == held[key]
     # And the device still gives its report to who asked for it first, or says that it has.
     before = len(entered)
     ADVERSARIES["repeats"](target, asks=1).attack()
@@ -142,7 +142,7 @@ REPORTS_A_DEVICE = {
 def unprotected(monkeypatch: pytest.MonkeyPatch) -> None:
     """Devices that forget what they said, allow everything and draw fresh noise every time."""
     number = itertools.count()
-    derive = devices.device.derive_key
+    derive = ldpsim.devices.device.derive_key
 
     def fresh(secret: bytes, *parts: bytes) -> bytes:
         return derive(secret, *parts, next(number).to_bytes(8, "little"))
@@ -153,7 +153,7 @@ def unprotected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Ledger, "decide", release)
     monkeypatch.setattr(Ledger, "enter", lambda *_, **__: None)
     monkeypatch.setattr(Policy, "allows", lambda *_, **__: True)
-    monkeypatch.setattr(devices.device, "derive_key", fresh)
+    monkeypatch.setattr(ldpsim.devices.device, "derive_key", fresh)
 
 
 @pytest.mark.parametrize("name", sorted(REPORTS_A_DEVICE))

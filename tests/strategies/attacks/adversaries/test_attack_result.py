@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from flwr.app import ConfigRecord, Error, Message, RecordDict
 
-from devices.facts import PublicFacts
-from devices.mechanisms import BUILT_IN, GRR, OneBit, RandomizedResponse
-from devices.query import Ask, Query
-from strategies.attacks.adversaries import ADVERSARIES, AttackResult, Release, Target
-from strategies.attacks.adversaries.curator import rebudgeted, recollected
-from strategies.attacks.adversaries.staged_queries import two_stages
-from strategies.attacks.adversaries.varying import every_mechanism
-from strategies.engines.flower_internals import assume_identity
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import BUILT_IN, GRR, OneBit, RandomizedResponse
+from ldpsim.devices.query import Ask, Query
+from ldpsim.strategies.attacks.adversaries import ADVERSARIES, AttackResult, Release, Target
+from ldpsim.strategies.attacks.adversaries.curator import rebudgeted, recollected
+from ldpsim.strategies.attacks.adversaries.staged_queries import two_stages
+from ldpsim.strategies.attacks.adversaries.varying import every_mechanism
+from ldpsim.strategies.engines.flower_internals import assume_identity
 
 N, D, C = 12, 10, 3
 BITS, TRUTH = OneBit.from_epsilon(1.0, d=D), GRR.from_epsilon(1.0, categories=C)

@@ -20,12 +20,12 @@ from typing import Any
 
 import pytest
 
-from curator.methods import HoGS
-from curator.methods.base import Budget
-from devices.enrolment.record_file import read_own_data
-from devices.enrolment.state import State, enrol
-from strategies.engines.flower_processes import Flower, app_folder, free_port
-from strategies.flower_app.deployed import PublicFile, agreed_policy
+from ldpsim.curator.methods import HoGS
+from ldpsim.curator.methods.base import Budget
+from ldpsim.devices.enrolment.record_file import read_own_data
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.strategies.engines.flower_processes import Flower, app_folder, free_port
+from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy
 
 pytestmark = pytest.mark.deployment
 ROOT = Path(__file__).resolve().parents[4]
@@ -104,7 +104,7 @@ class Site:
             os.chown(data, user.uid, user.gid)
             data.chmod(0o600)
             python, options = python_for(user), user.options
-        command = [python, "-m", "cli.main", "device", "serve", "--data", str(data), "--policy", str(policy)]
+        command = [python, "-m", "ldpsim.cli.main", "device", "serve", "--data", str(data), "--policy", str(policy)]
         command += ["--state", str(home / "state"), "--socket", str(door / "socket")]
         command += ["--group", str(SHARED_GID)] if self.apart else []
         with (self.folder / f"vault-{device}.log").open("wb") as log:

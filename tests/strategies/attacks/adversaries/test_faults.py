@@ -17,17 +17,17 @@ import pytest
 from flwr.app import ConfigRecord, Context, Message, RecordDict, UserConfig
 from flwr.clientapp import ClientApp
 
-from curator.methods import Question
-from devices.client_app import app, open_state, release_states
-from devices.data.population import Population
-from devices.device import Refusal, Report
-from devices.enrolment.state import State, enrol
-from devices.policy.policy import policy_for
-from devices.query import Query
-from devices.wire import QUERY_TYPE, query_content, read_reply
-from strategies.attacks.adversaries import Target
-from strategies.attacks.adversaries.curator import rebudgeted
-from strategies.attacks.adversaries.faults import FAULTS
+from ldpsim.curator.methods import Question
+from ldpsim.devices.client_app import app, open_state, release_states
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.devices.query import Query
+from ldpsim.devices.wire import QUERY_TYPE, query_content, read_reply
+from ldpsim.strategies.attacks.adversaries import Target
+from ldpsim.strategies.attacks.adversaries.curator import rebudgeted
+from ldpsim.strategies.attacks.adversaries.faults import FAULTS
 from tests import warm
 
 SMALL = 40
@@ -123,7 +123,7 @@ def test_a_ledger_that_is_gone_and_the_right_one_put_back(counted: Callable[[boo
 ANSWER = """
 import mmap, os, sys  # mmap: what numpy needs is imported while this process may still read it
 from pathlib import Path
-from devices.enrolment.state import State
+from ldpsim.devices.enrolment.state import State
 if os.getuid() == 0:  # for whom no file is read-only
     os.setgroups([]), os.setgid(65534), os.setuid(65534)
 for folder in sys.argv[2:]:

@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 from flwr.app import ConfigRecord, Message
 
-from devices.data.population import Population
-from devices.enrolment.state import State, enrol
-from devices.fleet import Fleet
-from strategies.attacks.adversaries.models import crafted_models
-from strategies.engines.flower_internals import assume_identity
-from strategies.results.lifetime import lifetime
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.fleet import Fleet
+from ldpsim.strategies.attacks.adversaries.models import crafted_models
+from ldpsim.strategies.engines.flower_internals import assume_identity
+from ldpsim.strategies.results.lifetime import lifetime
 from tests.strategies.attacks.adversaries.inversion import invert_update
 
-wire = pytest.importorskip("devices.federated.wire")
-tasks = pytest.importorskip("devices.training_task")
+wire = pytest.importorskip("ldpsim.devices.federated.wire")
+tasks = pytest.importorskip("ldpsim.devices.training_task")
 HIDDEN = 4
 
 Ask = Callable[..., list[Message]]
@@ -32,7 +32,7 @@ Ask = Callable[..., list[Message]]
 @pytest.fixture
 def training(tmp_path: Path, people: Population) -> Callable[..., tuple[Any, Ask]]:
     """Enrol everybody for a training, and send each a model."""
-    from devices.policy.policy import policy_for_training  # type: ignore[attr-defined]
+    from ldpsim.devices.policy.policy import policy_for_training  # type: ignore[attr-defined]
 
     def make(noise: Any = None) -> tuple[Any, Ask]:
         assume_identity(run_id=1)

@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curator.reports.question import Question
-from curator.reports.reports import Reports
-from devices.data.population import Population
-from devices.enrolment.state import State, enrol
-from devices.facts import PublicFacts
-from devices.mechanisms import NeighbourhoodVote
-from devices.policy.policy import policy_for
-from devices.query import Ask, Query
-from strategies.attacks.adversaries import ADVERSARIES, Target
-from strategies.attacks.adversaries.hostile_tables import about
-from strategies.results.lifetime import lifetime
+from ldpsim.curator.reports.question import Question
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import NeighbourhoodVote
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.devices.query import Ask, Query
+from ldpsim.strategies.attacks.adversaries import ADVERSARIES, Target
+from ldpsim.strategies.attacks.adversaries.hostile_tables import about
+from ldpsim.strategies.results.lifetime import lifetime
 
 EPS = 4.0
 

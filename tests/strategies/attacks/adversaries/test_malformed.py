@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from flwr.app import Context, Message, RecordDict
 
-from devices.client_app import app, open_state
-from devices.device import Refusal, Report
-from devices.query import InvalidQuery, Query
-from devices.wire import QUERY_TYPE, TEXTS, query_content, read_reply
-from strategies.attacks.adversaries import Target
-from strategies.attacks.adversaries.malformed import hostile_bytes, hostile_shot
-from strategies.engines.flower_internals import assume_identity
+from ldpsim.devices.client_app import app, open_state
+from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.query import InvalidQuery, Query
+from ldpsim.devices.wire import QUERY_TYPE, TEXTS, query_content, read_reply
+from ldpsim.strategies.attacks.adversaries import Target
+from ldpsim.strategies.attacks.adversaries.malformed import hostile_bytes, hostile_shot
+from ldpsim.strategies.engines.flower_internals import assume_identity
 
 MESSAGES = 10_000
 

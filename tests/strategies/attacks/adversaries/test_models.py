@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from devices.data.population import Population
-from strategies.attacks.adversaries import ADVERSARIES, Target
-from strategies.attacks.adversaries.models import crafted_models
+from ldpsim.devices.data.population import Population
+from ldpsim.strategies.attacks.adversaries import ADVERSARIES, Target
+from ldpsim.strategies.attacks.adversaries.models import crafted_models
 from tests.strategies.attacks.adversaries.inversion import invert_update
 
 

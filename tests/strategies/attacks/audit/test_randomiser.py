@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from strategies.attacks.audit.randomiser import MOST_VALUES, RandomiserOptions, audit_named, sampled
-from strategies.seeded import seeded
+from ldpsim.strategies.attacks.audit.randomiser import MOST_VALUES, RandomiserOptions, audit_named, sampled
+from ldpsim.strategies.seeded import seeded
 
 CODE = """
 import math, random

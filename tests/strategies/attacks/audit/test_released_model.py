@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from devices import datasets
-from strategies.attacks.audit.released_model import (
+from ldpsim.devices import datasets
+from ldpsim.strategies.attacks.audit.released_model import (
     LEVELS,
     altered,
     audit_released,
@@ -15,9 +15,9 @@ from strategies.attacks.audit.released_model import (
     published_probabilities,
     run_once,
 )
-from strategies.people.owned_graph import sparse_features
-from strategies.runs.set_up import set_up
-from strategies.setup.options import RunOptions
+from ldpsim.strategies.people.owned_graph import sparse_features
+from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.setup.options import RunOptions
 
 OVERFITTED = {"epochs": "60", "weight_decay": "0", "gnn_dropout": "0", "lr": "0.05"}
 RAW = RunOptions(

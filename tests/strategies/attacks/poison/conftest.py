@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from strategies.attacks.poison.campaign import PoisonCampaign, PoisonOptions
-from strategies.attacks.poison.cell import PoisonCell
-from strategies.setup.options import RunOptions
+from ldpsim.strategies.attacks.poison.campaign import PoisonCampaign, PoisonOptions
+from ldpsim.strategies.attacks.poison.cell import PoisonCell
+from ldpsim.strategies.setup.options import RunOptions
 
 SMALL = 60
 

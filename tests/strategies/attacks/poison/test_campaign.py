@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from strategies.attacks.poison.campaign import PoisonCampaign, PoisonOptions
-from strategies.experiments.match_budgets import guarantee_before
-from strategies.runs.set_up import set_up
+from ldpsim.strategies.attacks.poison.campaign import PoisonCampaign, PoisonOptions
+from ldpsim.strategies.experiments.match_budgets import guarantee_before
+from ldpsim.strategies.runs.set_up import set_up
 
 Asked = Callable[..., PoisonOptions]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from strategies.attacks.poison.cell import PoisonCell, run_poison_cell
-from strategies.attacks.poison.lies import draw_liars
-from strategies.runs import set_up as set_up_module
-from strategies.runs.simulate import simulate
+from ldpsim.strategies.attacks.poison.cell import PoisonCell, run_poison_cell
+from ldpsim.strategies.attacks.poison.lies import draw_liars
+from ldpsim.strategies.runs import set_up as set_up_module
+from ldpsim.strategies.runs.simulate import simulate
 
 Cells = Callable[..., dict[tuple[str, str], PoisonCell]]
 

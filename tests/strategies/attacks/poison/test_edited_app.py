@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curator.reports.reports import Reports
-from devices.data.population import build_population
-from devices.facts import PublicFacts
-from devices.mechanisms import (
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.data.population import build_population
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import (
     GRR,
     GRRFS,
     AnalyticGaussian,
@@ -27,11 +27,11 @@ from devices.mechanisms import (
     RandomizedResponse,
     SubsetSelection,
 )
-from devices.noise import NoiseStream
-from strategies import RunOptions, simulate
-from strategies.attacks.poison import cell as cells
-from strategies.attacks.poison.edited_app import worst_report
-from strategies.attacks.poison.lies import draw_liars
+from ldpsim.devices.noise import NoiseStream
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.attacks.poison import cell as cells
+from ldpsim.strategies.attacks.poison.edited_app import worst_report
+from ldpsim.strategies.attacks.poison.lies import draw_liars
 
 N, D, C = 9, 6, 3
 FACTS = PublicFacts(N, D, C)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from devices.data.population import Population
-from devices.facts import Split
-from strategies.attacks.poison.lies import (
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.facts import Split
+from ldpsim.strategies.attacks.poison.lies import (
     ATTACKS,
     CHOSEN_CLASS,
     CHOSEN_PEOPLE,
@@ -18,8 +18,8 @@ from strategies.attacks.poison.lies import (
     lying_people,
     with_labels_of,
 )
-from strategies.setup.options import RunOptions
-from strategies.setup.run_setup import load_population
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.run_setup import load_population
 
 N = 60
 

@@ -34,19 +34,19 @@ from typing import Any
 import numpy as np
 from flwr.app import Message
 
-from curator.methods.base import Question
-from devices.client_app import release_states
-from devices.datasets.generated import generate
-from devices.device import Refusal, Report
-from devices.enrolment.state import State, enrol
-from devices.fleet import Fleet
-from devices.ledger.ledger import Ledger
-from devices.mechanisms import OneBit, RandomizedResponse
-from devices.policy.policy import policy_for
-from devices.query import Ask, Query
-from devices.wire import QUERY_TYPE, REPORTS_TYPE, batch_content, query_content, read_batch_reply, read_reply
-from strategies.engines.collect import collect
-from strategies.engines.flower_internals import assume_identity
+from ldpsim.curator.methods.base import Question
+from ldpsim.devices.client_app import release_states
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.fleet import Fleet
+from ldpsim.devices.ledger.ledger import Ledger
+from ldpsim.devices.mechanisms import OneBit, RandomizedResponse
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.devices.query import Ask, Query
+from ldpsim.devices.wire import QUERY_TYPE, REPORTS_TYPE, batch_content, query_content, read_batch_reply, read_reply
+from ldpsim.strategies.engines.collect import collect
+from ldpsim.strategies.engines.flower_internals import assume_identity
 
 STEPS = ("at random", "before a claim", "before the commit", "after the commit", "while replies leave")
 KILLS_EACH = 10

@@ -4,10 +4,10 @@ import logging
 
 import pytest
 
-from devices.facts import PublicFacts
-from strategies.attacks.stress.campaign import StressCampaign
-from strategies.attacks.stress.cost import ERROR, expected_cost, tell_cost
-from strategies.attacks.stress.options import StressOptions
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.strategies.attacks.stress.campaign import StressCampaign
+from ldpsim.strategies.attacks.stress.cost import ERROR, expected_cost, tell_cost
+from ldpsim.strategies.attacks.stress.options import StressOptions
 
 MEASURED = [  # people, asks, CPU seconds (mean of kinds), MiB
     (40, (1,), 0.073, 142), (40, (1, 25), 0.51, 146), (160, (1,), 0.33, 149), (160, (1, 25), 2.6, 157),

@@ -29,12 +29,12 @@ SPOILED = """
 import os, sys
 from contextlib import suppress
 from flwr.app import Context, RecordDict
-from devices import client_app
-from devices.answer_many import answer_many
-from devices.client_app import app, open_state
-from devices.enrolment.state import SHARD
-from devices.fleet import Fleet
-from devices.ledger.ledger import Ledger
+from ldpsim.devices import client_app
+from ldpsim.devices.answer_many import answer_many
+from ldpsim.devices.client_app import app, open_state
+from ldpsim.devices.enrolment.state import SHARD
+from ldpsim.devices.fleet import Fleet
+from ldpsim.devices.ledger.ledger import Ledger
 from tests.strategies.attacks.stress.kill import torture
 
 def early(self, shard, messages):

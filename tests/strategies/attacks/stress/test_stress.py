@@ -15,16 +15,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from devices.data.population import Population, build_population
-from devices.datasets.generated import generate
-from strategies.attacks.campaign import CampaignResult
-from strategies.attacks.stress.campaign import StressCampaign, StressCase, agrees, measure_case
-from strategies.attacks.stress.figure import STYLES, UNCOVERED, WORDS, _frame, draw, lines, worst
-from strategies.attacks.stress.known import STRIKING
-from strategies.attacks.stress.options import StressOptions
-from strategies.attacks.stress.protections import PROTECTIONS
-from strategies.attacks.stress.tallies import Recovery, Tally, Truth, milestones
-from strategies.attacks.stress.targets import question
+from ldpsim.devices.data.population import Population, build_population
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.strategies.attacks.campaign import CampaignResult
+from ldpsim.strategies.attacks.stress.campaign import StressCampaign, StressCase, agrees, measure_case
+from ldpsim.strategies.attacks.stress.figure import STYLES, UNCOVERED, WORDS, _frame, draw, lines, worst
+from ldpsim.strategies.attacks.stress.known import STRIKING
+from ldpsim.strategies.attacks.stress.options import StressOptions
+from ldpsim.strategies.attacks.stress.protections import PROTECTIONS
+from ldpsim.strategies.attacks.stress.tallies import Recovery, Tally, Truth, milestones
+from ldpsim.strategies.attacks.stress.targets import question
 
 PEOPLE = 60
 
@@ -246,8 +246,8 @@ def test_features_inside_their_range_follow_their_own_theory(monkeypatch: pytest
 
 
 def test_repeated_bytes_are_counted_once(population: Population) -> None:
-    from devices.device import Report, pack_parts, pack_report
-    from devices.noise import NoiseStream
+    from ldpsim.devices.device import Report, pack_parts, pack_report
+    from ldpsim.devices.noise import NoiseStream
 
     query = question(population, 1.0)
     tally = Tally(population, Truth.of(population), query)
@@ -286,7 +286,7 @@ def test_mistakes_are_one_line(changes: dict[str, object], line: str) -> None:
 def test_budgets_and_crowds_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="--epsilon-bit 50"):
         stress(options(epsilon_bit=50.0))
-    monkeypatch.setattr("strategies.attacks.stress.tallies.LARGEST", 50)
+    monkeypatch.setattr("ldpsim.strategies.attacks.stress.tallies.LARGEST", 50)
     with pytest.raises(ValueError, match="--clients 50"):
         Truth.of(generate(60, seed=0))
     assert milestones((25, 1, 25)) == (1, 25)

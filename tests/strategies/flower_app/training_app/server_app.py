@@ -14,14 +14,14 @@ import numpy as np
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from curator.methods import find
-from curator.methods.base import Budget
-from devices.training_task import Task
-from strategies.federated.making import TrainingPlan, strategy_for
-from strategies.flower_app.roster import introduce, ready_nodes
-from strategies.rounds.flower_rounds import run_rounds
-from strategies.rounds.training_grid import TrainingGrid
-from strategies.seeded import seeded
+from ldpsim.curator.methods import find
+from ldpsim.curator.methods.base import Budget
+from ldpsim.devices.training_task import Task
+from ldpsim.strategies.federated.making import TrainingPlan, strategy_for
+from ldpsim.strategies.flower_app.roster import introduce, ready_nodes
+from ldpsim.strategies.rounds.flower_rounds import run_rounds
+from ldpsim.strategies.rounds.training_grid import TrainingGrid
+from ldpsim.strategies.seeded import seeded
 
 app = ServerApp()
 SETTINGS = {"dp-fedavg": {"clip": "0.5", "noise_multiplier": "1.0"}, "ldp-fedavg": {"clip": "0.5"}}

@@ -22,14 +22,14 @@ from typing import Any
 from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
-from devices import raw_record as handover
-from devices.device import Report
-from devices.enrolment.state import State, ledger_name
-from devices.ledger.ledger import Ledger
-from devices.mechanisms import GRR, OneBit, RandomizedResponse
-from devices.query import Ask, Query
-from devices.vault.client import VaultDevice
-from devices.vault.protocol import FrameKind
+from ldpsim.devices import raw_record as handover
+from ldpsim.devices.device import Report
+from ldpsim.devices.enrolment.state import State, ledger_name
+from ldpsim.devices.ledger.ledger import Ledger
+from ldpsim.devices.mechanisms import GRR, OneBit, RandomizedResponse
+from ldpsim.devices.query import Ask, Query
+from ldpsim.devices.vault.client import VaultDevice
+from ldpsim.devices.vault.protocol import FrameKind
 
 app = ClientApp()
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from flwr.app import Context, Message
 from flwr.serverapp import Grid, ServerApp
 
-from devices.query import Query
-from devices.wire import QUERY_TYPE, query_content
+from ldpsim.devices.query import Query
+from ldpsim.devices.wire import QUERY_TYPE, query_content
 
 app = ServerApp()
 

@@ -17,50 +17,54 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import devices  # importing it sets the variables that switch telemetry off, before Flower or Ray can read them
+if not Path(__file__).with_name("devices").exists():
+    __path__.append(
+        str(Path(__file__).parents[1])
+    )  # a Flower bundle has the packages beside this folder, not links in it
+
+from ldpsim.devices import NO_TELEMETRY
 
 if TYPE_CHECKING:
-    from curator import methods
-    from curator.methods import Method
-    from devices import datasets, mechanisms
-    from devices.mechanisms import Mechanism
-    from strategies.ask_once import AskOnce
-    from strategies.attacks.stress.campaign import StressCampaign
-    from strategies.attacks.stress.options import StressOptions
-    from strategies.experiments.compare import Comparison
-    from strategies.experiments.sweep import SweepResult
-    from strategies.importing import ImportOptions, import_graph
-    from strategies.outputs.graph import NoGraph
-    from strategies.outputs.graph import ResultGraph as Graph
-    from strategies.outputs.run_result import RunResult
-    from strategies.planning.plan import Plan
-    from strategies.results.in_words import privacy_in_words
-    from strategies.runs.run import Refused, RunFailed
-    from strategies.setup.options import RunOptions
+    from ldpsim.curator import methods
+    from ldpsim.curator.methods import Method
+    from ldpsim.devices import datasets, mechanisms
+    from ldpsim.devices.mechanisms import Mechanism
+    from ldpsim.strategies.ask_once import AskOnce
+    from ldpsim.strategies.attacks.stress.campaign import StressCampaign
+    from ldpsim.strategies.attacks.stress.options import StressOptions
+    from ldpsim.strategies.experiments.compare import Comparison
+    from ldpsim.strategies.experiments.sweep import SweepResult
+    from ldpsim.strategies.importing import ImportOptions, import_graph
+    from ldpsim.strategies.outputs.graph import NoGraph
+    from ldpsim.strategies.outputs.graph import ResultGraph as Graph
+    from ldpsim.strategies.outputs.run_result import RunResult
+    from ldpsim.strategies.planning.plan import Plan
+    from ldpsim.strategies.results.in_words import privacy_in_words
+    from ldpsim.strategies.runs.run import Refused, RunFailed
+    from ldpsim.strategies.setup.options import RunOptions
 
-NO_TELEMETRY = devices.NO_TELEMETRY
 # name -> module, and the name there if it is another one; a module alone is the module
 _PLACES: Mapping[str, tuple[str, str]] = {
-    "AskOnce": ("strategies.ask_once", "AskOnce"),
-    "Comparison": ("strategies.experiments.compare", "Comparison"),
-    "Graph": ("strategies.outputs.graph", "ResultGraph"),
-    "ImportOptions": ("strategies.importing", "ImportOptions"),
-    "Mechanism": ("devices.mechanisms", "Mechanism"),
-    "Method": ("curator.methods", "Method"),
-    "NoGraph": ("strategies.outputs.graph", "NoGraph"),
-    "Plan": ("strategies.planning.plan", "Plan"),
-    "Refused": ("strategies.runs.run", "Refused"),
-    "RunFailed": ("strategies.runs.run", "RunFailed"),
-    "RunOptions": ("strategies.setup.options", "RunOptions"),
-    "RunResult": ("strategies.outputs.run_result", "RunResult"),
-    "StressCampaign": ("strategies.attacks.stress.campaign", "StressCampaign"),
-    "StressOptions": ("strategies.attacks.stress.options", "StressOptions"),
-    "SweepResult": ("strategies.experiments.sweep", "SweepResult"),
-    "datasets": ("devices.datasets", ""),
-    "import_graph": ("strategies.importing", "import_graph"),
-    "mechanisms": ("devices.mechanisms", ""),
-    "methods": ("curator.methods", ""),
-    "privacy_in_words": ("strategies.results.in_words", "privacy_in_words"),
+    "AskOnce": ("ldpsim.strategies.ask_once", "AskOnce"),
+    "Comparison": ("ldpsim.strategies.experiments.compare", "Comparison"),
+    "Graph": ("ldpsim.strategies.outputs.graph", "ResultGraph"),
+    "ImportOptions": ("ldpsim.strategies.importing", "ImportOptions"),
+    "Mechanism": ("ldpsim.devices.mechanisms", "Mechanism"),
+    "Method": ("ldpsim.curator.methods", "Method"),
+    "NoGraph": ("ldpsim.strategies.outputs.graph", "NoGraph"),
+    "Plan": ("ldpsim.strategies.planning.plan", "Plan"),
+    "Refused": ("ldpsim.strategies.runs.run", "Refused"),
+    "RunFailed": ("ldpsim.strategies.runs.run", "RunFailed"),
+    "RunOptions": ("ldpsim.strategies.setup.options", "RunOptions"),
+    "RunResult": ("ldpsim.strategies.outputs.run_result", "RunResult"),
+    "StressCampaign": ("ldpsim.strategies.attacks.stress.campaign", "StressCampaign"),
+    "StressOptions": ("ldpsim.strategies.attacks.stress.options", "StressOptions"),
+    "SweepResult": ("ldpsim.strategies.experiments.sweep", "SweepResult"),
+    "datasets": ("ldpsim.devices.datasets", ""),
+    "import_graph": ("ldpsim.strategies.importing", "import_graph"),
+    "mechanisms": ("ldpsim.devices.mechanisms", ""),
+    "methods": ("ldpsim.curator.methods", ""),
+    "privacy_in_words": ("ldpsim.strategies.results.in_words", "privacy_in_words"),
 }
 
 __all__ = [
@@ -88,15 +92,15 @@ def simulate(options: RunOptions | None = None, /, **given: Any) -> RunResult:
     Args:
         options: Its options; None: the defaults.
         given: Options by name (the fields of :class:`RunOptions`), in place of those of ``options``. Also the keywords
-            of :func:`strategies.runs.simulate.simulate`: ``progress``, ``on_metric``, ``track``, ``keep_graph`` and
-            ``save_graph``.
+            of :func:`ldpsim.strategies.runs.simulate.simulate`: ``progress``, ``on_metric``, ``track``, ``keep_graph``
+            and ``save_graph``.
 
     Raises:
         ValueError: one line, with nothing written, for options that are unknown or do not fit.
         Refused: if no device reported or replayed and at least one refused.
         RunFailed: if no device answered, or the run could not be finished.
     """
-    from strategies.runs import simulate as run
+    from ldpsim.strategies.runs import simulate as run
 
     made, others = _divided(options, given, run.simulate)
     return run.simulate(made, **others)
@@ -108,13 +112,13 @@ def compare(methods: Sequence[str], options: RunOptions | None = None, /, **give
     Args:
         methods: Their names, in the order of display.
         options: Options of every method; None: the defaults.
-        given: Options by name, and the keywords of :func:`strategies.experiments.compare.compare`: ``matching``,
+        given: Options by name, and the keywords of :func:`ldpsim.strategies.experiments.compare.compare`: ``matching``,
             ``workers``, ``progress``, ``track``.
 
     Raises:
         ValueError: one line, with nothing written, for options that are unknown or do not fit.
     """
-    from strategies.experiments import compare as comparison
+    from ldpsim.strategies.experiments import compare as comparison
 
     made, others = _divided(options, given, comparison.compare)
     return comparison.compare(methods, made, **others)
@@ -126,14 +130,14 @@ def sweep(grid: Path | str | Mapping[str, Any], folder: Path | str, **given: Any
     Args:
         grid: A sweep file, or its content: ``{"fixed": {"clients": 300}, "grid": {"epsilon": [1, 4]}}``.
         folder: Folder of the results and the table.
-        given: Keywords of :func:`strategies.experiments.sweep.run_sweep`: ``workers``, ``progress``, ``track``.
+        given: Keywords of :func:`ldpsim.strategies.experiments.sweep.run_sweep`: ``workers``, ``progress``, ``track``.
 
     Raises:
         ValueError: one line, with nothing written, for keys or keywords that are unknown or do not fit.
     """
-    from strategies.experiments.cells_folder import has_some_of
-    from strategies.experiments.sweep import run_sweep
-    from strategies.experiments.sweep_file import cells_of_document, read_sweep
+    from ldpsim.strategies.experiments.cells_folder import has_some_of
+    from ldpsim.strategies.experiments.sweep import run_sweep
+    from ldpsim.strategies.experiments.sweep_file import cells_of_document, read_sweep
 
     _check_names(given, _keywords(run_sweep))
     cells = cells_of_document(grid) if isinstance(grid, Mapping) else read_sweep(Path(grid))
@@ -147,16 +151,16 @@ def plan(methods: Sequence[str] = (), options: RunOptions | None = None, /, **gi
         methods: Their names; empty for all that people answer by themselves.
         options: Options of every method; None: the defaults.
         given: Options by name; ``like``, the data set of the rehearsal; wishes (the fields of
-            :class:`strategies.planning.wishes.Wishes`: ``level``, ``holds``, ``max_bytes``, ``max_attack``); facts of
-            made-up people (``mean_degree``, ``homophily``, ``classes``, ``features``, ``feature_rate``); and the
-            keywords of :func:`strategies.planning.plan.make_plan`: ``worth``, ``people``, ``progress``.
+            :class:`ldpsim.strategies.planning.wishes.Wishes`: ``level``, ``holds``, ``max_bytes``, ``max_attack``);
+            facts of made-up people (``mean_degree``, ``homophily``, ``classes``, ``features``, ``feature_rate``); and
+            the keywords of :func:`ldpsim.strategies.planning.plan.make_plan`: ``worth``, ``people``, ``progress``.
 
     Raises:
         ValueError: one line, for options, wishes or facts that are unknown or do not fit.
     """
-    from strategies.planning.plan import make_plan
-    from strategies.planning.planned_people import FACTS, planned_people
-    from strategies.planning.wishes import Wishes
+    from ldpsim.strategies.planning.plan import make_plan
+    from ldpsim.strategies.planning.planned_people import FACTS, planned_people
+    from ldpsim.strategies.planning.wishes import Wishes
 
     wishes = {name: given.pop(name) for name in [one.name for one in fields(Wishes)] if name in given}
     facts = {name: given.pop(name) for name in FACTS if name in given}
@@ -171,8 +175,8 @@ def _divided(
     options: RunOptions | None, given: Mapping[str, Any], function: Callable[..., Any]
 ) -> tuple[RunOptions, dict[str, Any]]:
     """Return options with those that are given by name, and the keywords of the function; ValueError for others."""
-    from strategies.setup.option_spec import declared
-    from strategies.setup.options import RunOptions
+    from ldpsim.strategies.setup.option_spec import declared
+    from ldpsim.strategies.setup.options import RunOptions
 
     known, others = declared(RunOptions), _keywords(function)
     _check_names(given, [*known, *others])
@@ -187,7 +191,7 @@ def _keywords(function: Callable[..., Any]) -> set[str]:
 
 
 def _check_names(given: Iterable[str], known: Collection[str]) -> None:
-    from curator.names import nearest
+    from ldpsim.curator.names import nearest
 
     for name in given:
         if name not in known:
