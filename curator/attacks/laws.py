@@ -75,6 +75,14 @@ class _Branch:
             trials.append(self._choose([Fraction(ONE - t, ONE), Fraction(t, ONE)]) == 1)
         return np.array(trials, np.bool_)
 
+    bernoulli_by_bytes = bernoulli  # the same law, from fewer words
+
+    def word(self) -> int:
+        raise NotWalkable("a number of flips is drawn by the digits of its distribution")
+
+    def distinct_integers(self, bound: int, size: int) -> NDArray[np.int64]:
+        raise NotWalkable("places of flips are drawn together")
+
     def uniform_integer(self, bound: int) -> int:
         return self._choose([Fraction(1, bound)] * bound)
 

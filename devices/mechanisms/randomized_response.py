@@ -59,7 +59,7 @@ class RandomizedResponse(AdjacencyBits):
     >>> mechanism.loss()
     Loss(bit=1.0, vector=3.0, delta=0.0)
     >>> mechanism.perturb(np.array([True, False, False]), NoiseStream(bytes(32))).tolist()
-    [True, False, False]
+    [True, True, False]
     """
 
     flip: int

@@ -49,8 +49,8 @@ def test_the_flower_app_is_written_whole_and_once(tmp_path: Path) -> None:
     assert app["config"] == default_config()
     for component in app["components"].values():
         assert (tmp_path / "app" / (component.partition(":")[0].replace(".", "/") + ".py")).is_file()
-    assert (tmp_path / "app" / "curator" / "tuned" / "hogs.toml").is_file()
-    assert not (tmp_path / "app" / "cli").exists()
+    assert (tmp_path / "app" / "ldpsim" / "curator" / "tuned" / "hogs.toml").is_file()
+    assert not (tmp_path / "app" / "ldpsim" / "cli").exists()
     again = ldpsim("collector", "app", tmp_path / "app")
     assert again.exit_code == 2 and "exists already" in again.stderr and again.stderr.count("\n") == 1
 

@@ -38,13 +38,15 @@ def python(code: str, **environment: str) -> str:
 def test_help_needs_nothing_heavy() -> None:
     heavy = "('numpy', 'scipy', 'torch', 'torch_geometric', 'flwr', 'ray')"
     assert python(f"import sys, ldpsim.cli.main; print([name for name in {heavy} if name in sys.modules])") == "[]"
-    light = "[name for name in sys.modules if name.startswith('curator.')]"  # names and words, no library
+    light = "[name for name in sys.modules if name.startswith('ldpsim.curator.')]"  # names and words, no library
     assert (
         python(f"import sys, ldpsim.cli.main; print({light})") == "['ldpsim.curator.options', 'ldpsim.curator.shown']"
     )
     # `devices` itself only sets the variables against telemetry
     assert (
-        python("import sys, ldpsim.cli.main; print([name for name in sys.modules if name.startswith('devices.')])")
+        python(
+            "import sys, ldpsim.cli.main; print([name for name in sys.modules if name.startswith('ldpsim.devices.')])"
+        )
         == "[]"
     )
 

@@ -97,7 +97,7 @@ def test_wishes_that_nobody_meets_leave_no_choice(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arguments", [
     ("--level", "planet"), ("--holds", "0"), ("--max-attack", "0.4"), ("--like", "coraa"),
-    ("--like", "cora", "--homophily", "0.5"), ("--like", "generated", "--feature-rate", "0.5"),
+    ("--like", "cora", "--homophily", "0.5"),
     ("--clients", "12.5"), ("--clients", "many"), ("--homophily", "3"), ("--feature-rate", "7"), ("hog",),
     ("rr", "rr"), ("rr", "--set", "nothing=1"),
     ("hogs", "--epsilon", "1e-300"), ("hogs", "--repeats", "1000000"), ("--repeats", "1000000"),

@@ -12,7 +12,7 @@ import yaml
 
 from docs.rooms import ROOT
 from ldpsim.cli.registry import PARTS, UNITS, file_of, registry_texts
-from ldpsim.curator.privacy.level import DONATED, LABEL, Level, OfOne
+from ldpsim.curator.privacy.level import LABEL, Level, OfOne
 from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.results.folder import text_of
@@ -136,7 +136,7 @@ def test_units_with_one_loss_have_one_record_and_parts_stand_for_a_whole() -> No
 
 def test_the_details_of_a_figure() -> None:
     node = Level("bounded", 396.0, counted=("adjacency", "told"), own=4.0, per_list=8.0)
-    user = Level("bounded", 6.0, 1e-5, kind="exact", not_counted=(LABEL, DONATED), of_one=OfOne(2.0, 0.0, 3))
+    user = Level("bounded", 6.0, 1e-5, kind="exact", not_counted=(LABEL,), of_one=OfOne(2.0, 0.0, 3))
     label = Level("unprotected", public=("label",))
     parts = drafts(run_with({"user": user, "node": node, "label": label}, repeats="again"))["registry-user.yaml"]
     said = parts["privacy_loss"]["privacy_parameters_details"].splitlines()
@@ -146,9 +146,8 @@ def test_the_details_of_a_figure() -> None:
     assert parts["privacy_loss"]["privacy_parameters"] == {"epsilon": 6.0, "delta": 1e-5}
     assert parts["deployment_model"]["release_type"] == "Many releases"
     assert "attained by some input" in parts["accounting"]["composition"]
-    assert parts["dp_variant"]["unprotected_quantities"].splitlines()[:2] == [
+    assert parts["dp_variant"]["unprotected_quantities"].splitlines()[:1] == [
         "- a person's label: labels of training and validation nodes are public in this setting",
-        "- features of labelled people are public in this setting and not counted",
     ]
     assert "Its noise came from a seed" in parts["administrative"]["notes"]
 

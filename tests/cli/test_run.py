@@ -503,8 +503,12 @@ def test_kept_reports_are_worked_on_without_asking_anybody(tmp_path: Path) -> No
 DISK = """
 set -e
 mount -t tmpfs -o size=260k none "$1"
-run() { "$2" -m ldpsim.cli.main run --clients 300 --device cpu --no-nulls --no-reference --set epochs=4 --out "$1"
---json; } run "$1" "$2" > "$1.out" 2> "$1.err" && exit 1 || test $? = 1 mount -o remount,size=20m "$1" run "$1" "$2"
+run() {
+  "$2" -m ldpsim.cli.main run --clients 300 --device cpu --no-nulls --no-reference --set epochs=4 --out "$1" --json
+}
+run "$1" "$2" > "$1.out" 2> "$1.err" && exit 1 || test $? = 1
+mount -o remount,size=20m "$1"
+run "$1" "$2"
 """
 
 

@@ -105,7 +105,8 @@ def test_a_page_has_its_mode_before_its_name(tmp_path: Path, secret: Path, monke
 
 
 def test_a_folder_that_is_swapped_for_a_link_keeps_its_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "open").mkdir(mode=0o755)
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o755)
     mkdir = Path.mkdir
 
     def swapped(path: Path, *args: int, **more: bool) -> None:

@@ -271,7 +271,7 @@ def test_an_answer_is_all_attributes_or_none(
         patch.setattr(GRR, "perturb", fail)
         if devices.door == "direct":
             with pytest.raises(ValueError):
-                ldpsim.devices.device(3).answer(ask_for())
+                devices.device(3).answer(ask_for())
         else:
             assert devices.ask(ask_for()) is Refusal.UNKNOWN_QUERY
     assert devices.rows() == []

@@ -64,7 +64,7 @@ def test_an_owner_s_method_of_another_package_has_the_owner_s_interface(monkeypa
             return Theirs
 
     monkeypatch.setattr(methods, "entry_points", lambda **_: [Entry("theirs", "x:y", "ldpsim.methods")])
-    with pytest.raises(ValueError, match="^method 'theirs': an owner trains it, so it must derive from curator"):
+    with pytest.raises(ValueError, match="^method 'theirs': an owner trains it, so it must derive from ldpsim.curator"):
         methods.find("theirs")
     assert methods.find("privgnn").trained_by == "owner"
 

@@ -208,7 +208,7 @@ def test_every_row_of_the_table(tmp_path: Path, enrolled: Enrolled, ask: Ask) ->
     (tmp_path / "steps.json").write_text(json.dumps(table(ask, folder)))
     with Flower(simulation=True, log=tmp_path / "flower.log", environment=places) as flower:
         app = app_folder(flower.folder / "app", {})
-        (app / "strategies" / "server_app.py").write_text(SCRIPT)
+        (app / "ldpsim" / "strategies" / "server_app.py").write_text(SCRIPT)
         run = flower.start_run(app, {}, federation="num-supernodes=6 client-resources-num-cpus=1 init-args-num-cpus=2")
         heard: dict[str, set[str]] = {}
 

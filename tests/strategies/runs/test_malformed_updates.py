@@ -183,12 +183,11 @@ def test_the_largest_numbers_make_no_honest_party_fail(
     ("fedavg-gnn", MessageType.TRAIN, b"nan", "the values for others are too large, or no finite numbers"),
     ("fedgcn", EXCHANGE_TYPE, b"short", "a contribution is cut off"),
     ("fedgcn", EXCHANGE_TYPE, b"nan", "the values for others are too large, or no finite numbers"),
-    ("fedgcn", EXCHANGE_TYPE, struct.pack("<IiI", 1, PEOPLE, 0), "the values for others name people or features that "
-     "are not there"),
+    ("fedgcn", EXCHANGE_TYPE, struct.pack("<IiI", 1, PEOPLE, 0), "neighbours: a number is outside 0..59"),
     ("scaffold", MessageType.TRAIN, b"short", "the control variate is malformed"),
     ("scaffold", MessageType.TRAIN, b"nan", "the control variate is malformed"),
     ("silo-fedgcn", EXCHANGE_TYPE, b"short", "the rows are cut off"),
-    ("silo-fedgcn", EXCHANGE_TYPE, b"nan", "the values for others are too large, or no finite numbers"),
+    ("silo-fedgcn", EXCHANGE_TYPE, b"nan", "the rows, values: a number is not finite"),
 ])  # fmt: skip
 def test_false_values_for_others_reach_nobody(
     method: str, kind: str, lie: bytes, why: str, tmp_path: Path, lying: Callable[..., None]

@@ -27,8 +27,8 @@ def test_partitions_are_the_ones_named(population: Population) -> None:
         silo = divide_into_silos(population, Silos(silos=4, partition=partition), 0)
         assert set(silo.tolist()) == {0, 1, 2, 3}
     even = divide_into_silos(population, Silos(silos=4), 0)
-    counts = np.array([np.bincount(even[population.labels == label], minlength=4) for label in range(5)])
-    assert counts.max() - counts.min() <= 1  # beta = 10,000: every class evenly
+    counts = np.array([np.bincount(even[population.labels == label], minlength=4) for label in range(6)])
+    assert np.ptp(counts, axis=1).max() <= 1  # beta = 10,000: every class evenly
     uneven = divide_into_silos(population, Silos(silos=4, beta=0.1), 0)
     assert np.ptp(np.bincount(uneven, minlength=4)) > 10
 
@@ -38,17 +38,17 @@ def test_a_silos_steps_are_autograds(population: Population) -> None:
     import torch
 
     members = np.arange(0, 40, 2)
-    silo = _silo(population, members)
-    task = SiloTask("one", False, 256, 4, 5, 0.5, 3, 0.01, 0.0, 1)
+    silo, d, c = _silo(population, members), population.facts.d, population.facts.classes
+    task = SiloTask("one", False, d, 4, c, 0.5, 3, 0.01, 0.0, 1)
     flat = task.shape.initial(2, np.float64)
-    spread, features = silo.inside(), silo.features(256)
+    spread, features = silo.inside(), silo.features(d)
     found = Bound(spread @ features, spread).train(silo, flat, task, mu=0.3, seed=[1])
     own = torch.tensor(flat, requires_grad=True)
     s, x = torch.tensor(spread.toarray(), dtype=torch.float64), torch.tensor(features.toarray(), dtype=torch.float64)
     labels, nodes = torch.tensor(silo.labels), np.flatnonzero(silo.training)
     for _ in range(3):
-        w1, b1, w2, b2 = torch.split(own, [256 * 4, 4, 20, 5])
-        scores = s @ torch.relu(s @ x @ w1.reshape(256, 4) + b1) @ w2.reshape(4, 5) + b2
+        w1, b1, w2, b2 = torch.split(own, [d * 4, 4, 4 * c, c])
+        scores = s @ torch.relu(s @ x @ w1.reshape(d, 4) + b1) @ w2.reshape(4, c) + b2
         loss = torch.nn.functional.cross_entropy(scores[nodes], labels[nodes])
         loss = loss + 0.005 * (own**2).sum() + 0.15 * ((own - torch.tensor(flat)) ** 2).sum()
         (gradient,) = torch.autograd.grad(loss, own)
@@ -89,7 +89,7 @@ def test_after_fedgcns_exchange_silos_have_the_whole_graphs_rows(population: Pop
     assert record.folder is not None
     for number in range(4):
         room = record.folder / "silos" / f"silo-{number}"
-        ids, rows, degrees = read_rows((room / "sums.bin").read_bytes(), 256)
+        ids, rows, degrees = read_rows((room / "sums.bin").read_bytes(), people.facts.d)
         assert np.abs(rows.toarray() - whole[ids]).max() < 1e-6 and np.array_equal(degrees, people.degrees[ids])
         silo = Silo.load(room)
         full = np.zeros((len(silo.members), 40), np.float32)

@@ -34,7 +34,7 @@ def graphs() -> tuple[PlainGraph, PlainGraph]:
 
 
 def room(home: Path, *, epochs: int = 4, **given: object) -> Classroom:
-    teaching = Teaching(classes=5, neighbours=10, settings=SageSettings(hidden=8, epochs=epochs), noise_seed=1,
+    teaching = Teaching(classes=6, neighbours=10, settings=SageSettings(hidden=8, epochs=epochs), noise_seed=1,
                         training_seed=2, **given)  # type: ignore[arg-type]  # fmt: skip
     private, public = graphs()
     return Classroom.open(home, private, public, teaching, np.arange(len(public))[::-1].copy())
@@ -48,7 +48,7 @@ def truth(tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
 def test_two_workers_give_the_same_bytes(tmp_path: Path, truth: np.ndarray) -> None:
     shares: list[float | None] = []
     found = room(tmp_path).posteriors(QUERIES, workers=2, tell=lambda phase, share: shares.append(share))
-    assert found.tobytes() == truth.tobytes() and found.shape == (QUERIES, 5)
+    assert found.tobytes() == truth.tobytes() and found.shape == (QUERIES, 6)
     assert shares == [1 / 3, 2 / 3, 1.0]
 
 

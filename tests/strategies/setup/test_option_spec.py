@@ -78,10 +78,13 @@ print(json.dumps({
 def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Return the places where a copy of the packages shows one more option."""
     folder = tmp_path_factory.mktemp("copy")
+    package = folder / "ldpsim"
+    package.mkdir()
+    shutil.copyfile(ROOT / "ldpsim" / "__init__.py", package / "__init__.py")
     for name in ("cli", "curator", "devices"):
-        (folder / name).symlink_to(ROOT / name)
-    shutil.copytree(ROOT / "strategies", folder / "strategies", ignore=shutil.ignore_patterns("__pycache__"))
-    declaration = folder / "strategies" / "setup" / "options.py"
+        (package / name).symlink_to(ROOT / name)
+    shutil.copytree(ROOT / "strategies", package / "strategies", ignore=shutil.ignore_patterns("__pycache__"))
+    declaration = package / "strategies" / "setup" / "options.py"
     text = declaration.read_text()
     assert text.count("    out: ") == 1
     declaration.write_text(text.replace("    out: ", FOG))
