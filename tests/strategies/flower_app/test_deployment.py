@@ -138,18 +138,17 @@ def test_a_curator_who_knows_public_facts_alone(
 
 
 def test_two_nodes_that_claim_one_number(
-    deployment: Flower, enrolled: Callable[[str], State], people: Population, tmp_path: Path
+    started: Callable[..., Flower], enrolled: Callable[[str], State], people: Population, tmp_path: Path
 ) -> None:
     """Nobody said which node a person has: neither counts, both are named, and the others report."""
-    own, other = enrolled("devices"), enrolled("other")
+    own, other, deployment = enrolled("devices"), enrolled("other"), started()
     for device, folder in ((0, own.folder), (1, own.folder), (2, own.folder), (2, other.folder)):
         deployment.start_supernode({"partition-id": device, "state-dir": str(folder)})
     labels = {str(person): int(people.labels[person]) for person in range(24)}
-    (tmp_path / "facts.json").write_text(json.dumps({"facts": people.facts.to_dict(), "labels": labels}))
-    config = {"facts": str(tmp_path / "facts.json"), "epsilon": 8.0, "minimum-nodes": SUPERNODES, "collection": "one",
-              "out": str(tmp_path / "out")}  # fmt: skip
+    facts = json.dumps({"facts": people.facts.to_dict(), "labels": labels})
+    config = {"facts": facts, "epsilon": 8.0, "minimum-nodes": SUPERNODES, "collection": "one"}
     deployment.start_run(ROOT, config).wait(240)
-    summary = json.loads((tmp_path / "out" / "hogs-one" / "summary.json").read_text())
+    summary = json.loads((tmp_path / "home" / "flwr" / "hogs-one" / "summary.json").read_text())
     assert summary["devices"]["reported"] == 2
     (nodes,) = summary["refused_claims"].values()
     assert list(summary["refused_claims"]) == ["2"] and len(set(nodes)) == 2

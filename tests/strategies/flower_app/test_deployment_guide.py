@@ -142,8 +142,9 @@ mount -t tmpfs tmpfs /var/lib && mount -t tmpfs -o mode=755 tmpfs /opt && mount 
 mkdir -p /opt/python /opt/ldpsim/.venv/bin
 mount --bind {prefix} /opt/python
 {sites}
-printf '#!/bin/sh\\nPYTHONPATH={path} exec /opt/python/bin/python3 -m ldpsim.cli.main "$@"\\n' >
-/opt/ldpsim/.venv/bin/ldpsim chmod 755 /opt/ldpsim/.venv/bin/ldpsim
+printf '#!/bin/sh\\nPYTHONPATH={path} exec /opt/python/bin/python3 -m ldpsim.cli.main "$@"\\n' \\
+  > /opt/ldpsim/.venv/bin/ldpsim
+chmod 755 /opt/ldpsim/.venv/bin/ldpsim
 """
 SERVED = """
 install -d -o ldpsim-vault -g ldpsim-ask -m 710 /run/ldpsim-vault  # RuntimeDirectory=

@@ -51,7 +51,7 @@ def test_rounds_with_noise_at_the_server_and_on_the_devices(tmp_path: Path, monk
             for device in devices:
                 flower.start_supernode({"partition-id": device, "state-dir": str(folders[name])})
         app = app_folder(flower.folder / "app", {})
-        shutil.copyfile(APP / "server_app.py", app / "strategies" / "server_app.py")
+        shutil.copyfile(APP / "server_app.py", app / "ldpsim" / "strategies" / "server_app.py")
         run = flower.start_run(app, {})
         flower.wait_until((tmp_path / "done").exists, run, "the training brought no weights", seconds=500)
     for name, devices in DEVICES.items():

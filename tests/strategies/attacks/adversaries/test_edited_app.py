@@ -169,8 +169,8 @@ def site(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.fixture
 def edited(tmp_path: Path) -> Path:
     folder = app_folder(tmp_path / "app", {"told": ""})
-    shutil.copyfile(EDITED / "client_app.py", folder / "devices" / "client_app.py")
-    shutil.copyfile(EDITED / "server_app.py", folder / "strategies" / "server_app.py")
+    shutil.copyfile(EDITED / "client_app.py", folder / "ldpsim" / "devices" / "client_app.py")
+    shutil.copyfile(EDITED / "server_app.py", folder / "ldpsim" / "strategies" / "server_app.py")
     return folder
 
 
