@@ -21,7 +21,6 @@ import numpy as np
 
 from ldpsim.devices.array_types import BoolArray, IntArray
 from ldpsim.devices.data.population import Record
-from ldpsim.devices.data.records import records_by_column
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import discrete_laplace
 from ldpsim.devices.mechanisms.base import Grouping, Mechanism, Reporting, StepNoise
@@ -80,21 +79,6 @@ class AdjacencyMechanism(Mechanism):
         whole.put(neighbours, True, mode="clip")
         after = () if self.reporting == "one-end" else (whole[device + 1 :],)
         return np.concatenate((whole[:device], *after))
-
-    def places_in_rows(self, records: Sequence[Record], devices: Sequence[int], ends: IntArray) -> IntArray:
-        """Return the places of the ones of :meth:`row` of several devices, whose rows are joined.
-
-        Args:
-            records: The records.
-            devices: Their public numbers.
-            ends: Row k ends before ``ends[k]``.
-        """
-        people = records_by_column(records)
-        counts, nodes = people.neighbour_counts, people.neighbours.clip(0, self.n - 1).astype(np.int64)
-        own = np.repeat(devices, counts)
-        starts = np.repeat(np.concatenate([[0], ends[:-1]]), counts)
-        kept = nodes < own if self.reporting == "one-end" else nodes != own
-        return (starts + nodes - (nodes > own))[kept]
 
     def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> Any:
         return self.row(device, record.neighbours)

@@ -193,12 +193,6 @@ def test_places_of_nodes_in_rows() -> None:
     assert [both.targets(2), one.targets(2), both.most_targets(None), one.most_targets(None)] == [4, 2, 4, 4]
     assert both.row(2, np.array([0, 2, 3, 9])).tolist() == [True, False, True, True]
     assert one.row(2, np.array([-4, 2, 3])).tolist() == [True, False]
-    people, devices = [person(near=(0, 2, 4)), person(near=(1, 3, 9))], [2, 1]
-    for mechanism in (both, one):
-        ends = np.cumsum([mechanism.targets(device) for device in devices])
-        rows = [mechanism.row(d, p.neighbours) for d, p in zip(devices, people, strict=True)]
-        found = mechanism.places_in_rows(people, devices, ends)
-        assert sorted(set(found.tolist())) == np.flatnonzero(np.concatenate(rows)).tolist()
     data = {1: both.encode(both.row(1, np.array([3]))), 4: both.encode(both.row(4, np.array([0, 3])))}
     whole = both.stack(data, 5)
     assert whole.dtype == np.bool_ and np.argwhere(whole.toarray()).tolist() == [[1, 3], [4, 0], [4, 3]]
