@@ -199,7 +199,9 @@ def test_flower_builds_the_app_that_the_package_writes(python: Path, ldpsim: Any
     _process((python.parent / "flwr", "build", "--app", "app"), tmp_path, FLWR_HOME=str(tmp_path / "flower"))
     (bundle,) = tmp_path.glob("*.fab")
     names = set(zipfile.ZipFile(bundle).namelist())
-    assert {"devices/client_app.py", "strategies/server_app.py", "curator/tuned/hogs.toml"} <= names
+    assert {
+        f"ldpsim/{name}" for name in ("devices/client_app.py", "strategies/server_app.py", "curator/tuned/hogs.toml")
+    } <= names
 
 
 def test_a_method_of_another_package_is_found(python: Path, ldpsim: Any, tmp_path: Path) -> None:
