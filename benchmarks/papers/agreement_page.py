@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from benchmarks.markdown import table
-from benchmarks.papers.agreement import ABOVE, AGREES, OFF
 from benchmarks.papers.cell_row import LEVELS, CellRow, counts, counts_again, judged, shown
-from benchmarks.papers.pages import RULE, compared, in_words, said_again
+from benchmarks.papers.pages import RULE, TOTALS, compared, in_words, said_again, totals
 
 NAME = "agreement.md"
 CHOSEN = "Cells chosen by hand"
 HEADS = ("paper", "cell", "ours", "published", "comparison", "measured", *LEVELS, "page")
-TOTALS = ("page", "cells", "run", "figures compared", AGREES, ABOVE, OFF, "compared again")
 
 
 def agreement(rows: Mapping[str, Sequence[CellRow]]) -> str:
@@ -34,30 +32,11 @@ def agreement(rows: Mapping[str, Sequence[CellRow]]) -> str:
         "They are\nother readings of what a paper says: another graph, split, budget or training. "
         "Each page says which.",
         "## All cells",
-        table(TOTALS, [*(_totals(f"[{paper}.md]({paper}.md)", all_) for paper, all_ in rows.items()),
-                       _totals("all", every)]),
+        table(["page", *TOTALS], [*([f"[{paper}.md]({paper}.md)", *totals(all_)] for paper, all_ in rows.items()),
+                                  ["all", *totals(every)]]),
         f"## {CHOSEN}",
         f"These {len(chosen)} of {len(every)} cells were chosen by hand, as those that decide whether a paper's method "
         "is reproduced.\nThey are no sample of the others, and their share is not the share of all cells. Of them\n"
-        f"{in_words(judged([one for _, one in chosen]))}. \"Measured\" is the published code run\n"
-        "on another machine, or an independent reproduction.",
+        f"{in_words(judged([one for _, one in chosen]))}.",
         table(HEADS, lines),
     ]) + "\n"  # fmt: skip
-
-
-def _totals(page: str, rows: Sequence[CellRow]) -> list[str]:
-    found = counts(rows)
-    run = sum(bool(row["ours"]) for _, row in rows)
-    return [
-        page,
-        *map(
-            str,
-            (
-                len(rows),
-                run,
-                sum(found.values()),
-                *(found[name] for name in (AGREES, ABOVE, OFF)),
-                sum(counts_again(rows).values()),
-            ),
-        ),
-    ]

@@ -34,7 +34,7 @@ def columns_of(page: Page, cells: Iterable[TableCell]) -> list[str]:
 
 def levels_of(page: Page) -> list[str]:
     """Return the columns of the losses that hold."""
-    return [f"holds_{level}" for level in dict.fromkeys([*page.levels.values(), *LEVELS])]
+    return [f"holds_{level}" for level in dict.fromkeys([*page.levels, *LEVELS])]
 
 
 def row_of(page: Page, cell: TableCell, record: Mapping[str, Any] | None) -> dict[str, str]:

@@ -15,9 +15,7 @@ PUBLIC, PRIVATE = "Table III: public features", "Private features"
 PAGE = Page(
     title="HoGS: accuracy",
     head=note("hogs-head"),
-    levels={"list entry": "bit_adjacency", "feature": "bit_feature", "one edge": "relationship", "vector": "vector",
-            "user": "user"},
-    measured="independent reproduction",
+    levels=("bit_adjacency", "bit_feature", "relationship", "vector", "user"),
 )  # fmt: skip
 
 

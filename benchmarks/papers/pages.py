@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from benchmarks.markdown import table
 from benchmarks.papers import NOTES
 from benchmarks.papers.agreement import ABOVE, AGREES, OFF
 from benchmarks.papers.cell_row import CellRow, counts, counts_again, judgement, shown
-from benchmarks.papers.table_cell import NOT_HERE, Page, TableCell, command, note
-from benchmarks.papers.value_row import ValueRow, attributes_of, null_cells, null_heads
+from benchmarks.papers.table_cell import Page, TableCell, note
 from benchmarks.study import Row
 
 RULE = note("rule")
+TOTALS = ("cells", "run", "figures compared", AGREES, ABOVE, OFF, "compared again")
+BLOCK = ("data set", "network")
 
 
-def markdown(paper: str, page: Page, rows: Sequence[CellRow], nulls: Mapping[str, ValueRow] | None = None) -> str:
-    """Return a page; ``nulls`` are the rows of ``value.csv`` by config hash."""
+def markdown(paper: str, page: Page, rows: Sequence[CellRow]) -> str:
+    """Return a page: the counts by block, and the cells that are off. The table beside it has every cell."""
     decided = counts(rows)
     parts = [f"# {page.title}", page.head, RULE, (
         f"{sum(bool(row['ours']) for _, row in rows)} of {len(rows)} cells were run. Of {sum(decided.values())} "
@@ -27,18 +28,51 @@ def markdown(paper: str, page: Page, rows: Sequence[CellRow], nulls: Mapping[str
     )]  # fmt: skip
     reasons = dict.fromkeys(cell.lower_bound for cell, row in rows if judgement(cell, row) == ABOVE)
     parts += [textwrap.fill(f"Lower bound: {reason}", 118) for reason in reasons]
-    for name in dict.fromkeys(cell.table for cell, _ in rows):
-        ours = [(cell, row) for cell, row in rows if cell.table == name]
-        there = [(cell, row) for cell, row in ours if row["ours"] or cell.absent]
-        parts += [f"## {name}", *([page.tables[name]] if page.tables.get(name) else [])]
-        parts += [_table(page, there, nulls or {})] if there else []
-        if len(there) < len(ours):
-            parts.append(f"{len(ours) - len(there)} cells: {NOT_HERE}.")
+    parts += [*_every_cell(paper, rows), _blocks(rows)]
+    parts += [textwrap.fill(f"*{name}.* {text}", 118) for name, text in page.tables.items()]
+    off = [(cell, row) for cell, row in rows if judgement(cell, row) == OFF and not cell.again]
+    parts += ["## Cells that are off", _table(off)] if off else []
     notes = NOTES / f"{paper}.md"
     if notes.is_file():
         parts.append(notes.read_text().strip())
-    parts += _commands(paper, rows)
     return "\n\n".join(parts) + "\n"
+
+
+def _every_cell(paper: str, rows: Sequence[CellRow]) -> Iterator[str]:
+    absent = [cell for cell, _ in rows if cell.absent]
+    missing = [cell for cell, row in rows if not row["ours"] and not cell.absent]
+    yield (
+        f"[{paper}.csv]({paper}.csv) has every cell: both figures, the losses that hold, and the command.\n"
+        f"`python -m benchmarks.papers.tables {paper}` runs all cells that have no result below `runs/tables`.\n"
+        + (f"{len(missing)} of them were not run here, for lack of time.\n" if missing else "")
+        + (f"{len(absent)} cannot run: the features of the data set are not publicly stored.\n" if absent else "")
+        + "[value.md](value.md) has null models beside the papers' models, [agreement.md](agreement.md) the counts of\n"
+        "all papers. The largest difference below is that of all cells beside a figure, also of those compared again."
+    )
+
+
+def _blocks(rows: Sequence[CellRow]) -> str:
+    names = [name for name in BLOCK if any(name in cell.keys for cell, _ in rows)]
+    blocks: dict[tuple[str, ...], list[CellRow]] = {}
+    for cell, row in rows:
+        blocks.setdefault((cell.table, *(cell.keys.get(name, "-") for name in names)), []).append((cell, row))
+    lines = [[*block, *totals(found), _largest(found)] for block, found in blocks.items()]
+    return table(["table", *names, *TOTALS, "largest difference"], lines)
+
+
+def totals(rows: Sequence[CellRow]) -> list[str]:
+    """Return the cells of ``TOTALS``."""
+    found = counts(rows)
+    run = sum(bool(row["ours"]) for _, row in rows)
+    again = sum(counts_again(rows).values())
+    return [
+        f"{count}" for count in (len(rows), run, sum(found.values()), found[AGREES], found[ABOVE], found[OFF], again)
+    ]
+
+
+def _largest(rows: Sequence[CellRow]) -> str:
+    found = [float(row["difference"]) for cell, row in rows if judgement(cell, row)]
+    return f"{max(found, key=abs):+.1f}" if found else "-"
 
 
 def said_again(again: Counter[str]) -> str:
@@ -54,36 +88,13 @@ def in_words(decided: Counter[str]) -> str:
     return f"{decided[AGREES]} agree, {decided[ABOVE]} are above a published lower bound and {decided[OFF]} are off"
 
 
-def _table(page: Page, rows: Sequence[CellRow], nulls: Mapping[str, ValueRow]) -> str:
+def _table(rows: Sequence[CellRow]) -> str:
     names = list(dict.fromkeys(name for cell, _ in rows for name in cell.keys))
-    measured = any(cell.measured for cell, _ in rows)
-    attributes = attributes_of(here := [nulls[row["config_hash"]] for _, row in rows if row["config_hash"] in nulls])
-    extra = null_heads(attributes) if here else []
-    lines = []
-    for cell, row in rows:
-        beside = nulls.get(row["config_hash"])
-        lines.append([*(cell.keys.get(name, "-") for name in names), row["ours"] or row["n"], shown(cell.paper),
-                      compared(cell, row), *([shown(cell.measured)] if measured else []),
-                      *(row[f"holds_{level}"] for level in page.levels.values()),
-                      *(null_cells(beside, attributes) if beside else ["-"] * len(extra))])  # fmt: skip
-    heads = [*names, "ours", "paper", "comparison", *([page.measured] if measured else []), *page.levels, *extra]
-    return table(heads, lines)
+    lines = [[*(cell.keys.get(name, "-") for name in names), row["ours"], shown(cell.paper), compared(cell, row),
+              shown(cell.measured)] for cell, row in rows]  # fmt: skip
+    return table([*names, "ours", "paper", "comparison", "measured"], lines)
 
 
 def compared(cell: TableCell, row: Row) -> str:
     """Return the comparison with the paper's accuracy, in words; in bold what is off."""
     return f"**{row['comparison']}**" if judgement(cell, row) == OFF else row["comparison"] or "-"
-
-
-def _commands(paper: str, rows: Sequence[CellRow]) -> Iterator[str]:
-    absent = [cell for cell, _ in rows if cell.absent]
-    missing = [cell for cell, row in rows if not row["ours"] and not cell.absent]
-    yield "## Commands"
-    yield (
-        f"The last column of [{paper}.csv]({paper}.csv) holds the command of every cell. The command\n"
-        f"`python -m benchmarks.papers.tables {paper}` runs all cells\nthat have no result below `runs/tables`"
-        + (f". {len(missing)} of them were not run here, for lack of time." if missing else ".")
-    )
-    if absent:
-        commands = "\n".join(command(cell.options) for cell in absent)
-        yield f"Not run, because the features of the data set are not publicly stored:\n\n```sh\n{commands}\n```"

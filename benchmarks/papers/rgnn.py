@@ -16,8 +16,7 @@ TABLE_1, ABLATION = "Table 1", "Ablation (eps_x 1, eps_y 0.5)"
 PAGE = Page(
     title="RGNN: accuracy",
     head=note("rgnn-head"),
-    levels={"vector": "vector", "label": "label", "one edge": "relationship"},
-    tables={TABLE_1: "", ABLATION: "One part left out at a time."},
+    levels=("vector", "label", "relationship"),
 )
 BLOCK = {"citeseer": 70, "cora": 25, "dblp": 50, "facebook": 100, "german": 1, "student": 1}
 COLUMNS = {"citeseer": 53, "cora": 58, "dblp": 33, "facebook": 48, "german": 46, "student": 60}

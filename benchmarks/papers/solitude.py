@@ -12,8 +12,7 @@ TABLE_3 = "Table 3 (eps_x 1)"
 PAGE = Page(
     title="Solitude: accuracy",
     head=note("solitude-head"),
-    levels={"list entry": "bit_adjacency", "one edge": "relationship", "vector": "vector", "user": "user"},
-    measured="independent reproduction",
+    levels=("bit_adjacency", "relationship", "vector", "user"),
 )
 BASE = {"l_x": 0, "l_y": 0, "structure_rate": 0, "features": "literal", "gnn_dropout": 0.1}
 # LPGNN's published training for labels in clear; k_x of the best validation accuracy on Cora

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -66,16 +66,14 @@ class Page:
     Args:
         title: Heading of the page.
         head: Text above the tables.
-        levels: Columns of the losses that hold: heading -> level of the result.
-        tables: Text under a table's heading.
-        measured: Heading of the column of ``TableCell.measured``.
+        levels: Losses that hold, which the table has: levels of the result.
+        tables: What is to be known of a table.
     """
 
     title: str
     head: str
-    levels: Mapping[str, str]
+    levels: Sequence[str]
     tables: Mapping[str, str] = field(default_factory=dict)
-    measured: str = "published code, measured"
 
 
 def note(name: str) -> str:

@@ -22,8 +22,7 @@ from benchmarks.papers.index import write_index
 from benchmarks.papers.pages import markdown
 from benchmarks.papers.swept import Swept
 from benchmarks.papers.table_cell import Page, TableCell
-from benchmarks.papers.value_row import TABLE
-from benchmarks.study import Found, Study, main, read_rows
+from benchmarks.study import Found, Study, main
 
 PAPERS = ("rgnn", "lpgnn", "blink", "solitude", "hogs")
 DATA = "data"  # folder of data sets that are made from others
@@ -41,15 +40,9 @@ def study_of(paper: str, home: Path) -> Study:
     prepare = getattr(importlib.import_module(f"benchmarks.papers.{paper}"), "prepare", lambda data: None)
     return Study(
         name=paper, cells=cells, results=Swept(home / paper), keys=KEYS, key_of=key_of,
-        rows_of=lambda cell, record: [row_of(page, cell, record)], page=partial(page_of, paper, page),
-        columns=columns_of(page, cells), prepare=partial(prepare, home / DATA),
+        rows_of=lambda cell, record: [row_of(page, cell, record)], columns=columns_of(page, cells),
+        page=lambda found: markdown(paper, page, cell_rows(found)), prepare=partial(prepare, home / DATA),
     )  # fmt: skip
-
-
-def page_of(paper: str, page: Page, found: Found) -> str:
-    """Return a paper's page, with the null models that ``value.csv`` has of its runs."""
-    nulls = {row["config_hash"]: row for row in read_rows(RESULTS / TABLE)}
-    return markdown(paper, page, cell_rows(found), nulls)
 
 
 def cell_rows(found: Found) -> list[CellRow]:

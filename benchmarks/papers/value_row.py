@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.papers.table_cell import TableCell, command
@@ -73,12 +73,6 @@ def best_null(row: ValueRow) -> str:
     """
     known = [name for name in NULLS if row.get(name)]
     return max(known, key=lambda name: float(row[name]), default="chance")
-
-
-def attributes_of(rows: Iterable[ValueRow]) -> list[str]:
-    """Return the private attributes that these rows have figures of."""
-    every = list(rows)
-    return [name for name in ATTRIBUTES if any(row.get(f"bought_{name}") for row in every)]
 
 
 def null_heads(attributes: Sequence[str]) -> list[str]:

@@ -50,7 +50,7 @@ def beside(ours: Accuracy, paper: Accuracy | None, reason: str) -> CellRow:
     return cell, row_of(PAGE, cell, record_of(ours))
 
 
-PAGE = Page("A page", "Head.", {"bit": "bit_adjacency"})
+PAGE = Page("A page", "Head.", ["bit_adjacency"])
 
 
 def record_of(ours: Accuracy) -> dict[str, Any]:
@@ -130,8 +130,10 @@ def test_a_page_is_made_of_the_cells_that_are_there(tmp_path: Path) -> None:
     assert [bool(row["ours"]) for _, (row,) in found] == [True, False, False] and found[0][1][0]["n"] == "2"
     of_all.write(found, tmp_path)
     text, table = (tmp_path / "p.md").read_text(), (tmp_path / "p.csv").read_text().splitlines()
-    assert "1 of 3 cells were run" in text and "not run: features absent" in text and "not run here" in text
-    assert "ldpsim run --method lp-and --dataset lastfm" in text
+    assert "1 of 3 cells were run" in text and "| T | 3 | 1 | 0 | 0 | 0 | 0 | 0 | - |" in text
+    assert "\n1 of them were not run here" in text and "\n1 cannot run: the features" in text
+    assert "not run here" in table[2] and "not run: features absent" in table[3]
+    assert "ldpsim run --method lp-and --dataset lastfm" in table[3]
     assert len(table) == 4 and table[1].split(",")[1] == "6"
 
 
