@@ -1,8 +1,6 @@
-"""Statistics of a graph that decide what a method can know: clustering, homophily, likeness of friends, null models."""
+"""Statistics of a graph that decide what a method can know: clustering, and likeness of friends."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,57 +8,6 @@ from scipy.sparse import csr_array
 from sklearn.metrics import roc_auc_score
 
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.data.splits import make_split
-
-
-@dataclass(frozen=True, kw_only=True)
-class Statistics:
-    """Statistics of one graph; shares lie between 0 and 1.
-
-    Args:
-        people, edges: Their numbers.
-        degree: Mean number of neighbours.
-        alone: Share of the people without a neighbour.
-        clustering: Mean local clustering coefficient; a person with fewer than two neighbours has 0.
-        homophily: Share of the edges inside a class.
-        auc: Chance that an edge within a class has a higher cosine than a random pair of that class.
-        largest, smallest: Shares of the largest and the smallest class.
-        graph_alone: Test accuracy of labels that spread over the true edges.
-        features_alone: Test accuracy of the null model of this name on the true features.
-    """
-
-    people: int
-    edges: int
-    degree: float
-    alone: float
-    clustering: float
-    homophily: float
-    auc: float
-    largest: float
-    smallest: float
-    graph_alone: float
-    features_alone: float
-
-
-def statistics(population: Population, *, seed: int = 0) -> Statistics:
-    """Return the statistics; the null models use a random 50/25/25 split."""
-    from ldpsim.curator.nulls.known import known_from_graph
-    from ldpsim.curator.nulls.models import features_alone, graph_alone
-    from ldpsim.strategies.people.owned_graph import own
-    from ldpsim.strategies.results.evaluation import accuracy
-
-    split = make_split("random", population, seed)
-    known = known_from_graph(own(population, split, trust="none"), ("adjacency", "features", "label"))
-    spread, learned = graph_alone(known), features_alone(known, seed=seed)
-    assert spread is not None and learned is not None
-    sizes = np.bincount(population.labels[population.labels >= 0], minlength=population.facts.classes) / len(population)
-    return Statistics(
-        people=len(population), edges=population.edges.shape[1], degree=float(population.degrees.mean()),
-        alone=float(np.mean(population.degrees == 0)), clustering=clustering(population),
-        homophily=population.homophily, auc=feature_auc(population), largest=sizes.max(), smallest=sizes.min(),
-        graph_alone=accuracy(spread, population, split)["test"] or 0.0,
-        features_alone=accuracy(learned, population, split)["test"] or 0.0,
-    )  # fmt: skip
 
 
 def clustering(population: Population) -> float:

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from benchmarks import markdown
 from benchmarks.papers import NOTES
-from benchmarks.papers.agreement import published
 from benchmarks.speed import measured
 from benchmarks.study import Row
-from ldpsim.curator.owner.privacy.accountant import LabelRelease, figure_of, printed_by
 from ldpsim.curator.owner.teachers.answering import Teaching
 from ldpsim.strategies.results.averages import spread
 
 Rows = Sequence[Row]
-
-UNFINISHED = """
-## Not run here
-
-{lines}
-"""
 
 
 def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
@@ -89,37 +81,6 @@ def compared(found: Rows) -> dict[str, Any]:
             "far": statistics.fmean(distances)}  # fmt: skip
 
 
-def unavailable() -> Iterator[list[str]]:
-    """Yield the rows of the data sets that are not here."""
-    classes = {"ogbn-arxiv": (40, 90941), "reddit": (41, 12300)}
-    for row in published("privgnn"):
-        if row["dataset"] not in classes:
-            continue
-        count, nodes = classes[row["dataset"]]
-        release = LabelRelease(queries=int(row["queries"]), lambda_=float(row["lambda"]), delta=1e-5,
-                               classes=count, gamma=float(row["gamma"]), nodes=nodes)  # fmt: skip
-        setting = [row[name] for name in ("dataset", "K", "queries", "gamma", "lambda", "accuracy")]
-        held = (figure_of("privgnn", release, "label"), figure_of("privgnn", release, "vector"))
-        figures = (*held, printed_by("privgnn", release).in_the_table)
-        yield [*setting, "not run", *(f"{figure:.2f}" for figure in figures)]
-
-
-def unfinished(found: Rows) -> str:
-    """Return the missing measurements with their commands; empty if none is missing."""
-    counts = [len(g) for g in grouped(found, "method", "K", "gamma", "scores", "queries", "lambda").values()]
-    lines = []
-    if min(counts) < 10:
-        fewer = f"{sum(count < 10 for count in counts)} of {len(counts)} settings have fewer (column n)"
-        lines.append(f"- Ten draws: {fewer}. `python -m benchmarks.papers.tables_privgnn --home DIR` goes on there.")
-    measures = [row["measure"] for row in measured.rows()]
-    if not any(name.startswith("1,000 queries") for name in measures):
-        lines.append("- The whole of 1,000 queries on 4 cores: `python -m benchmarks.speed.bench_privgnn_run --save`.")
-    if not any(name.startswith("two processes") for name in measures):
-        again = "python -m benchmarks.speed.bench_teachers --only processes --save"
-        lines.append(f"- Two processes against one: `{again}`.")
-    return UNFINISHED.format(lines="\n".join(lines)) if lines else ""
-
-
 def page(found: Rows) -> str:
     """Return the page."""
     plain = of_privgnn(found, "posterior")
@@ -138,11 +99,7 @@ def page(found: Rows) -> str:
         **compared(found),
         "more": sum(len(sample.sample(2500, query)) > 300 for query in range(1000)),
         "most": 1000,
-        "smaller": stated([row for row in plain if row not in main], "K", "gamma", "queries", "lambda"),
         "others": table(("method", "lambda", "n", "teachers", "labels", "student", "holds", "printed"), others),
-        "absent": table(("data", "K", "queries", "gamma", "lambda", "paper", "ours", "label", "vector", "printed"),
-                        list(unavailable())),
         "speed": table(measured.COLUMNS, [[row[name] for name in measured.COLUMNS] for row in measured.rows()]),
-        "unfinished": unfinished(found),
     }  # fmt: skip
     return (NOTES / "privgnn.md").read_text().format(**words)

@@ -79,9 +79,9 @@ def added(row: Row) -> str:
 
 
 def _nulls(rows: Sequence[Row]) -> str:
-    heads = ["data set", "budget", "runs", "accuracy", *null_heads(["features"]), "over the best null", "verdict"]
+    heads = ["data set", "budget", "runs", "accuracy", *null_heads(), "over the best null", "verdict"]
     return table(heads, [
-        [row["data set"], row["budget"], row["n"], with_spread(row, "accuracy", "std"), *null_cells(row, ["features"]),
+        [row["data set"], row["budget"], row["n"], with_spread(row, "accuracy", "std"), *null_cells(row),
          interval(row, "margin"), judgement(row)]
         for row in rows
     ])  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.papers.table_cell import TableCell, command
@@ -65,37 +65,23 @@ def _told_apart(shuffled: Mapping[str, Any]) -> list[str]:
     return [name for name in ATTRIBUTES if name in shuffled and not (name == "all" and len(shuffled) == 2)]
 
 
-def best_null(row: ValueRow) -> str:
-    """Return the name of the null model with the highest accuracy; chance where there is no other.
-
-    >>> best_null({"chance": "30.00", "graph_alone": "71.00", "shuffled_features": "80.00"})
-    'shuffled_features'
-    """
-    known = [name for name in NULLS if row.get(name)]
-    return max(known, key=lambda name: float(row[name]), default="chance")
-
-
-def null_heads(attributes: Sequence[str]) -> list[str]:
+def null_heads() -> list[str]:
     """Return the headings of :func:`null_cells`."""
-    return ["chance", *ALONE.values(), *(NULLS[f"shuffled_{name}"] for name in attributes),
-            *(f"gained by {ATTRIBUTES[name]}" for name in attributes)]  # fmt: skip
+    return ["chance", *ALONE.values(), NULLS["shuffled_features"], "gained by features"]
 
 
-def null_cells(row: ValueRow, attributes: Sequence[str]) -> list[str]:
-    """Return a row's null models and what each private attribute gained; ``-`` without a figure."""
-    names = ("chance", *ALONE, *(f"shuffled_{name}" for name in attributes))
-    return [*(with_spread(row, name) for name in names), *(bought(row, name) for name in attributes)]
+def null_cells(row: ValueRow) -> list[str]:
+    """Return a row's null models and what the private features gained; ``-`` without a figure."""
+    return [
+        *(with_spread(row, name) for name in ("chance", *ALONE, "shuffled_features")),
+        interval(row, "bought_features"),
+    ]
 
 
 def with_spread(row: ValueRow, name: str, spread: str = "") -> str:
     """Return a figure with its standard deviation."""
     value, std = row.get(name), row.get(spread or f"{name}_std")
     return "-" if not value else f"{float(value):.1f} ± {float(std):.1f}" if std else f"{float(value):.1f}"
-
-
-def bought(row: ValueRow, attribute: str) -> str:
-    """Return the gain of an attribute."""
-    return interval(row, f"bought_{attribute}")
 
 
 def interval(row: ValueRow, name: str) -> str:

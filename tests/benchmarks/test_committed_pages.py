@@ -29,8 +29,7 @@ class Nothing:
 
 # Name of the module, or of the method or paper -> maker. Nothing is made before its test runs: cells take a second.
 STUDIES: dict[str, Callable[[], Study]] = {
-    **{module.__name__.split(".")[-1]: partial(module.study, HOME)
-       for module in (tables_privgnn,)},
+    "tables_privgnn": partial(tables_privgnn.study, HOME),
     **{f"public_graph {method}": partial(public_graph.study_of, method, HOME) for method in public_graph.METHODS},
     **{paper: partial(tables.study_of, paper, HOME) for paper in tables.PAPERS},
 }  # fmt: skip

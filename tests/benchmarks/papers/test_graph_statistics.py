@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.papers.graph_statistics import clustering, feature_auc, statistics
+from benchmarks.papers.graph_statistics import clustering, feature_auc
 from ldpsim.devices.data.population import Population, build_population
-from ldpsim.devices.datasets.generated import generate
 
 
 def made(edges: list[tuple[int, int]], words: list[list[int]], labels: list[int]) -> Population:
@@ -30,11 +29,3 @@ def test_friends_who_share_their_word() -> None:
     people = made(edges, [[k // 2 % 4] for k in range(800)], [0] * 800)
     assert feature_auc(people) == pytest.approx(0.875, abs=0.06)  # more than five standard deviations
     assert feature_auc(made(edges, [[0]] * 800, [0] * 800)) == 0.5
-
-
-def test_statistics_of_a_generated_graph() -> None:
-    found = statistics(generate(300, seed=1))
-    assert (found.people, found.edges, found.degree) == (300, 750, 5.0)
-    assert found.homophily == pytest.approx(0.76)
-    assert found.largest / found.smallest == pytest.approx(3, rel=0.05)
-    assert 0.5 < found.graph_alone <= 1 and 0.3 < found.features_alone <= 1

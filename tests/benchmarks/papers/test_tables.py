@@ -132,8 +132,7 @@ def test_a_page_is_made_of_the_cells_that_are_there(tmp_path: Path) -> None:
     text, table = (tmp_path / "p.md").read_text(), (tmp_path / "p.csv").read_text().splitlines()
     assert "1 of 3 cells were run" in text and "| T | 3 | 1 | 0 | 0 | 0 | 0 | 0 | - |" in text
     assert "\n1 of them were not run here" in text and "\n1 cannot run: the features" in text
-    assert "not run here" in table[2] and "not run: features absent" in table[3]
-    assert "ldpsim run --method lp-and --dataset lastfm" in table[3]
+    assert "not run here" in table[2] and re.search("not run: features absent.*--dataset lastfm", table[3])
     assert len(table) == 4 and table[1].split(",")[1] == "6"
 
 
