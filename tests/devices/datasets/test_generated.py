@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.papers.graph_statistics import feature_auc
 from ldpsim.devices.datasets import load
 from ldpsim.devices.datasets.generated import CLASSES, CLIENTS, FEATURES, generate
+from tests.devices.datasets.graph_statistics import feature_auc
 
 
 def test_deterministic_by_seed() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.papers.graph_statistics import clustering
 from ldpsim.devices.datasets.generated import EDGES, generate
 from ldpsim.devices.datasets.generated_edges import _root_power
+from tests.devices.datasets.graph_statistics import clustering
 
 
 @pytest.mark.parametrize("homophily", [0.0, 0.1, 0.76, 1.0])

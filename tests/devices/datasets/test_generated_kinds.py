@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from benchmarks.papers.graph_statistics import clustering, feature_auc
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets import generated_kinds as kinds
 from ldpsim.devices.datasets.generated import generate
+from tests.devices.datasets.graph_statistics import clustering, feature_auc
 
 
 def by_chance(population: Population) -> float:

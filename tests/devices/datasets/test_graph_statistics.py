@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.papers.graph_statistics import clustering, feature_auc
 from ldpsim.devices.data.population import Population, build_population
+from tests.devices.datasets.graph_statistics import clustering, feature_auc
 
 
 def made(edges: list[tuple[int, int]], words: list[list[int]], labels: list[int]) -> Population:
