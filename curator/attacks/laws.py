@@ -77,12 +77,6 @@ class _Branch:
 
     bernoulli_by_bytes = bernoulli  # the same law, from fewer words
 
-    def word(self) -> int:
-        raise NotWalkable("a number of flips is drawn by the digits of its distribution")
-
-    def distinct_integers(self, bound: int, size: int) -> NDArray[np.int64]:
-        raise NotWalkable("places of flips are drawn together")
-
     def uniform_integer(self, bound: int) -> int:
         return self._choose([Fraction(1, bound)] * bound)
 
@@ -91,6 +85,9 @@ class _Branch:
 
     def words(self, size: int) -> NDArray[np.uint64]:
         raise _Inversion
+
+    def __getattr__(self, name: str) -> Any:
+        raise NotWalkable(f"{name} is not walked through")
 
 
 class _Inversion(Exception):

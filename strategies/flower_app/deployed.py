@@ -180,7 +180,7 @@ def questions_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Questio
     """
     method, budget, _ = _method_of(config, public)
     collection = str(config.get("collection") or "any")
-    return _questions(method, public, _split(config, public), budget, collection, config)
+    return _questions(method, public, _split(config, public), budget, collection)
 
 
 def signed_config(config: Mapping[str, Any], facts: str, key: CollectorKey) -> dict[str, Any]:
@@ -286,7 +286,7 @@ def _labels_of(public: PublicFile) -> dict[str, Any]:
 
 
 def _questions(
-    method: Method, public: PublicFile, split: Split, budget: Budget, collection: str, config: Mapping[str, Any]
+    method: Method, public: PublicFile, split: Split, budget: Budget, collection: str
 ) -> tuple[Question, ...]:
     facts = public.facts
     questions = method.questions(facts, split, budget, collection)
@@ -322,7 +322,7 @@ def run_deployed(
     split = public.split(seeds.split)
     own = collection_of(terms.terms) if terms is not None else uuid.uuid4().hex
     collection = str(config.get("collection") or own)
-    questions = _questions(method, public, split, budget, collection, config)
+    questions = _questions(method, public, split, budget, collection)
     print(f"collection {collection}: to go on with it, --run-config 'collection=\"{collection}\"'", flush=True)
     folder = results_folder(terms) / f"{method.name}-{collection}"
     stages = Stages(method, public.facts, folder)

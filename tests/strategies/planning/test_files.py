@@ -61,7 +61,7 @@ def test_a_deployment_asks_the_question_of_the_plan(tmp_path: Path) -> None:
     assert (method, training.gnn, training.epochs) == (HoGSAblation(tau=0.7), "sage", 5)
     assert budget == budget_of(options, public_features=False)
     split = public.split(0)
-    asked = _questions(method, public, split, budget, "c", config)
+    asked = _questions(method, public, split, budget, "c")
     assert keys_of(asked) == keys_of(method.questions(facts, split, budget, "c"))
     rehearsed = rehearsal(made, made.rows[0], tmp_path)
     assert rehearsed is not None
