@@ -62,9 +62,9 @@ def collect(
         silent: Devices that never answer.
         stages: Makes the questions of later stages; required for a query of several stages.
         terms: Signed terms that go with the questions.
-        around: Puts another Grid around that of the devices (``local`` and ``ray``).
-        facts: Sizes, ranges and domains. ``local`` and ``ray`` then decode the reports to a question of one stage
-            as they come (``Collected.decoded``); None keeps their bytes.
+        around: Puts another Grid around that of the devices.
+        facts: Sizes, ranges and domains. The reports to a question of one stage are then decoded as they come
+            (``Collected.decoded``); None keeps their bytes.
 
     Raises:
         FlowerFailed: if Flower's runtime brought no collection.
@@ -72,12 +72,6 @@ def collect(
     """
     chosen = choose(engine, ray_address)
     _check_place(folder, chosen)
-    if chosen == "flower":
-        from ldpsim.strategies.engines.flower_runtime import collect_with_flower
-
-        return collect_with_flower(
-            folder, questions, devices=devices, silent=silent, workers=workers, stages=stages, terms=terms
-        )
     strategy = CollectOnce(questions, range(1, devices + 1), silent=silent, stages=stages, terms=terms, facts=facts)
     asked = sum(devices if question.devices is None else len(question.devices) for question in questions)
     opened = grid_for(folder, devices, engine=chosen, workers=workers, ray_address=ray_address, asked=asked)
@@ -124,6 +118,12 @@ def grid_for(
     """
     chosen = choose(engine, ray_address)
     _check_place(folder, chosen)
+    if chosen == "flower":
+        from ldpsim.strategies.engines.flower_runtime import flower_grid
+
+        with flower_grid(folder, devices, workers=workers) as grid:
+            yield grid
+        return
     if chosen == "ray":
         kind = PlacedGrid if is_placed(folder) else RayGrid
         with closing(kind(folder, devices, workers=workers, address=ray_address)) as grid:

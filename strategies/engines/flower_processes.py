@@ -125,13 +125,11 @@ class Flower:
         self._processes.append(process)
         return process
 
-    def start_supernode(
-        self, node_config: Mapping[str, str | int], *, superlink: int | None = None
-    ) -> subprocess.Popen[bytes]:
-        """Start a SuperNode that connects to this SuperLink, or to a loopback port that forwards to it."""
+    def start_supernode(self, node_config: Mapping[str, str | int]) -> subprocess.Popen[bytes]:
+        """Start a SuperNode that connects to this SuperLink."""
         port = free_port()
         config = " ".join(f"{key}={json.dumps(value)}" for key, value in node_config.items())
-        command = ["flower-supernode", "--insecure", "--superlink", f"127.0.0.1:{superlink or self.port}"]
+        command = ["flower-supernode", "--insecure", "--superlink", f"127.0.0.1:{self.port}"]
         return self.start([*command, "--host", "127.0.0.1", "--port", str(port), "--node-config", config])
 
     def start_run(

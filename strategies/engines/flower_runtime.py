@@ -1,87 +1,110 @@
-"""Collection on Flower's own simulation runtime, started and stopped from Python.
+"""Grid of devices on Flower's own simulation runtime, started and stopped from Python.
 
-It runs the same ClientApp and the same strategy as the other engines, under ``flwr run``. It is
-for comparison and slow: the runtime's work grows with the square of the number of nodes.
+It runs the ClientApp of the other engines under ``flwr run``. It is for comparison and slow: the runtime's work
+grows with the square of the number of nodes. The ServerApp passes messages on
+(:func:`ldpsim.strategies.server_app.pass_on`), over a socket in a folder that no other user enters.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
+from select import select
+from typing import Any
 
-from ldpsim.curator.methods.base import Question
+from flwr.app import Error, Message
+
 from ldpsim.devices.client_app import STATE
-from ldpsim.devices.collector import SignedTerms
-from ldpsim.strategies.engines.flower_job import FAILURE, JOB, RESULT, Job, load_collected, load_failure
 from ldpsim.strategies.engines.flower_processes import Flower, FlowerFailed, app_folder
-from ldpsim.strategies.rounds.collect_once import Collected
-from ldpsim.strategies.rounds.stages import Stages
+from ldpsim.strategies.engines.grids import DirectGrid
+from ldpsim.strategies.engines.ray_session import own_folder
 
-TIMEOUT = 3600.0
+SOCKET = "LDPSIM_SOCKET"  # in the environment of Flower's processes: where the ServerApp gets its messages
+TIMEOUT = 3600.0  # seconds in which all nodes must answer
 _START_SECONDS = 120.0
 _END_SECONDS = 20.0
 
 
-def collect_with_flower(
-    folder: Path,
-    questions: Sequence[Question],
-    *,
-    devices: int,
-    silent: frozenset[int] = frozenset(),
-    workers: int | None = None,
-    timeout: float = TIMEOUT,
-    stages: Stages | None = None,
-    terms: SignedTerms | None = None,
-) -> Collected:
-    """Ask the devices of a state folder through Flower's simulation runtime.
+class FlowerGrid(DirectGrid):
+    """Grid of devices that Flower's runtime simulates, one node each.
 
-    The function starts a SuperLink and always stops it with all its processes. If the run
-    fails, its logs are kept and the error names them.
+    Args:
+        size: Number of devices.
+        flower: The runtime.
+        run: The process of ``flwr run``.
+        app: Connection to the ServerApp.
+    """
+
+    def __init__(self, size: int, flower: Flower, run: subprocess.Popen[bytes], app: Connection) -> None:
+        super().__init__(size)
+        self._flower, self._run_process, self._app = flower, run, app
+        self._ask(size)
+
+    def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
+        """Let the ServerApp send messages, at most one to a device, and yield the replies."""
+        sent = {message.metadata.dst_node_id - 1: message for message in messages}
+        heads = ((device, message.metadata, message.content) for device, message in sent.items())
+        for device, payload in self._ask(
+            [(device, h.message_type, h.group_id, content) for device, h, content in heads]
+        ):
+            yield Message(Error(*payload) if isinstance(payload, tuple) else payload, reply_to=sent[device])
+
+    def _ask(self, asked: Any) -> Any:
+        """Send something to the ServerApp and return its answer; FlowerFailed where its run ends before that."""
+        answers = []
+
+        def answered() -> bool:
+            with suppress(EOFError, OSError):  # the log of the run says why
+                if self._app.poll():
+                    answers.append(self._app.recv())
+            return bool(answers)
+
+        with suppress(OSError):
+            self._app.send(asked)
+        failure = "Flower's run ended without an answer"
+        self._flower.wait_until(answered, self._run_process, failure, seconds=TIMEOUT + _START_SECONDS)
+        return answers[0]
+
+
+@contextmanager
+def flower_grid(folder: Path, devices: int, *, workers: int | None = None) -> Iterator[FlowerGrid]:
+    """Start Flower's simulation runtime for the devices of a state folder, and always stop all of its processes.
+
+    If the run fails, its log is kept and the error names it.
 
     Args:
         folder: The enrolled state folder.
-        questions: The queries, and the devices that each one is for.
         devices: Number of enrolled devices; each gets a simulated SuperNode.
-        silent: Devices that never answer.
         workers: Number of Ray actors; None for one per core.
-        timeout: Seconds to wait for replies.
-        stages: Makes the questions of later stages; required for a query of several stages.
-        terms: Signed terms that go with the questions.
 
     Raises:
-        FlowerFailed: if the run brought no collection.
+        FlowerFailed: if the run does not start, or ends before the devices have answered.
     """
-    job_folder = Path(tempfile.mkdtemp(prefix="ldpsim-job-"))
-    with ExitStack() as cleaning:
-        cleaning.callback(shutil.rmtree, job_folder, ignore_errors=True)
-        Job(tuple(questions), devices, silent, timeout, stages, terms).save(job_folder)
-        try:
-            return _run_job(job_folder, folder.resolve(), devices=devices, workers=workers, timeout=timeout)
-        except FlowerFailed:  # its text names the log in the job's folder
-            cleaning.pop_all()
-            raise
-
-
-def _run_job(folder: Path, state: Path, *, devices: int, workers: int | None, timeout: float) -> Collected:
     actors = max(1, min(devices, workers or os.cpu_count() or 1))
     federation = f"num-supernodes={devices} client-resources-num-cpus=1 init-args-num-cpus={actors}"
-    log = folder / "flower.log"
-    with Flower(simulation=True, log=log, environment={JOB: str(folder), STATE: str(state)}) as flower:
-        run = flower.start_run(app_folder(flower.folder / "app", {}), {}, federation=federation)
-
-        def ended() -> bool:
-            return (folder / RESULT).exists() or (folder / FAILURE).exists()
-
-        flower.wait_until(ended, run, "Flower's run ended without an answer", seconds=timeout + _START_SECONDS)
-        # Ray leaves processes behind if it has no time to end them.
-        with suppress(subprocess.TimeoutExpired):
-            run.wait(_END_SECONDS)
-        line = load_failure(folder)
-        if line is not None:
-            raise FlowerFailed(f"{line} (log: {log})")
-        return load_collected(folder)
+    logs = Path(tempfile.mkdtemp(prefix="ldpsim-flower-"))
+    with ExitStack() as cleaning:
+        cleaning.callback(shutil.rmtree, logs, ignore_errors=True)
+        try:
+            with own_folder() as private, socket.socket(socket.AF_UNIX) as door:
+                door.bind(f"{private}/messages")
+                door.listen(1)
+                places = {SOCKET: f"{private}/messages", STATE: str(folder.resolve())}
+                with Flower(simulation=True, log=logs / "flower.log", environment=places) as flower:
+                    run = flower.start_run(app_folder(flower.folder / "app", {}), {}, federation=federation)
+                    called = lambda: bool(select([door], [], [], 0)[0])  # noqa: E731
+                    flower.wait_until(called, run, "Flower's run did not start", seconds=_START_SECONDS)
+                    with Connection(door.accept()[0].detach()) as app:
+                        yield FlowerGrid(devices, flower, run, app)
+                    with suppress(subprocess.TimeoutExpired):  # Ray leaves processes behind if it has no time to end
+                        run.wait(_END_SECONDS)
+        except FlowerFailed:  # its text names the log
+            cleaning.pop_all()
+            raise

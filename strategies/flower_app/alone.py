@@ -1,4 +1,4 @@
-"""Whole run inside Flower: ``flwr run .`` without a job.
+"""Whole run inside Flower: ``flwr run .``.
 
 On the simulation runtime every SuperNode gets a device that is enrolled here. If the nodes have
 devices of their own, nobody is enrolled. Then ``facts`` has the public facts (a deployment), or
@@ -37,7 +37,6 @@ from ldpsim.devices.collector import SignedTerms
 from ldpsim.devices.datasets import GENERATED, SMALLEST_GENERATED, names
 from ldpsim.devices.enrolment.state import State, is_enrolled
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.strategies.engines.flower_job import Job
 from ldpsim.strategies.flower_app.deployed import PublicFile, run_deployed
 from ldpsim.strategies.flower_app.given import options_given
 from ldpsim.strategies.flower_app.roster import introduce, roster_of, strategy_of_nodes, wait_for_nodes
@@ -81,8 +80,8 @@ def run_alone(grid: Grid, context: Context) -> None:
         folder: Path, questions: Sequence[Question], *, devices: int, silent: frozenset[int],
         stages: Stages | None = None, facts: PublicFacts | None = None,
     ) -> Collected:  # fmt: skip
-        job = Job(tuple(questions), devices, silent, timeout, stages, terms)
-        return run_collection(strategy_of_nodes(job, roster), grid, timeout=timeout)
+        strategy = strategy_of_nodes(questions, devices, roster, silent=silent, stages=stages, terms=terms)
+        return run_collection(strategy, grid, timeout=timeout)
 
     if public is not None:
         run_deployed(config, public, terms, collect, roster.refused)

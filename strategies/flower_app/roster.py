@@ -16,14 +16,15 @@ from dataclasses import dataclass
 from flwr.app import Message, RecordDict
 from flwr.serverapp import Grid
 
+from ldpsim.curator.methods.base import Question
+from ldpsim.devices.collector import SignedTerms
 from ldpsim.devices.wire import WHOAMI_TYPE, read_introduction
-from ldpsim.strategies.engines.flower_job import Job
 from ldpsim.strategies.rounds.collect_once import CollectOnce
+from ldpsim.strategies.rounds.stages import Stages
 
 NODES_SECONDS = 60.0
 _POLL_SECONDS = 0.2
 _NOWHERE = -1
-_FIRST = 8  # nodes of the first messages
 
 
 @dataclass(frozen=True)
@@ -61,11 +62,14 @@ def roster_of(known: Mapping[int, tuple[int, bool]], bound: Mapping[int, int] | 
     return Roster(node_of, {device: others[device] for device in sorted(others) if others[device]})
 
 
-def strategy_of_nodes(job: Job, roster: Roster) -> CollectOnce:
-    """Return the strategy for the nodes that count; the other devices are silent."""
-    absent = frozenset(range(job.devices)) - set(roster.node_of)
-    nodes = [roster.node_of.get(device, _NOWHERE) for device in range(job.devices)]
-    return CollectOnce(job.questions, nodes, silent=job.silent | absent, stages=job.stages, terms=job.terms)
+def strategy_of_nodes(
+    questions: Sequence[Question], devices: int, roster: Roster, *, silent: frozenset[int] = frozenset(),
+    stages: Stages | None = None, terms: SignedTerms | None = None,
+) -> CollectOnce:  # fmt: skip
+    """Return the strategy for the nodes that count; the others of so many devices are silent."""
+    absent = frozenset(range(devices)) - set(roster.node_of)
+    nodes = [roster.node_of.get(device, _NOWHERE) for device in range(devices)]
+    return CollectOnce(questions, nodes, silent=silent | absent, stages=stages, terms=terms)
 
 
 def wait_for_nodes(grid: Grid, minimum: int, *, seconds: float = NODES_SECONDS) -> list[int]:
@@ -84,16 +88,6 @@ def wait_for_nodes(grid: Grid, minimum: int, *, seconds: float = NODES_SECONDS) 
         if time.monotonic() >= deadline:
             raise TimeoutError(f"{len(nodes)} of {minimum} nodes are connected after {seconds:.0f} seconds")
         time.sleep(_POLL_SECONDS)
-
-
-def ready_nodes(grid: Grid, minimum: int, *, timeout: float) -> list[int]:
-    """Return the connected nodes after some of them answered.
-
-    The first messages wait until the runtime is up; later work can be timed without that.
-    """
-    nodes = wait_for_nodes(grid, minimum)
-    introduce(grid, nodes[:_FIRST], timeout=timeout)
-    return nodes
 
 
 def introduce(grid: Grid, nodes: Sequence[int], *, timeout: float) -> dict[int, tuple[int, bool]]:

@@ -118,10 +118,9 @@ class CollectOnce(ReportStrategy):
 
     Args:
         questions: The queries, and the devices that each one is for.
-        nodes: Flower's node id of every device, by the device's public number.
+        nodes: Flower's node id of every device, by the device's public number. A report counts only if it comes
+            from the node of its device.
         silent: Devices that are asked and never answer (a simulated dropout).
-        roster: Whether ``nodes[i]`` is known to be device i. If so, a report counts only if it
-            comes from the node of its device. If not, a device's own number is trusted.
         stages: Makes the questions of later stages; required for a query of several stages.
         terms: Signed terms that go with every question; None leaves them unsigned.
         facts: Sizes, ranges and domains, by which the reports to questions of one stage and one part are
@@ -137,7 +136,6 @@ class CollectOnce(ReportStrategy):
         nodes: Sequence[int],
         *,
         silent: frozenset[int] = frozenset(),
-        roster: bool = True,
         stages: Stages | None = None,
         terms: SignedTerms | None = None,
         facts: PublicFacts | None = None,
@@ -152,7 +150,6 @@ class CollectOnce(ReportStrategy):
         self._stream = Streamed(facts, questions) if facts is not None and one else None
         self._node_of: dict[int, int] = {}  # only devices that answered every stage so far
         self.nodes = nodes
-        self.roster = roster
         self.silent = silent
         self.collected = Collected()
         self._before: dict[int, int] = {}
@@ -172,7 +169,7 @@ class CollectOnce(ReportStrategy):
         self._before, self._node_of = self._node_of, {}
         collected.reported = collected.replayed = 0
         first = server_round == 1
-        together = self.roster and getattr(grid, "takes_batches", False)
+        together = getattr(grid, "takes_batches", False)
         plan: list[Planned] = []
         for question in self.questions:
             content, kind = query_content(question.query, self._terms), message_type(question.query)
@@ -287,9 +284,7 @@ class CollectOnce(ReportStrategy):
         query = queries(device)
         if query is None or (device in self._node_of if self._stream is None else self._stream.has(device)):
             return False
-        first = query.stage == 0
-        expected = self.nodes[device] if first else self._before.get(device)
-        if (self.roster or not first) and sender != expected:
+        if sender != (self.nodes[device] if query.stage == 0 else self._before.get(device)):
             return False  # a node cannot answer for another device
         try:
             parts = unpack_report(report.data, query)

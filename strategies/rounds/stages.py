@@ -9,14 +9,13 @@ answers a stage once, so an interrupted collection must continue with the same g
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ldpsim.curator.methods import Method, Question, find
+from ldpsim.curator.methods import Method, Question
 from ldpsim.curator.reports.decoding import AnswersByDevice
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.atomic_files import made_once
@@ -61,18 +60,6 @@ class Stages:
         self.kept.mkdir(parents=True, exist_ok=True)
         grouping = json.loads(made_once(path, make))
         return at_stage(questions, stage, None if grouping is None else tuple(grouping))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values, for a ServerApp in another process."""
-        parameters = asdict(self.method)  # type: ignore[call-overload]
-        return {"method": self.method.name, "parameters": parameters, "facts": self.facts.to_dict(),
-                "kept": str(self.kept.resolve())}  # fmt: skip
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Stages:
-        """Read :meth:`to_dict` back."""
-        method = find(values["method"]).from_settings(values["parameters"])
-        return cls(method, PublicFacts.from_dict(values["facts"]), Path(values["kept"]))
 
 
 def at_stage(questions: Sequence[Question], stage: int, grouping: Grouping) -> tuple[Question, ...]:

@@ -5,21 +5,30 @@ Covers flower_app/roster.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Listener
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from flwr.app import Context, Message, RecordDict
 
 from ldpsim.curator.methods import Question
 from ldpsim.devices.enrolment.state import State
+from ldpsim.strategies import server_app
 from ldpsim.strategies.engines.collect import collect
-from ldpsim.strategies.engines.flower_job import JOB, Job, load_collected, load_failure
+from ldpsim.strategies.engines.flower_processes import Flower, FlowerFailed
+from ldpsim.strategies.engines.flower_runtime import SOCKET, FlowerGrid
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.flower_app.roster import introduce, roster_of, strategy_of_nodes, wait_for_nodes
-from ldpsim.strategies.server_app import collect_on_grid, run_on_grid
+from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, run_collection
+from ldpsim.strategies.server_app import run_on_grid
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]
@@ -49,6 +58,11 @@ class Shuffled(LocalGrid):
                 reply.metadata.__dict__["_src_node_id"] = node
                 replies.append(reply)
         return replies
+
+
+def collect_on(grid: Shuffled, questions: tuple[Question, ...], devices: int, **more: frozenset[int]) -> Collected:
+    roster = roster_of(introduce(grid, list(grid.get_node_ids()), timeout=1))
+    return run_collection(strategy_of_nodes(questions, devices, roster, **more), grid)
 
 
 def test_it_waits_for_the_nodes_and_says_how_many_there_are(enrolled: Enrolled) -> None:
@@ -100,48 +114,76 @@ def test_messages_to_nodes_cannot_be_guessed_from_each_other(enrolled: Enrolled,
             return super().send_and_receive(kept, timeout=timeout)
 
     grid = Listening(enrolled().folder, 40, range(4))
-    assert collect_on_grid(grid, Job(ask(), 4, frozenset({3}))).reported == 3
-    assert len(sent) == len(set(sent)) == 4 + 4 + 3  # the first look, the roster and the question
+    assert collect_on(grid, ask(), 4, silent=frozenset({3})).reported == 3
+    assert len(sent) == len(set(sent)) == 4 + 3  # the roster and the question
     assert min(map(len, sent)) >= 32
 
 
 def test_devices_without_a_node_are_silent(ask: Ask) -> None:
     known = {40: (1, False), 60: (0, False), 70: (9, False)}
-    strategy = strategy_of_nodes(Job(ask(), 4, frozenset({0})), roster_of(known))
+    strategy = strategy_of_nodes(ask(), 4, roster_of(known), silent=frozenset({0}))
     assert list(strategy.nodes) == [60, 40, -1, -1]
     assert strategy.silent == {0, 2, 3}
-    assert strategy.roster  # each node said which device it is: no other one may use the number
+
+
+@contextmanager
+def passed_on(grid: Shuffled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int = 40) -> Iterator[FlowerGrid]:
+    """Run the ServerApp in a thread, as Flower's runtime does, and yield the Grid at the other end of its socket."""
+    path = tempfile.mkdtemp(prefix="ldpsim-")  # short
+    monkeypatch.setenv(SOCKET, f"{path}/messages")
+    failed: list[Exception] = []
+
+    def run() -> None:
+        try:
+            run_on_grid(grid, Context(1, 0, {}, RecordDict(), {}))
+        except Exception as error:
+            failed.append(error)
+
+    with Listener(f"{path}/messages") as door:
+        app = threading.Thread(target=run)
+        app.start()
+        ended = SimpleNamespace(poll=lambda: None if app.is_alive() else 1)
+        with door.accept() as connection:
+            yield FlowerGrid(size, Flower(simulation=True, log=tmp_path / "log"), ended, connection)  # type: ignore[arg-type]
+        app.join(10)
+    os.rmdir(path)
+    assert not app.is_alive() and not failed
 
 
 @pytest.mark.parametrize("private_labels", [False, True])
-def test_a_job_gives_what_the_local_engine_gives(
+def test_messages_passed_on_give_what_the_local_engine_gives(
     tmp_path: Path, enrolled: Enrolled, ask: Ask, private_labels: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Some devices have no node; the others reply, also with refusals."""
     questions = ask(private_labels=private_labels, **({"eps_labels": 1.0} if private_labels else {}))
-    silent = frozenset({2}) if private_labels else frozenset[int]()
-    folder = enrolled().folder
-    Job(questions, 40, silent).save(tmp_path)
-    monkeypatch.setenv(JOB, str(tmp_path))
-    run_on_grid(Shuffled(folder, 40, range(40)), Context(1, 0, {}, RecordDict(), {}))
-    ours, theirs = load_collected(tmp_path), collect(enrolled().folder, questions, devices=40, silent=silent)
+    silent = frozenset({2, 39}) if private_labels else frozenset({39})
+    theirs = collect(enrolled().folder, questions, devices=40, silent=silent)
+    nodes = Shuffled(enrolled().folder, 40, range(39), late=1)
+    monkeypatch.setattr(server_app, "wait_for_nodes", lambda grid, minimum: wait_for_nodes(grid, minimum - 1))
+    with passed_on(nodes, tmp_path, monkeypatch) as grid:
+        ours = run_collection(CollectOnce(questions, range(1, 41), silent=silent - {39}), grid)
+        other = ask("other", private_labels=private_labels, **({"eps_labels": 1.0} if private_labels else {}))
+        again = run_collection(CollectOnce(other, range(1, 41)), grid)
     ours.seconds = theirs.seconds = 0.0
     assert ours == theirs
+    assert again.refused["REPORT_COLLECTED"] == ours.reported and again.silent == 1
 
 
-def test_a_job_that_cannot_be_run_leaves_one_line(
+def test_a_server_app_that_ends_is_one_line(
     tmp_path: Path, enrolled: Enrolled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(JOB, str(tmp_path))
-    with pytest.raises(ValueError, match="holds no job"):
-        run_on_grid(Shuffled(enrolled().folder, 40, range(4)), Context(1, 0, {}, RecordDict(), {}))
-    assert "holds no job" in str(load_failure(tmp_path))
+    monkeypatch.setattr(server_app, "wait_for_nodes", lambda grid, minimum: wait_for_nodes(grid, minimum, seconds=0))
+    (tmp_path / "log").write_text("4 of 40 nodes are connected\n")
+    with pytest.raises(FlowerFailed, match="ended without an answer; the log .*log ends: 4 of 40 nodes"):
+        with passed_on(Shuffled(enrolled().folder, 40, range(4)), tmp_path, monkeypatch):
+            raise AssertionError("nobody can be asked")
 
 
 def test_a_second_collection_is_refused_on_the_grid_too(enrolled: Enrolled, ask: Ask) -> None:
     grid = Shuffled(enrolled().folder, 40, range(40))
-    assert collect_on_grid(grid, Job(ask("one"), 40)).reported == 40
-    assert collect_on_grid(grid, Job(ask("one"), 40)).replayed == 40
-    assert dict(collect_on_grid(grid, Job(ask("two"), 40)).refused) == {"REPORT_COLLECTED": 40}
+    assert collect_on(grid, ask("one"), 40).reported == 40
+    assert collect_on(grid, ask("one"), 40).replayed == 40
+    assert dict(collect_on(grid, ask("two"), 40).refused) == {"REPORT_COLLECTED": 40}
 
 
 def test_the_client_app_is_imported_whole_with_the_server_app() -> None:

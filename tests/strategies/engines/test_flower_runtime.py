@@ -33,7 +33,6 @@ from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.policy.terms import terms_of
 from ldpsim.strategies.engines.collect import collect
 from ldpsim.strategies.engines.flower_processes import MARK, Flower, FlowerFailed, app_folder
-from ldpsim.strategies.engines.flower_runtime import collect_with_flower
 from ldpsim.strategies.rounds.stages import Stages
 
 pytestmark = pytest.mark.flower
@@ -75,7 +74,7 @@ def test_reports_are_those_of_the_other_engines(tmp_path: Path, population: Popu
     policy = policy_for([question.query for question in questions], population.facts)
     folders = [enrol(tmp_path / name, population, policy, seed=5).folder for name in ("flower", "local")]
     silent = frozenset({1, 5})
-    theirs = collect_with_flower(folders[0], questions, devices=40, silent=silent, workers=2)
+    theirs = collect(folders[0], questions, devices=40, engine="flower", silent=silent, workers=2)
     ours = collect(folders[1], questions, devices=40, engine="local", silent=silent)
     theirs.seconds = ours.seconds = 0.0
     assert (ours.reported, ours.silent) == (38, 2)
@@ -89,7 +88,7 @@ def test_reports_are_those_of_the_other_engines(tmp_path: Path, population: Popu
 
 @pytest.mark.slow
 def test_a_plan_of_two_stages_is_that_of_the_other_engines(tmp_path: Path, population: Population) -> None:
-    """The ServerApp makes the groups of the second stage; both stages are inside the signed terms."""
+    """Both stages are inside the signed terms."""
     generate(tmp_path / "key")
     key = CollectorKey.load(tmp_path / "key")
     method = LDPGen(groups=3)

@@ -147,28 +147,25 @@ def test_nobody_speaks_for_another_device(enrolled: Enrolled, ask: Ask, victim: 
 
 
 def test_a_number_that_no_device_has_is_a_failure(enrolled: Enrolled, ask: Ask) -> None:
-    """Without a roster a device's own number is trusted, but only within 0 .. n - 1."""
     grid = OneByOne(enrolled().folder, 40)
-    for roster in (True, False):
-        strategy = CollectOnce(ask(), range(1, 41), roster=roster)
-        messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
-        replies = list(grid.send_and_receive(messages))
-        for place, number in ((3, -1), (4, 40)):
-            claimed = {**dict(replies[place].content["report"]), "device": number}
-            replies[place] = Message(RecordDict({"report": ConfigRecord(claimed)}), reply_to=messages[place])
-        strategy.aggregate_train(1, replies)
-        assert strategy.collected.failed == 2 and sorted(strategy.collected.reports) == [*range(3), *range(5, 40)]
+    strategy = CollectOnce(ask(), range(1, 41))
+    messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
+    replies = list(grid.send_and_receive(messages))
+    for place, number in ((3, -1), (4, 40)):
+        claimed = {**dict(replies[place].content["report"]), "device": number}
+        replies[place] = Message(RecordDict({"report": ConfigRecord(claimed)}), reply_to=messages[place])
+    strategy.aggregate_train(1, replies)
+    assert strategy.collected.failed == 2 and sorted(strategy.collected.reports) == [*range(3), *range(5, 40)]
 
 
 def test_nobody_speaks_for_another_device_in_a_later_stage(population: Population, tmp_path: Path) -> None:
-    """Nodes are not known beforehand (no roster): a device is then known by the node of its first answer."""
     method = LDPGen(groups=3)
     split = make_split("random", population, 0)
     questions = method.questions(population.facts, split, Budget(epsilon=4, public_features=True), "first")
     rules = policy_for([question.query for question in questions], population.facts)
-    grid = LocalGrid(enrol(tmp_path / "state", population, rules, seed=5).folder, 40)
+    grid = OneByOne(enrol(tmp_path / "state", population, rules, seed=5).folder, 40)
     stages = Stages(method, population.facts, tmp_path)
-    strategy = CollectOnce(questions, list(range(40, 0, -1)), roster=False, stages=stages)
+    strategy = CollectOnce(questions, range(1, 41), stages=stages)
     for number in (1, 2):
         messages = list(strategy.configure_train(number, ArrayRecord(), ConfigRecord(), grid))
         replies = {reply.metadata.src_node_id: reply for reply in grid.send_and_receive(messages)}
@@ -313,9 +310,6 @@ def test_what_is_sent_is_counted_for_everybody_and_goes_to_those_who_are_not_sil
         else:
             assert nodes == [*np.setdiff1d(second, list(silent)), *np.setdiff1d(first, list(silent))]
             assert {message.metadata.message_type for message in messages} == {QUERY_TYPE}
-    untold = CollectOnce(questions, range(101, 141), roster=False)
-    kinds = {message.metadata.message_type for message in plan_of(untold, LocalGrid(enrolled().folder, 40))}
-    assert kinds == {QUERY_TYPE}
 
 
 def test_a_device_that_is_not_asked_has_no_report(enrolled: Enrolled, ask: Ask) -> None:

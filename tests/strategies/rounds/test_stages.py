@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from flwr.app import ArrayRecord, ConfigRecord
 
-from ldpsim.curator.methods import FPLDPGen, LDPGen, Question
+from ldpsim.curator.methods import LDPGen, Question
 from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.data.population import Population
@@ -25,7 +25,6 @@ from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Query
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.engines.collect import collect
-from ldpsim.strategies.engines.flower_job import Job, load_collected, save_collected
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.rounds import outbox
 from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, run_collection
@@ -171,27 +170,12 @@ def test_who_stops_between_the_stages_is_silent(
 
 
 def test_a_device_is_known_by_its_node_in_the_second_stage(enrolled: Make, population: Population) -> None:
-    """On a grid whose nodes are not known beforehand (no roster) nobody speaks for another device either."""
     state = enrolled()
-    strategy = CollectOnce(
-        _ask(population), list(range(40, 0, -1)), roster=False,
-        stages=Stages(METHOD, population.facts, state.folder),
-    )  # fmt: skip
-    grid = LocalGrid(state.folder, 40)
-    collected = run_collection(strategy, grid)
+    stages = Stages(METHOD, population.facts, state.folder)
+    collected = run_collection(CollectOnce(_ask(population), range(1, 41), stages=stages), LocalGrid(state.folder, 40))
     assert collected.reported == 40 and collected.rounds == 2
     other = enrolled()
     assert collected.reports_sha256 == _collect(other, population, _ask(population)).reports_sha256
-
-
-def test_a_job_of_two_stages_is_read_as_it_was_written(enrolled: Make, population: Population, tmp_path: Path) -> None:
-    stages = Stages(FPLDPGen(groups=4, scaling="literal"), population.facts, tmp_path)
-    Job(_ask(population), 40, stages=stages).save(tmp_path)
-    read = Job.load(tmp_path).stages
-    assert read is not None and read.method == stages.method and read.facts == stages.facts and read.kept == tmp_path
-    collected = _collect(enrolled(), population, _ask(population))
-    save_collected(tmp_path, collected)
-    assert load_collected(tmp_path) == collected
 
 
 def test_a_grouping_that_groups_nobody_is_refused(enrolled: Make, population: Population) -> None:
@@ -327,6 +311,3 @@ def test_a_grouping_has_a_group_for_every_person_and_is_made_once(
     assert [question.query.to_bytes() for question in at_stage(later, 0, None)] == [
         question.query.to_bytes() for question in questions
     ]
-    plain = Stages(LDPGen(groups=3), population.facts, tmp_path)
-    assert Stages.from_dict(plain.to_dict()) == replace(plain, kept=tmp_path.resolve())
-    assert set(plain.to_dict()) == {"method", "parameters", "facts", "kept"}

@@ -18,7 +18,7 @@ from ldpsim.curator.methods import find
 from ldpsim.curator.methods.base import Budget
 from ldpsim.devices.training_task import Task
 from ldpsim.strategies.federated.making import TrainingPlan, strategy_for
-from ldpsim.strategies.flower_app.roster import introduce, ready_nodes
+from ldpsim.strategies.flower_app.roster import introduce, wait_for_nodes
 from ldpsim.strategies.rounds.flower_rounds import run_rounds
 from ldpsim.strategies.rounds.training_grid import TrainingGrid
 from ldpsim.strategies.seeded import seeded
@@ -32,7 +32,7 @@ def main(grid: Grid, context: Context) -> None:
     """Train each task on the nodes of its devices, and write the weights."""
     folder = Path(os.environ["FOLDER"])
     jobs = json.loads((folder / "jobs.json").read_text())
-    nodes = ready_nodes(grid, sum(len(job["devices"]) for job in jobs), timeout=200)
+    nodes = wait_for_nodes(grid, sum(len(job["devices"]) for job in jobs))
     device_of = {node: device for node, (device, _) in introduce(grid, nodes, timeout=200).items()}
     for job in jobs:
         chosen = sorted(node for node, device in device_of.items() if device in job["devices"])
