@@ -132,8 +132,7 @@ slow: export OMP_NUM_THREADS ?= 1
 slow: $(READY)
 	$(BIN)/python -m pytest -q -m slow tests $(TEST_ARGS)
 
-# Two Ray nodes on loopback, one of them killed; small ones, as a laptop has memory for. LDPSIM_CLUSTER_DEVICES=100000
-# before the command kills one of two nodes without a common disk in a collection of as many devices.
+# Two Ray nodes on loopback, one of them killed; small ones, as a laptop has memory for.
 cluster: export OMP_NUM_THREADS ?= 1
 cluster: $(READY)
 	$(BIN)/python -m pytest -q -s -m cluster tests/strategies/engines tests/cli $(TEST_ARGS)

@@ -95,6 +95,11 @@ def private_file(path: Path, *, exist_ok: bool = False) -> Iterator[BinaryIO]:
         yield file
 
 
+def ldpsim_home() -> Path:
+    """Return the folder of this machine for devices and results without a folder of their own."""
+    return Path(os.environ.get("LDPSIM_HOME", Path.home() / ".ldpsim"))
+
+
 def private_folder(path: Path) -> None:
     """Make a folder that its owner alone may enter. One that is there, and its mode, stay as they are."""
     if not path.is_dir():

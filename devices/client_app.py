@@ -22,8 +22,8 @@ from flwr.app import Context, Message, MessageType
 from flwr.clientapp import ClientApp
 
 from ldpsim.devices.answer_many import answer_together
+from ldpsim.devices.atomic_files import ldpsim_home
 from ldpsim.devices.device import Device, Refusal
-from ldpsim.devices.enrolment.parts import ldpsim_home
 from ldpsim.devices.enrolment.state import SHARD, State
 from ldpsim.devices.ledger.ledger import LedgerDamaged
 from ldpsim.devices.query import InvalidQuery

@@ -38,7 +38,7 @@ class Fleet:
         batch: How many messages share a commit.
     """
 
-    def __init__(self, folder: Path, *, batch: int = BATCH) -> None:
+    def __init__(self, folder: Path, *, batch: int = BATCH, pool: object = None) -> None:
         self.folder = folder
         self.batch = batch
         self._recent: dict[int, None] = {}  # shards in the order of their last batch

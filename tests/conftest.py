@@ -157,7 +157,6 @@ def ray_here() -> Iterator[None]:
     """One Ray for all tests: starting it takes seconds."""
     from ldpsim.strategies.engines import ray_session
 
-    ray_session.START_SECONDS = 3600.0  # a busy machine starts workers late
     session = ray_session.RaySession(2)
     yield
     session.close()

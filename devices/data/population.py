@@ -84,28 +84,6 @@ class Population:
         columns, values = self.feature_indices[f0:f1], self.feature_values[f0:f1]
         return Record(columns, values, self.neighbour_indices[a0:a1], int(self.labels[node]))
 
-    def only(self, people: NDArray[np.integer]) -> Population:
-        """Return the records of these people alone; everybody else's is empty, without a label.
-
-        >>> pair = build_population(
-        ...     "two", n=2, d=3, edges=np.array([[0], [1]]), feature_indptr=np.array([0, 1, 2]),
-        ...     feature_indices=np.array([0, 2]), feature_values=None, labels=np.array([0, 1]), classes=2)
-        >>> second = pair.only(np.array([1]))
-        >>> second.record(1).neighbours.tolist(), second.record(0).neighbours.tolist(), second.labels.tolist()
-        ([0], [], [-1, 1])
-        """
-        kept = np.zeros(len(self), bool)
-        kept[people] = True
-        found: dict[str, Any] = {"labels": np.where(kept, self.labels, -1)}
-        for starts, names in (
-            ("feature_indptr", ("feature_indices", "feature_values")), ("neighbour_indptr", ("neighbour_indices",))
-        ):  # fmt: skip
-            sizes = np.diff(getattr(self, starts))
-            here = np.repeat(kept, sizes)
-            found |= {name: getattr(self, name)[here] for name in names}
-            found[starts] = np.concatenate([[0], np.cumsum(sizes * kept)])
-        return Population(self.name, self.facts, **found)
-
     @property
     def degrees(self) -> NDArray[np.int64]:
         """int64 (n,): number of neighbours of each person."""

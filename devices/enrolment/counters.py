@@ -87,26 +87,14 @@ def counter_of(counters: Mapping[str, Any], shard: int) -> FolderCounter | Postg
     return FolderCounter(Path(place) / f"{name}.count")
 
 
-def make_counters(counters: Mapping[str, Any], shard: int, heads: Mapping[int, Head], *, nonces: bool = True) -> None:
-    """Make the counters of a shard's devices, each with a new random number, or with none.
+def make_counters(counters: Mapping[str, Any], shard: int, heads: Mapping[int, Head]) -> None:
+    """Make the counters of a shard's devices, each with a new random number.
 
     Raises:
         OSError: where they cannot be made; FileExistsError where the folder has them already.
     """
-    entries = {device: Entry(head, os.urandom(NONCE_BYTES * nonces)) for device, head in heads.items()}
+    entries = {device: Entry(head, os.urandom(NONCE_BYTES)) for device, head in heads.items()}
     counter_of(counters, shard).create(entries)
-
-
-def answered_before(counters: Mapping[str, str], shard: int) -> bool:
-    """Return whether the counters in a folder say that any device of a shard ever answered.
-
-    Counters that were never made count no answer: they are made before the devices.
-
-    Raises:
-        OSError: where they cannot be read.
-    """
-    counter = counter_of(counters, shard)
-    return isinstance(counter, FolderCounter) and counter.path.exists() and counter.any_answer()
 
 
 def no_answers(devices: Iterable[int]) -> dict[int, Head]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,12 +42,9 @@ from ldpsim.devices.policy.policy import Policy
 FORMAT = 1
 PARTIAL = 2  # only some of the people live there: an older version would answer for the others, with empty records
 COUNTED = 4  # a counter holds each chain's end: a version that does not compare must not serve the folder
-PLACED = 5  # the devices live on the machines of a Ray cluster (ldpsim.devices.enrolment.placement)
-ELSEWHERE = "its devices live on the machines of a Ray cluster; a run with --engine ray or --ray-address asks them"
-# Devices of one shard share a ledger file. A shard is served by one process at a time, so
-# processes (and machines) that hold different shards never wait for each other's locks.
+# Devices of one shard share a ledger file.
 SHARD = 1024
-_OURS = {"enrolment.json", "population", "secrets.bin", "collection.json", "shards.json"}
+_OURS = {"enrolment.json", "population", "secrets.bin", "collection.json"}
 
 
 def ledger_name(shard: int) -> str:
@@ -91,8 +88,7 @@ def enrol(
     *,
     seed: int | None,
     residents: Sequence[int] | None = None,
-    counters: Path | str | Mapping[str, str] | None = None,
-    nonces: bool = True,
+    counters: Path | str | None = None,
 ) -> State:
     """Make one device for every person of a population, or for some of them.
 
@@ -103,41 +99,15 @@ def enrol(
         seed: Derives the secrets in a simulation; None takes them from the operating system.
         residents: Numbers of the people who live in this folder; None: everybody.
         counters: A folder, or the address of a PostgreSQL database, that is not rolled back, copied
-            or deleted with ``folder``, or what :func:`new_place` made of it: each answer is counted
-            there (:mod:`ldpsim.devices.ledger.counter`). None counts nothing.
-        nonces: Whether each counter has a random number that enters the noise.
+            or deleted with ``folder``: each answer is counted there
+            (:mod:`ldpsim.devices.ledger.counter`). None counts nothing.
 
     Raises:
         ValueError: where the folder holds devices already, or something else, or the counters'
             folder lies inside it, or their address is not accepted.
         OSError: where it, or the counters, cannot be written.
     """
-    if counters is not None and not isinstance(counters, Mapping):
-        counters = new_place(str(counters), folder)
-    with new_enrolment(folder, population, policy, seeded=seed is not None) as head:
-        n = len(population)
-        here = np.arange(n) if residents is None else np.unique(np.asarray(residents, np.int64))
-        secrets = np.zeros((n, 32), np.uint8)  # of people who live elsewhere: unused
-        secrets[here] = np.frombuffer(_secrets(here.tolist(), seed), np.uint8).reshape(-1, 32)
-        write_atomically(folder / "secrets.bin", secrets.tobytes())
-        for shard in np.unique(here // SHARD).tolist():
-            Ledger.create(folder / ledger_name(shard)).close()
-            if counters is not None:
-                make_counters(counters, shard, no_answers(here[here // SHARD == shard].tolist()), nonces=nonces)
-        if residents is not None:
-            head |= {"format": PARTIAL, "residents": here.tolist()}
-        if counters is not None:
-            head |= {"format": COUNTED, "counters": dict(counters)}
-    return State(folder)
-
-
-@contextmanager
-def new_enrolment(folder: Path, population: Population, policy: Policy, *, seeded: bool) -> Iterator[dict[str, Any]]:
-    """Write the population, and yield the head of the folder's enrolment, which is written at the end.
-
-    Raises:
-        ValueError, OSError: as :func:`enrol`.
-    """
+    place = None if counters is None else new_place(str(counters), folder)
     private_folder(folder)
     with exclusive_lock(folder):  # two enrolments at once would replace each other's secrets
         if is_enrolled(folder):
@@ -149,12 +119,25 @@ def new_enrolment(folder: Path, population: Population, policy: Policy, *, seede
         population.save(folder / "population")
         for path in (*(folder / "population").iterdir(), folder / "population"):
             make_durable(path)
-        head = {
-            "format": FORMAT, "devices": len(population), "simulation_seeded": seeded,
+        n = len(population)
+        here = np.arange(n) if residents is None else np.unique(np.asarray(residents, np.int64))
+        secrets = np.zeros((n, 32), np.uint8)  # of people who live elsewhere: unused
+        secrets[here] = np.frombuffer(_secrets(here.tolist(), seed), np.uint8).reshape(-1, 32)
+        write_atomically(folder / "secrets.bin", secrets.tobytes())
+        for shard in np.unique(here // SHARD).tolist():
+            Ledger.create(folder / ledger_name(shard)).close()
+            if place is not None:
+                make_counters(place, shard, no_answers(here[here // SHARD == shard].tolist()))
+        head: dict[str, Any] = {
+            "format": FORMAT, "devices": n, "simulation_seeded": seed is not None,
             "population_digest": population.digest, "policy": policy.to_dict(),
         }  # fmt: skip
-        yield head
+        if residents is not None:
+            head |= {"format": PARTIAL, "residents": here.tolist()}
+        if place is not None:
+            head |= {"format": COUNTED, "counters": place}
         write_atomically(folder / "enrolment.json", json.dumps(head, indent=1))
+    return State(folder)
 
 
 def _secrets(devices: Sequence[int], seed: int | None) -> bytes:
@@ -195,8 +178,6 @@ class State:
     folder: Path
 
     def __post_init__(self) -> None:
-        if self.head.get("format") == PLACED:
-            raise ValueError(f"{self.folder}: {ELSEWHERE}")
         forms = (("counters", COUNTED), ("residents", PARTIAL))
         expected = next((form for key, form in forms if key in self.head), FORMAT)
         if self.head.get("format") != expected:

@@ -1,32 +1,32 @@
 """One collection on one of three engines.
 
-``local`` is a fleet in this process, and in one for each core where there are many devices. ``ray`` sends
-batches to Ray actors, on this machine or a cluster; the machines share a folder, or each has devices on
-its own disk. ``flower`` is Flower's own simulation runtime. The same ClientApp, strategy and seed give
-byte-identical reports on all three. ``auto`` is ``ray`` where a cluster is named, else ``local``.
+``local`` and ``ray`` are a fleet in this process, which alone reads, decides, commits and replies. ``local`` draws
+reports in this process too, or in one for each core where there are many devices. ``ray`` draws them in Ray's workers,
+on this machine or a cluster; they need no folder of the devices. ``flower`` is Flower's own simulation runtime. The
+same strategy and seed give byte-identical reports on all three. ``auto`` is ``ray`` where a cluster is named, else
+``local``.
 """
 
 from __future__ import annotations
 
 import gc
 import logging
+import multiprocessing
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 from ldpsim.curator.methods.base import Question
-from ldpsim.devices.client_app import release_states
 from ldpsim.devices.collector import SignedTerms
-from ldpsim.devices.enrolment.placement import is_placed
-from ldpsim.devices.enrolment.state import ELSEWHERE
+from ldpsim.devices.enrolment.state import SHARD
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.strategies.engines.grids import Around, DirectGrid, LocalGrid
-from ldpsim.strategies.engines.placed_grid import PlacedGrid
-from ldpsim.strategies.engines.pool import processes
-from ldpsim.strategies.engines.process_grid import ProcessGrid, allow_open_files, worker_processes
-from ldpsim.strategies.engines.ray_grid import RayGrid
+from ldpsim.strategies.engines.pool import available_cores, on_ray, processes
 from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, run_collection
 from ldpsim.strategies.rounds.stages import Stages
+
+# A process takes one to two seconds to start, in which this one would answer for 20,000 devices.
+PROCESSES_PAY_FROM = 50_000
 
 
 def choose(engine: str, ray_address: str | None) -> str:
@@ -57,7 +57,7 @@ def collect(
         questions: The queries, and the devices that each one is for.
         devices: Number of enrolled devices.
         engine: ``auto``, ``local``, ``ray`` or ``flower``.
-        workers: Number of processes or Ray actors; None for one per core.
+        workers: Number of processes or Ray's workers; None for one per core.
         ray_address: Address of a Ray cluster (``ray``).
         silent: Devices that never answer.
         stages: Makes the questions of later stages; required for a query of several stages.
@@ -68,13 +68,10 @@ def collect(
 
     Raises:
         FlowerFailed: if Flower's runtime brought no collection.
-        ValueError: where the devices live on the machines of a Ray cluster, and the engine is another one.
     """
-    chosen = choose(engine, ray_address)
-    _check_place(folder, chosen)
     strategy = CollectOnce(questions, range(1, devices + 1), silent=silent, stages=stages, terms=terms, facts=facts)
     asked = sum(devices if question.devices is None else len(question.devices) for question in questions)
-    opened = grid_for(folder, devices, engine=chosen, workers=workers, ray_address=ray_address, asked=asked)
+    opened = grid_for(folder, devices, engine=engine, workers=workers, ray_address=ray_address, asked=asked)
     with quiet_flower(), _old_objects_left_alone(), opened as grid:
         return run_collection(strategy, around(grid) if around else grid)
 
@@ -110,14 +107,13 @@ def _old_objects_left_alone() -> Iterator[None]:
 def grid_for(
     folder: Path, devices: int, *, engine: str, workers: int | None, ray_address: str | None, asked: int | None = None
 ) -> Iterator[DirectGrid]:
-    """Open the Grid of the devices of a state folder: in this process, in several of this machine, or on Ray.
+    """Open the Grid of the devices of a state folder.
 
     Args:
         folder, devices, engine, workers, ray_address: As for :func:`collect`.
         asked: Number of devices that are asked, so few of which may not be worth further processes; None for all.
     """
     chosen = choose(engine, ray_address)
-    _check_place(folder, chosen)
     if chosen == "flower":
         from ldpsim.strategies.engines.flower_runtime import flower_grid
 
@@ -125,24 +121,30 @@ def grid_for(
             yield grid
         return
     if chosen == "ray":
-        kind = PlacedGrid if is_placed(folder) else RayGrid
-        with closing(kind(folder, devices, workers=workers, address=ray_address)) as grid:
+        with (
+            on_ray(workers, ray_address, retries=3, prepare=None) as pool,
+            closing(LocalGrid(folder, devices, pool)) as grid,
+        ):
             yield grid
         return
-    allow_open_files()
     if (count := worker_processes(devices if asked is None else asked, workers)) > 1:
-        with processes(count, prepare=None) as pool:
-            yield ProcessGrid(folder, devices, pool)
+        with processes(count, prepare=None) as pool, closing(LocalGrid(folder, devices, pool)) as grid:
+            yield grid
         return
-    try:
-        yield LocalGrid(folder, devices)
-    finally:
-        release_states()
+    with closing(LocalGrid(folder, devices)) as grid:
+        yield grid
 
 
-def _check_place(folder: Path, engine: str) -> None:
-    if engine != "ray" and is_placed(folder):
-        raise ValueError(f"{folder}: {ELSEWHERE}")
+def worker_processes(devices: int, wanted: int | None) -> int:
+    """Return how many processes draw the reports of a state folder; 1: this process itself.
+
+    Args:
+        devices: Number of devices that are asked.
+        wanted: ``--workers``; None for one per core.
+    """
+    if devices < PROCESSES_PAY_FROM or multiprocessing.parent_process() is not None:
+        return 1  # a worker of another pool has one core
+    return min(wanted or available_cores(), -(-devices // SHARD))
 
 
 @contextmanager

@@ -1,9 +1,7 @@
 """Grids that take messages to devices without Flower's runtime.
 
-Flower's ``Grid`` is a public abstract class. :class:`LocalGrid` gives messages to a fleet in
-this process. :class:`ldpsim.strategies.engines.process_grid.ProcessGrid` and
-:class:`ldpsim.strategies.engines.ray_grid.RayGrid` give them to other processes. All run under the unmodified
-``Strategy.start`` with the same ClientApp. The node id is the partition id plus 1.
+Flower's ``Grid`` is a public abstract class. :class:`LocalGrid` gives messages to a fleet in this process, which may
+draw reports in others. It runs under the unmodified ``Strategy.start``. The node id is the partition id plus 1.
 """
 
 from __future__ import annotations
@@ -17,9 +15,10 @@ from flwr.serverapp import Grid
 from flwr.supercore.run import Run
 
 from ldpsim.curator.steps import track
-from ldpsim.devices.client_app import app
+from ldpsim.devices.client_app import app, release_states
 from ldpsim.devices.fleet import Fleet
 from ldpsim.strategies.engines.flower_internals import assume_identity, set_message_id
+from ldpsim.strategies.engines.pool import Pool
 from ldpsim.strategies.rounds.outbox import Outbox
 
 RUN_ID = 1
@@ -98,11 +97,21 @@ class DirectGrid(Grid):
 
 
 class LocalGrid(DirectGrid):
-    """Grid of all devices of a state folder, in this process."""
+    """Grid of all devices of a state folder, in this process.
 
-    def __init__(self, folder: Path, size: int) -> None:
+    Args:
+        folder: State folder.
+        size: Number of devices.
+        pool: Where reports are drawn; None: in this process.
+    """
+
+    def __init__(self, folder: Path, size: int, pool: Pool | None = None) -> None:
         super().__init__(size)
-        self._fleet = Fleet(folder)
+        self._fleet = Fleet(folder, pool=pool)
+
+    def close(self) -> None:
+        """Close the files of the devices."""
+        release_states()
 
     @property
     def takes_batches(self) -> bool:

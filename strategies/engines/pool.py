@@ -184,7 +184,10 @@ def _die_with(sentinel: int) -> None:
 
 
 @contextmanager
-def on_ray(workers: int | None, address: str | None, *, retries: int = 0) -> Iterator[Pool]:
+def on_ray(
+    workers: int | None, address: str | None, *, retries: int = 0,
+    prepare: Callable[[], object] | None = one_torch_thread,
+) -> Iterator[Pool]:  # fmt: skip
     """Offer a pool of Ray's workers.
 
     Args:
@@ -192,10 +195,11 @@ def on_ray(workers: int | None, address: str | None, *, retries: int = 0) -> Ite
         address: Address of a cluster; None for this machine.
         retries: Number of times that Ray starts a task again if its process dies. A task that
             may need all memory should have none.
+        prepare: Called before each task, as for :func:`processes`.
     """
     with closing(RaySession(workers, address)) as session:
         count = workers or session.cores
-        yield Pool(lambda _: _RayExecutor(session.ray, retries), count)
+        yield Pool(lambda _: _RayExecutor(session.ray, retries, prepare), count)
 
 
 class _HereExecutor(Executor):
@@ -214,15 +218,19 @@ class _HereExecutor(Executor):
 class _RayExecutor(Executor):
     """Executor of Ray's tasks; Ray reports which task lost its process."""
 
-    def __init__(self, ray: Any, retries: int) -> None:
+    def __init__(self, ray: Any, retries: int, prepare: Callable[[], object] | None) -> None:
+        self._prepare = prepare
         self._task = ray.remote(num_cpus=1, max_retries=retries)(_in_ray_worker)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Start a task."""
-        future: Future[Any] = self._task.remote(fn, *args, **kwargs).future()
+        future: Future[Any] = self._task.remote(self._prepare, fn, *args, **kwargs).future()
         return future
 
 
-def _in_ray_worker(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    one_torch_thread()
+def _in_ray_worker(
+    prepare: Callable[[], object] | None, function: Callable[..., Any], *args: Any, **kwargs: Any
+) -> Any:
+    if prepare is not None:
+        prepare()
     return function(*args, **kwargs)

@@ -13,40 +13,16 @@ import logging
 import os
 import secrets
 import signal
-import socket
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from ldpsim.strategies.engines.usage import note_ended, note_ending
 
-START_SECONDS = 120.0  # in which Ray must bring the workers up
 # A socket's path has at most 103 bytes on macOS and 107 on Linux; those of Ray need 68 of them below its folder.
 _LONGEST_FOLDER = 35
-
-
-class RayFailed(RuntimeError):
-    """Ray brings no worker, or loses one after the other."""
-
-
-def started(ray: Any, asked: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Return the references to workers' first answers that are there in :data:`START_SECONDS`, and the late ones."""
-    return ray.wait(asked, num_returns=len(asked), timeout=START_SECONDS) if asked else ([], [])
-
-
-def all_of(ray: Any, asked: list[Any]) -> list[Any]:
-    """Return the references to workers' first answers, when all are there.
-
-    Raises:
-        RayFailed: where Ray does not start all of them in :data:`START_SECONDS`.
-    """
-    done, late = started(ray, asked)
-    if late:
-        raise RayFailed(f"Ray started {len(done)} of {len(asked)} workers in {START_SECONDS:.0f} seconds")
-    return done
 
 
 def own_folder() -> tempfile.TemporaryDirectory[str]:
@@ -93,30 +69,6 @@ def _reading(ray: Any, variables: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-@dataclass(frozen=True)
-class Machine:
-    """A machine of a Ray cluster.
-
-    Args:
-        cores: Number of its cores.
-        host, port: Address at which its Ray takes connections.
-    """
-
-    cores: int
-    host: str
-    port: int
-
-    def is_gone(self) -> bool:
-        """Return whether it refuses a connection. One that does not answer at all is left to Ray, which knows later."""
-        try:
-            socket.create_connection((self.host, self.port), timeout=1).close()
-        except ConnectionRefusedError:
-            return True
-        except OSError:
-            return False
-        return False
-
-
 class RaySession:
     """Ray for as long as it is needed; a Ray that ran before stays as it is.
 
@@ -148,35 +100,6 @@ class RaySession:
     def cores(self) -> int:
         """Number of cores that Ray has, at least 1."""
         return int(self.ray.cluster_resources().get("CPU", 1))
-
-    @property
-    def machines(self) -> dict[str, Machine]:
-        """The machines that are there and have cores, by Ray's id."""
-        return {
-            node["NodeID"]: Machine(cores, node["NodeManagerAddress"], node["NodeManagerPort"])
-            for node in self.ray.nodes()
-            if node["Alive"] and (cores := int(node["Resources"].get("CPU", 0)))
-        }
-
-    @staticmethod
-    def on(machine: str) -> Any:
-        """Return the option of an actor or a task that binds it to a machine, by Ray's id."""
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-        return NodeAffinitySchedulingStrategy(machine, soft=False)
-
-    @property
-    def lost(self) -> tuple[type[Exception], ...]:
-        """Errors that Ray raises for a worker, a machine or a reply that is lost."""
-        errors = self.ray.exceptions
-        return errors.RayActorError, errors.ObjectLostError, errors.ActorUnschedulableError, errors.NodeDiedError
-
-    def get(self, reference: Any) -> Any:
-        """Return an answer; an error of the worker's own is raised as it was there."""
-        try:
-            return self.ray.get(reference)
-        except self.ray.exceptions.RayTaskError as error:
-            raise error.cause from None
 
     def close(self) -> None:
         """Shut Ray down if it was started here."""

@@ -33,10 +33,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldpsim.devices.atomic_files import read_file, write_atomically
+from ldpsim.devices.atomic_files import ldpsim_home, read_file, write_atomically
 from ldpsim.devices.collector import CollectorKey, SignedTerms
 from ldpsim.devices.data.splits import LEAST_VOLUNTEERS, train_and_validate
-from ldpsim.devices.enrolment.parts import ldpsim_home
 from ldpsim.devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.policy.policy import OnRequery, Policy, policy_for
 from ldpsim.devices.policy.terms import collection_of, terms_of

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ldpsim.devices.enrolment.placement import PlacedState, is_placed, state_at
 from ldpsim.devices.enrolment.state import State, is_enrolled
 from ldpsim.devices.ledger.columns import LedgerDamaged
 from ldpsim.strategies.rounds.checkpoint import finished_rounds
@@ -17,14 +16,9 @@ AGAIN = "the same command goes on"
 def may_have_answered(setup: RunSetup, homes: Sequence[Path]) -> bool:
     """Return whether a device may have answered in the present collections of a run: then its folder has to stay."""
     try:
-        return any(_may_have_answered(state_at(home), setup.digest) for home in homes if is_enrolled(home))
+        return any(State(home).answered(setup.digest) for home in homes if is_enrolled(home))
     except (LedgerDamaged, ValueError):
         return True  # nobody can say
-
-
-def _may_have_answered(state: State, digest: str) -> bool:
-    # The place of a device on another machine is written before it is asked.
-    return bool(state.places()) if isinstance(state, PlacedState) else state.answered(digest) > 0
 
 
 def kept_of(setup: RunSetup, folder: Path, homes: Sequence[Path]) -> str:
@@ -43,8 +37,6 @@ def kept_of(setup: RunSetup, folder: Path, homes: Sequence[Path]) -> str:
     rounds = finished_rounds(folder)
     if rounds:
         return f"{rounds:,} rounds are finished and kept in {folder}; {AGAIN} after them"
-    if any(map(is_placed, homes)):
-        return f"the answers are kept on the machines of the devices; {AGAIN} in {folder}"
     try:
         answered = sum(State(home).answered(setup.digest) for home in homes if is_enrolled(home))
     except (LedgerDamaged, ValueError) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -116,18 +116,13 @@ class Losses:
 
 def read_ledgers(state: State, collection: str | None) -> tuple[Losses, TrainingAnswers]:
     """Return the losses of all devices and the answers of one training, in one pass over the ledgers."""
-    return read_shards(state, state.shards, collection)
-
-
-def read_shards(state: State, shards: Iterable[int], collection: str | None = None) -> tuple[Losses, TrainingAnswers]:
-    """Return the losses of the devices of some shards, and the answers of one training."""
     n = len(state)
     counts, largest = np.zeros(n, np.int64), Loss(0.0, 0.0)
     specs = ledger_levels()
     levels, deltas = {name: np.zeros(n) for name in specs}, {name: np.zeros(n) for name in specs}
     alike: dict[bytes, tuple[Answer, list[int]]] = {}  # devices whose only answers lose the same
     complete = True
-    for shard in shards:
+    for shard in state.shards:
         rows: dict[int, list[Answer]] = {}
         try:
             for device, answers in state.ledger(shard * state.shard).devices():

@@ -20,7 +20,6 @@ from ldpsim.curator.learning.training import TrainingSettings, choose_device
 from ldpsim.curator.linear.threads import trainings_at_once
 from ldpsim.curator.methods import BUILT_IN
 from ldpsim.curator.steps import on_progress
-from ldpsim.devices.enrolment.placement import PlacedState
 from ldpsim.devices.facts import IntArray
 from ldpsim.strategies.engines.collect import collect
 from ldpsim.strategies.engines.trainings import Trainings
@@ -126,8 +125,6 @@ def _others(
     noise = None if seeds.noise is None else _derived("noise", seeds.noise)
     options = replace(setup.options, out=None, state=None, save_reports=False, caps={}, nulls=False,
                       engine="auto" if setup.options.engine == "flower" else setup.options.engine)  # fmt: skip
-    if isinstance(scene.state, PlacedState):  # these people live for a moment: no other machine keeps them
-        options = replace(options, engine="local", ray_address=None)
     repeat = replace(setup.repeats[scene.number], seeds=replace(seeds, noise=noise), silent=silent)
     altered = replace(
         setup,

@@ -14,13 +14,10 @@ from ldpsim.curator.methods import Method, find
 from ldpsim.devices.client_app import release_states
 from ldpsim.devices.collector import CollectorKey
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.enrolment.placement import enrol_elsewhere, state_at
 from ldpsim.devices.enrolment.state import State, enrol, is_enrolled
 from ldpsim.devices.facts import Split
 from ldpsim.devices.policy.policy import Policy
-from ldpsim.strategies.engines.collect import choose
 from ldpsim.strategies.engines.collect import collect as collect_on_engine
-from ldpsim.strategies.engines.machines import machines_without
 from ldpsim.strategies.estimate.expected import tell_expected
 from ldpsim.strategies.estimate.fits import check_fits
 from ldpsim.strategies.estimate.graph_facts import known_before, measured
@@ -159,7 +156,7 @@ def temporary_scene(setup: RunSetup, number: int) -> Iterator[RepeatContext]:
 
 def _devices(setup: RunSetup, number: int, home: Path, policy: Policy) -> State:
     if is_enrolled(home):
-        state = state_at(home)
+        state = State(home)
         check_people(state, setup.population, str(home))
         return state
     try:
@@ -167,17 +164,6 @@ def _devices(setup: RunSetup, number: int, home: Path, policy: Policy) -> State:
             # The folder will hold raw records: only its owner may read it.
             home.mkdir(parents=True, exist_ok=True, mode=0o700)
         seed = setup.repeats[number].seeds.noise
-        if _needs_places(setup.options, policy, home):
-            return enrol_elsewhere(home, setup.population, policy, seed=seed)
         return enrol(home, setup.population, policy, seed=seed)
     except OSError as error:
         raise ValueError(f"{home} cannot be written: {error.strerror}") from None
-
-
-def _needs_places(options: RunOptions, policy: Policy, home: Path) -> bool:
-    """Return whether a machine of the cluster does not have the folder of the devices: they then live on its disk.
-
-    A training in rounds needs one folder.
-    """
-    address = options.ray_address if choose(options.engine, options.ray_address) == "ray" else None
-    return address is not None and policy.mode != "federated" and bool(machines_without(home, address))

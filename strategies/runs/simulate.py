@@ -21,8 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from ldpsim.curator.steps import on_progress
-from ldpsim.devices.enrolment.placement import PlacedState
-from ldpsim.devices.enrolment.state import State, is_enrolled, used_alone
+from ldpsim.devices.enrolment.state import is_enrolled, used_alone
 from ldpsim.strategies.engines.trainings import Trainings, side_by_side
 from ldpsim.strategies.engines.usage import cpu_seconds
 from ldpsim.strategies.group_accuracy.section import groups_section
@@ -33,8 +32,7 @@ from ldpsim.strategies.progress import OnMetric, Progress, SteppedProgress, note
 from ldpsim.strategies.results import folder as run_folder
 from ldpsim.strategies.results.figures import figures
 from ldpsim.strategies.results.interrupted import kept_of, may_have_answered
-from ldpsim.strategies.results.lifetime import Losses, nothing_known, read_ledgers
-from ldpsim.strategies.results.lifetime_on_machines import lifetime_on_machines
+from ldpsim.strategies.results.lifetime import nothing_known, read_ledgers
 from ldpsim.strategies.results.outcome import Predictions, Repeat, Score, Spent
 from ldpsim.strategies.results.record import assemble
 from ldpsim.strategies.results.shown_nulls import asks_nobody
@@ -202,7 +200,7 @@ def _repeat_beside(trainings: Trainings, scene: RepeatContext, *, keep_graph: bo
     known = outcome.lifetime
     if known is None:
         nobody = setup.options.from_reports is None
-        known = nothing_known(complete=nobody) if state is None else _lifetime(state, setup.options)
+        known = nothing_known(complete=nobody) if state is None else read_ledgers(state, None)[0]
     if trained is None:
         trained = trainings.start(partial(references, run, scene))
     started = time.perf_counter()
@@ -225,12 +223,6 @@ def _repeat_beside(trainings: Trainings, scene: RepeatContext, *, keep_graph: bo
         lifetime=known,
         seeded=None if state is None else bool(state.head["simulation_seeded"]),
     )
-
-
-def _lifetime(state: State, options: RunOptions) -> Losses:
-    if isinstance(state, PlacedState):
-        return lifetime_on_machines(state, workers=options.workers, address=options.ray_address)
-    return read_ledgers(state, None)[0]
 
 
 def _spent(setup: RunSetup, repeats: Sequence[Repeat]) -> Spent:

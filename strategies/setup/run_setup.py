@@ -18,7 +18,6 @@ from ldpsim.curator.methods.base import Budget, Method, Question
 from ldpsim.devices import datasets
 from ldpsim.devices.collector import CollectorKey
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.enrolment.placement import state_at
 from ldpsim.devices.enrolment.state import State, foreign_file, is_enrolled
 from ldpsim.devices.facts import Split
 from ldpsim.strategies.rounds.collect_once import Collected
@@ -145,7 +144,7 @@ def check_folders(options: RunOptions, population: Population) -> None:
         if folder is not None:
             _check_writable(option, folder)
     if options.state is not None and is_enrolled(options.state):
-        check_people(state_at(options.state), population, f"--state {options.state}")
+        check_people(State(options.state), population, f"--state {options.state}")
     elif options.state is not None and options.state.is_dir() and any(options.state.iterdir()):
         found = foreign_file(options.state)
         if found is not None:

@@ -395,7 +395,7 @@ main()
 # The command, with a collection on Ray that does not end.
 ENDLESS_RAY = """
 import sys, time
-from ldpsim.strategies.engines.ray_grid import RayGrid
+from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.cli.main import main
 
 def deliver(self, messages):
@@ -403,7 +403,7 @@ def deliver(self, messages):
     time.sleep(600)
     yield
 
-RayGrid.deliver = deliver
+LocalGrid.deliver = deliver
 main()
 """
 

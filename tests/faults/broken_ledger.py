@@ -101,36 +101,6 @@ def _damaged_batch() -> Any:
     return put(life, "answer_together", answer)
 
 
-@variant("the epoch is not compared")
-def _no_epoch() -> Any:
-    def present(ledger: Any) -> None:
-        ledger.epoch = ledger._db.execute(ldpsim.devices.ledger.schema.PRESENT).fetchall()[0][0]
-        real(ledger)
-
-    real = LedgerFile._check_present
-    return put(LedgerFile, "_check_present", present)
-
-
-@variant("the epoch is compared before the ledger is locked", "races")
-def _early_epoch() -> Any:
-    def present(ledger: Any) -> None:
-        own = ledger.epoch
-        if ledger._depth:
-            ledger.epoch = ledger._db.execute(ldpsim.devices.ledger.schema.PRESENT).fetchall()[0][0]
-        real(ledger)
-        ledger.epoch = own
-
-    @contextmanager
-    def transaction(ledger: LedgerFile, devices: Any = ()) -> Iterator[None]:
-        if not ledger._depth:
-            ledger._check_present()
-        with real_transaction(ledger, devices):
-            yield
-
-    real, real_transaction = LedgerFile._check_present, LedgerFile.transaction
-    return [put(LedgerFile, "_check_present", present), put(LedgerFile, "transaction", transaction)]
-
-
 @variant("the files of a ledger are not compared", "removals")
 def _any_files() -> Any:
     return put(OpenFiles, "check", lambda files: None)

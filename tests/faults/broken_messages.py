@@ -14,7 +14,6 @@ import ldpsim.devices.answer_many
 import ldpsim.devices.atomic_files
 import ldpsim.devices.collector
 import ldpsim.devices.device
-import ldpsim.devices.enrolment.parts
 import ldpsim.devices.enrolment.state
 import ldpsim.devices.ledger.chain
 import ldpsim.devices.ledger.counter
@@ -27,8 +26,6 @@ import ldpsim.devices.ledger.schema
 import ldpsim.strategies.rounds.stages
 from ldpsim.devices.collector import SignedTerms
 from ldpsim.devices.device import Device, Refusal
-from ldpsim.devices.enrolment.parts import Parts
-from ldpsim.devices.enrolment.state import State, is_enrolled
 from ldpsim.devices.policy.terms import collection_of
 from ldpsim.devices.query import Query
 from ldpsim.strategies.rounds.stages import Stages
@@ -90,69 +87,13 @@ def _short_seals() -> Any:
     return put(ldpsim.devices.ledger.chain.hmac, "compare_digest", lambda a, b: compare(a[:1], b[:1]))
 
 
-# --- a cluster's part ---------------------------------------------------------------------------
-
-
-@variant("a copied part answers a second time (mended)")
-def _copied_part() -> Any:
-    def enrolled(parts: Parts) -> dict[int, Any]:
-        found = [part for part in sorted(parts._folder.glob("part-*")) if is_enrolled(part)]
-        return {shard: part for part in found for shard in State(part).shards}
-
-    def enrol(folder: Any, *given: Any, counters: Any, nonces: bool, **named: Any) -> Any:
-        return real(folder, *given, **named)
-
-    real = ldpsim.devices.enrolment.parts.enrol
-    return [put(Parts, "_enrolled", enrolled), put(Parts, "_check_copies", lambda parts: None),
-            put(ldpsim.devices.enrolment.parts, "enrol", enrol)]  # fmt: skip
-
-
-@variant("a part that is gone is enrolled anew")
-def _enrolled_anew() -> Any:
-    return put(ldpsim.devices.enrolment.parts, "answered_before", lambda counters, shard: False)
-
-
-@variant("a part's name is not looked at")
-def _any_name() -> Any:
-    def enrolled(parts: Parts) -> dict[int, Any]:
-        found = [part for part in sorted(parts._folder.glob("part-*")) if is_enrolled(part)]
-        return {shard: part for part in found for shard in State(part).shards}
-
-    return [put(Parts, "_enrolled", enrolled), put(Parts, "_check_copies", lambda parts: None)]
-
-
-@variant("parts.json is written after the enrolment")
-def _known_late() -> Any:
-    waiting: list[Any] = []
-    write, real = ldpsim.devices.enrolment.parts.write_atomically, ldpsim.devices.enrolment.parts.enrol
-
-    def later(path: Any, content: Any) -> None:
-        if path.name == "parts.json":
-            waiting.append((path, content))
-        else:
-            write(path, content)
-
-    def enrol(*given: Any, **named: Any) -> Any:
-        made = real(*given, **named)
-        write(*waiting.pop())
-        return made
-
-    return [
-        put(ldpsim.devices.enrolment.parts, "write_atomically", later),
-        put(ldpsim.devices.enrolment.parts, "enrol", enrol),
-    ]
-
-
 @variant("an enrolment does not wait for the disk")
 def _enrolment_not_synced() -> Any:
     def write(path: Any, content: Any, *, durable: bool = True) -> None:
         real(path, content, durable=False)
 
     real = ldpsim.devices.atomic_files.write_atomically
-    return [
-        put(module, "write_atomically", write)
-        for module in (ldpsim.devices.enrolment.parts, ldpsim.devices.enrolment.state)
-    ]
+    return put(ldpsim.devices.enrolment.state, "write_atomically", write)
 
 
 # --- the collector ------------------------------------------------------------------------------

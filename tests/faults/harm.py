@@ -89,7 +89,7 @@ def ask_two_at_once(life: Life, rng: Random) -> None:
     (other,) = found
     life.tell(f"device {person}: at step {at} of {process.name}'s answer to {mail.question}: {first.code}, "
               f"{helper.name} answers {mail2.question}: {other.code}")  # fmt: skip
-    both = [life.asked(c, m, life.passed(c, p)) for c, m, p in ((copy, mail, process), (second, mail2, helper))]
+    both = [life.asked(copy, process, mail), life.asked(second, helper, mail2)]
     if life.trouble:
         life.judge.lineages[copy.name[0]].loose = True
     life.trouble = False

@@ -20,14 +20,12 @@ class Copy:
         name: Name of the machine and its disk; the first letter is the lineage.
         disk: The disk.
         processes: Processes that work with the folder.
-        epoch: The ledger's.
         touched: Whether anything happened to it.
     """
 
     name: str
     disk: Disk
     processes: list[Process] = field(default_factory=list)
-    epoch: int = 0
     touched: bool = False
 
     @cached_property
@@ -37,11 +35,6 @@ class Copy:
     @property
     def residents(self) -> tuple[int, ...]:
         return HOSTS.get(self.name[0], tuple(range(N)))
-
-    def taken_over(self, process: Process) -> None:
-        """Note that a process took it over under the next epoch."""
-        self.epoch += 1
-        process.opened["epoch"] = self.epoch
 
 
 @dataclass

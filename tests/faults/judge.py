@@ -78,7 +78,7 @@ class Judge:
         self._keep(person, found, lineage)
 
     def race(self, person: int, asked: Sequence[Asked], said: Sequence[Outcome], cut: frozenset[int],
-             late: frozenset[int] = frozenset(), backed_up: str = "") -> None:  # fmt: skip
+             backed_up: str = "") -> None:  # fmt: skip
         """Judge the replies of processes that were asked at once.
 
         Args:
@@ -86,7 +86,6 @@ class Judge:
             asked: What each of them was asked.
             said: What each of them replied.
             cut: Which of them died, or failed at some step.
-            late: Which of them may have come after another process took their copy over.
             backed_up: The copy of which a backup was made meanwhile, if any.
         """
         for one, outcome in zip(asked, said, strict=True):
@@ -97,7 +96,7 @@ class Judge:
             if backed_up:
                 self.copied([person], backed_up, f"{backed_up}@")
             return
-        orders = Orders(self, lineage, asked, said, cut, late, backed_up)
+        orders = Orders(self, lineage, asked, said, cut, backed_up)
         found = {after for state in self.states[person] for after in orders.ends(person, state)}
         self.died.setdefault(person, []).extend(asked[k] for k in sorted(cut) if not said[k].code)
         if not found:
@@ -114,7 +113,7 @@ class Judge:
 
     def may(self, lineage: Lineage, state: State, asked: Asked, fault: str) -> Iterator[tuple[str, State]]:
         """Yield each code that an ask may get in a state, and the state after it."""
-        if asked.passed:
+        if asked.outdated:
             yield "LEDGER_DAMAGED", state
             if fault == "died":
                 yield "", state
@@ -180,7 +179,7 @@ class Judge:
         """Yield the chain with the row of an ask in which a process of this copy died."""
         before = [self.asks[number] for number in chain]
         for asked in self.died.get(person, ()):
-            decides = asked.copy == copy and asked.number not in chain and not (asked.refusal or asked.passed)
+            decides = asked.copy == copy and asked.number not in chain and not (asked.refusal or asked.outdated)
             if decides and decide(before, asked.question, replay=False) == "report":
                 yield (*chain, asked.number)
 
@@ -191,7 +190,7 @@ class Judge:
         if not outcome.reports:
             return
         question, lineage = asked.question, self.lineages[asked.copy[0]]
-        if asked.refusal or asked.passed:
+        if asked.refusal or asked.outdated:
             raise Violation(f"device {person} of {asked.copy} answered {question}")
         self.left += 1
         parts = split(outcome.data)

@@ -28,6 +28,7 @@ from tests.faults.questions import BEYOND, FORGERIES, HONEST, PLANS, Question, b
 from tests.faults.world import HOSTS, Setting, World
 
 Step = tuple[str, int]
+OUTDATED = "outdated"  # among what a process has open: a file of its ledger was removed or replaced since
 
 
 class Life:
@@ -59,7 +60,7 @@ class Life:
             for person in residents:
                 self.judge.states[person] = {(((name, ()),), ())}
         self.copies = {name: Copy(name, world.disks.disk(name)) for name in HOSTS}
-        self.snapshots: dict[str, tuple[dict[str, bytes], int]] = {}
+        self.snapshots: dict[str, dict[str, bytes]] = {}
         self.mail: list[Mail] = []
         self.collection: Any = None
         self.twin = twin
@@ -83,7 +84,6 @@ class Life:
         if not copy.processes:  # it opens the log anew, and finds what a dead process left in it
             self.judge.copied(copy.residents, copy.name, copy.name)
         process = Process(copy.name, f"process {len(copy.processes) + 1} of {copy.name}")
-        process.opened["epoch"] = copy.epoch
         self.computers.run(process, lambda: self._open(process, copy))
         copy.processes.append(process)
         return process
@@ -93,7 +93,6 @@ class Life:
             self.ledger(copy, process)
         except (LedgerDamaged, ValueError, OSError):
             self.hurt.add(process)
-            process.opened["epoch"] = None  # it opens the ledger later, in the epoch of then
 
     def ledger(self, copy: Copy, process: Process) -> Ledger:
         """Return the ledger of a copy, as a process has it open."""
@@ -234,25 +233,17 @@ class Life:
                fault: str) -> None:  # fmt: skip
         fault = fault or ("failed" if self.trouble else "")
         self.trouble = False
-        passed = self.passed(copy, process)
         said = ", ".join(
             f"{person} {outcome.code or 'nothing'}" for person, outcome in zip(people, outcomes, strict=True)
         )
         self.tell(f"{process.name} is asked for {mail.question}: {said}")
         for person, outcome in zip(people, outcomes, strict=True):
-            self.judge.ask(person, self.asked(copy, mail, passed), outcome, fault=fault)
+            self.judge.ask(person, self.asked(copy, process, mail), outcome, fault=fault)
 
-    def passed(self, copy: Copy, process: Process) -> bool:
-        """Return whether a process opened the ledger in an epoch that passed."""
-        state = process.opened.get(str(copy.folder))
-        if process.opened["epoch"] is None and state is not None and state._ledgers:
-            process.opened["epoch"] = copy.epoch
-        return process.opened["epoch"] not in (None, copy.epoch)
-
-    def asked(self, copy: Copy, mail: Mail, passed: bool) -> Asked:
+    def asked(self, copy: Copy, process: Process, mail: Mail) -> Asked:
         number = len(self.judge.asks) + 1
         self.judge.asks[number] = mail.question
-        return Asked(number, copy.name, mail.question, mail.refusal, passed)
+        return Asked(number, copy.name, mail.question, mail.refusal, bool(process.opened.get(OUTDATED)))
 
     # --- choices ----------------------------------------------------------------------------
 

@@ -38,18 +38,16 @@ class Orders:
         asked: What was asked at once.
         said: The replies.
         cut: Which of the asks were interrupted: their process died, or some step failed.
-        late: Which of them may have come after another process took their copy over, under the next epoch.
         backed_up: The copy of which a backup was made meanwhile; empty for none.
     """
 
     def __init__(
         self, judge: Judge, lineage: Lineage, asked: Sequence[Asked], said: Sequence[Outcome], cut: frozenset[int],
-        late: frozenset[int] = frozenset(), backed_up: str = "",
+        backed_up: str = "",
     ) -> None:  # fmt: skip
         self.judge, self.lineage, self.said, self.cut = judge, lineage, said, cut
         self.backed_up = backed_up
-        both = [(one, replace(one, passed=True)) if k in late else (one,) for k, one in enumerate(asked)]
-        self.ways = [way for some in product(*both) for way in _numbered(some)]
+        self.ways = list(_numbered(asked))
 
     def ends(self, person: int, state: State) -> set[State]:
         """Return the states that may follow a state of a person."""
@@ -94,7 +92,7 @@ class Orders:
         """Yield what the next step of an answer leads to."""
         one, turn = asked[k], turns[k]
         chains, head = state
-        if turn.step == 0 and (one.refusal or one.passed):
+        if turn.step == 0 and (one.refusal or one.outdated):
             code, after = next(self.judge.may(self.lineage, state, one, ""))
             yield after, _Turn(_DONE, code=code)
         elif turn.step == 0:

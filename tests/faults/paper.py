@@ -29,14 +29,14 @@ class Asked:
         copy: Name of the copy.
         question: The question.
         refusal: Code that the bytes of the question, or the policy, deserve; empty where the ledger decides.
-        passed: Whether the process has an epoch that passed.
+        outdated: Whether the process has a file of the ledger open that was removed or replaced.
     """
 
     number: int
     copy: str
     question: Question
     refusal: str = ""
-    passed: bool = False
+    outdated: bool = False
 
 
 @dataclass

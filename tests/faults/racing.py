@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from ldpsim.devices.ledger.ledger import LedgerDamaged
 from tests.faults.computers import Plan, Process
 from tests.faults.hosts import Copy, Mail
 from tests.faults.judge import Violation
@@ -29,19 +28,13 @@ class _Racer:
         copy: The copy whose folder it works with.
         process: The process.
         mail: What it is asked.
-        passed: Whether its epoch passed before.
         plan: At a step of its answer, at times: processes die, or a backup is made of its disk.
-        takes_over: Whether it takes the copy over first, under the next epoch.
-        found: What the ledger's disk had after it did so.
     """
 
     copy: Copy
     process: Process
     mail: Mail
-    passed: bool
     plan: Plan | None = None
-    takes_over: bool = False
-    found: list[bytes] | None = None
 
 
 def race(life: Life, rng: Random) -> None:
@@ -58,9 +51,7 @@ def race(life: Life, rng: Random) -> None:
         racer.plan = Plan(rng.randrange(1, 2 + life.last_steps), _death(life, dying))
     racer, more = rng.choice(racers), rng.random()
     backup: Plan | None = None
-    if more < 0.3 and racer.process not in dying and not life.judge.lineages[copy.name[0]].loose:
-        racer.takes_over = not (racer.passed or life.troubled(racer.copy, racer.process))
-    elif more < 0.6 and racer.plan is None:
+    if more < 0.4 and racer.plan is None:
         backup = racer.plan = Plan(rng.randrange(1, 2 + life.last_steps), _backup(life, racer.copy))
     doors = [rng.choice(life.doors) for _ in racers]
     turns = Turns(life.computers, Random(rng.getrandbits(32)), rng.choice(_SHARES))
@@ -81,7 +72,7 @@ def _racers(life: Life, rng: Random, copy: Copy, person: int) -> list[_Racer]:
         free = [process for process in other.processes if all(racer.process is not process for racer in racers)]
         process = rng.choice(free) if free else life.start(other)
         if process not in life.hurt:
-            racers.append(_Racer(other, process, life.letter(rng, other, person), life.passed(other, process)))
+            racers.append(_Racer(other, process, life.letter(rng, other, person)))
     return racers
 
 
@@ -97,47 +88,19 @@ def _backup(life: Life, copy: Copy) -> Callable[[], None]:
     """Return what takes a snapshot of a machine's disk at once; processes go on."""
 
     def act() -> None:
-        life.snapshots[copy.name] = copy.disk.files(), copy.epoch
+        life.snapshots[copy.name] = copy.disk.files()
 
     return act
 
 
 def _work(life: Life, racer: _Racer, people: list[int], door: str) -> Callable[[], Sequence[Outcome]]:
     def work() -> Sequence[Outcome]:
-        if racer.takes_over:
-            life.computers.run(racer.process, lambda: _take_over(life, racer))
         found = life.ask(racer.copy, racer.process, people, racer.mail, door, racer.plan)
         if racer.process.dead:
             life.computers.free(racer.process)
         return found
 
     return work
-
-
-def _take_over(life: Life, racer: _Racer) -> None:
-    copy, process = racer.copy, racer.process
-    try:
-        life.ledger(copy, process).raise_epoch(copy.epoch + 1)
-    except LedgerDamaged as error:
-        raise Violation(f"{process.name} cannot take {copy.name} over: {error}") from error
-    racer.found = list(copy.disk.files().values())
-
-
-def _check_epochs(life: Life, people: Sequence[int], racers: Sequence[_Racer], said: _Said) -> frozenset[int]:
-    """Check that the processes of an epoch that passed wrote nothing after it, and return which of them these are."""
-    taker = next((racer for racer in racers if racer.found is not None), None)
-    if taker is None or taker.found is None:
-        return frozenset()
-    taker.copy.taken_over(taker.process)
-    life.faults += 1
-    life.tell(f"  {taker.process.name} took {taker.copy.name} over in epoch {taker.copy.epoch}")
-    late = frozenset(k for k, racer in enumerate(racers) if racer is not taker and racer.copy is taker.copy)
-    for k in sorted(late):
-        for person, outcome in zip(people, said[k], strict=True):
-            rows = life.rows(racers[k].mail.question, outcome) if outcome.code == "report" else []
-            if any(not any(row in file for file in taker.found) for row in rows):
-                raise Violation(f"{racers[k].process.name} answered for device {person} after its epoch had passed")
-    return late
 
 
 def _judge(
@@ -148,7 +111,6 @@ def _judge(
         dead = " dies: " if racer.process.dead else ": "
         told = ", ".join(f"{who} {outcome.code or 'nothing'}" for who, outcome in zip(people, outcomes, strict=True))
         life.tell(f"  {racer.process.name} for {racer.mail.question}{dead}{told}")
-    late = _check_epochs(life, people, racers, said)
     kept = "" if backed_up is None else backed_up.name
     if backed_up is not None:
         life.tell(f"  a backup was made of {kept} meanwhile")
@@ -159,9 +121,9 @@ def _judge(
     life.trouble = False
     for at, person in enumerate(people):
         outcomes = [found[at] for found in said]
-        asked = [life.asked(racer.copy, racer.mail, racer.passed) for racer in racers]
+        asked = [life.asked(racer.copy, racer.process, racer.mail) for racer in racers]
         cut = frozenset(k for k in failed if outcomes[k].code in ("", "LEDGER_DAMAGED"))
-        life.judge.race(person, asked, outcomes, cut, late, kept)
+        life.judge.race(person, asked, outcomes, cut, kept)
     damaged = [any(outcome.code == "LEDGER_DAMAGED" for outcome in found) for found in said]
     life.hurt |= {racer.process for racer, was in zip(racers, damaged, strict=True) if was}
 

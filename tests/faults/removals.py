@@ -14,7 +14,7 @@ from random import Random
 from tests.faults.computers import Plan, Process
 from tests.faults.disk import read
 from tests.faults.hosts import Copy
-from tests.faults.life import Life
+from tests.faults.life import OUTDATED, Life
 from tests.faults.world import SETTINGS
 
 REMOVALS = tuple(replace(setting, removals=True) for setting in SETTINGS)
@@ -25,7 +25,7 @@ def remove_or_replace(life: Life, rng: Random) -> None:
     """Ask after a file was removed or replaced, or replace it at a step of the answer; then the processes end."""
     copy = life.copy(rng)
     process = life.process(copy, rng)
-    if life.troubled(copy, process) or life.passed(copy, process) or life.judge.lineages[copy.name[0]].loose:
+    if life.troubled(copy, process) or process.opened.get(OUTDATED) or life.judge.lineages[copy.name[0]].loose:
         return
     path, ending = _ledger(copy), rng.choice(_ENDINGS)
     door, before = rng.choice(life.doors), rng.random() < 0.5
@@ -38,8 +38,8 @@ def remove_or_replace(life: Life, rng: Random) -> None:
         if removed and ending == "-wal":
             _empty_log(life, copy, process)
         _gone(copy, path, ending, removed=removed)
-        for other in copy.processes:  # as after a new owner took the folder over, they may answer nothing
-            other.opened["epoch"] = -1
+        for other in copy.processes:  # they may answer nothing
+            other.opened[OUTDATED] = True
     else:
         plan = Plan(at, lambda: _gone(copy, path, ending, removed=False))
     life.faults += 1

@@ -10,7 +10,6 @@ from typing import Any
 
 from tests.faults.judge import Violation
 from tests.faults.life import Life, Step
-from tests.faults.parts import PARTS, PARTS_ACTIONS, PartsLife, settle_parts
 from tests.faults.racing import RACES, race
 from tests.faults.removals import REMOVALS, remove_or_replace
 from tests.faults.steps import ACTIONS, settle
@@ -19,12 +18,11 @@ from tests.faults.world import SETTINGS, World
 
 BLOCK = 1000  # seeds whose schedules are steered together
 TWINS = 20  # every so many schedules one is run again with other records
-OF_PARTS = 0.06  # share of the schedules of a cluster's part
 MOST_STEPS = 12
 LINES = 20
-EVERY_SETTING = (*SETTINGS, PARTS, *TRAININGS, *RACES, *REMOVALS)
+EVERY_SETTING = (*SETTINGS, *TRAININGS, *RACES, *REMOVALS)
 KINDS = ("reports", "trainings", "races", "removals")  # of schedules; each kind has seeds of its own
-_OF_KIND = {"trainings": TRAININGS, "races": RACES, "removals": REMOVALS}
+_OF_KIND = {"reports": SETTINGS, "trainings": TRAININGS, "races": RACES, "removals": REMOVALS}
 
 
 @dataclass
@@ -45,8 +43,6 @@ class Coverage:
 
 def actions_of(life: Life) -> _Actions:
     """Return the steps of a kind of schedule."""
-    if isinstance(life, PartsLife):
-        return PARTS_ACTIONS
     if life.setting.removals:
         return _REMOVAL_ACTIONS
     return _ACTIONS[life.setting.training, life.setting.racing]
@@ -69,8 +65,6 @@ _REMOVAL_ACTIONS: _Actions = {**ACTIONS, "a file goes": (2.0, remove_or_replace)
 
 def life_of(world: World, setting: int, seed: int, *, twin: bool = False) -> Life:
     """Return the beginning of a schedule, by the number of its setting in :data:`EVERY_SETTING`."""
-    if EVERY_SETTING[setting] is PARTS:
-        return PartsLife(world, seed, twin=twin)
     kind = TrainLife if EVERY_SETTING[setting].training else Life
     return kind(world, EVERY_SETTING[setting], seed, twin=twin)
 
@@ -115,10 +109,7 @@ class Result:
 def make(world: World, seed: int, coverage: Coverage, kind: str = KINDS[0]) -> Result:
     """Make the schedule of a seed, and run it; its kind is one of :data:`KINDS`."""
     rng = Random(seed)
-    if kind == "reports":
-        setting = len(SETTINGS) if rng.random() < OF_PARTS else rng.randrange(len(SETTINGS))
-    else:
-        setting = EVERY_SETTING.index(rng.choice(_OF_KIND[kind]))
+    setting = EVERY_SETTING.index(rng.choice(_OF_KIND[kind]))
     life = life_of(world, setting, seed)
     steps: list[Step] = []
     wanted = rng.randrange(4, MOST_STEPS + 1)
@@ -148,9 +139,7 @@ def _run(life: Life, following: object, seed: int) -> str:
         while (step := following()) is not None:  # type: ignore[operator]
             name, number = step
             actions_of(life)[name][1](life, Random(number))
-        if isinstance(life, PartsLife):
-            settle_parts(life, Random(seed))
-        elif isinstance(life, TrainLife):
+        if isinstance(life, TrainLife):
             settle_training(life, Random(seed))
         else:
             settle(life, Random(seed))
@@ -205,17 +194,11 @@ def told(result: Result) -> str:
     """Return the story of a schedule in at most :data:`LINES` lines."""
     lines = result.story
     setting = EVERY_SETTING[result.schedule.setting]
-    hosts = "hosts a (devices 0, 1, 2) and b (3, 4)" if setting is not PARTS else "a machine of a cluster"
-    kind = {
-        "parts": "counters beside its part",
-        "file": "a counter in a file",
-        "server": "a counter on a server",
-        "": "no counter",
-    }[setting.counter]
+    kind = {"file": "a counter in a file", "server": "a counter on a server", "": "no counter"}[setting.counter]
     more = (", a pinned collector" if setting.signed else "") + (", repeats are replayed" if setting.replay else "")
     more += (", trainings" if setting.training else "") + (", races" if setting.racing else "")
     more += ", removals" if setting.removals else ""
-    head = f"seed {result.schedule.seed}: {hosts}, {kind}{more}"
+    head = f"seed {result.schedule.seed}: hosts a (devices 0, 1, 2) and b (3, 4), {kind}{more}"
     if len(lines) > LINES - 2:
         lines = [f"({len(lines) - LINES + 3} lines before)", *lines[3 - LINES :]]
     return "\n".join([head, *lines, f"VIOLATION: {result.violation}" if result.violation else "no violation"])

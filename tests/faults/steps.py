@@ -43,21 +43,12 @@ def _power(life: Life, rng: Random) -> None:
 
 
 def _another(life: Life, rng: Random) -> None:
-    """Start a further process on a folder; at times as its new owner, under the next epoch."""
+    """Start a further process on a folder."""
     copy = life.copy(rng)
     if len(copy.processes) > 2 or life.judge.lineages[copy.name[0]].loose:
         return
     process = life.start(copy)
-    if rng.random() < 0.5 and process not in life.hurt and not copy.disk.full and not copy.disk.broken:
-        ledger = life.ledger(copy, process)
-        down, life.world.server.down = life.world.server.down, False
-        life.computers.run(process, lambda: ledger.raise_epoch(copy.epoch + 1))
-        life.world.server.down = down
-        copy.taken_over(process)
-        life.faults += 1
-        life.tell(f"{process.name} takes {copy.name} over in epoch {copy.epoch}")
-    else:
-        life.tell(f"{process.name} starts beside the others")
+    life.tell(f"{process.name} starts beside the others")
 
 
 def _copy(life: Life, rng: Random) -> None:
@@ -66,7 +57,7 @@ def _copy(life: Life, rng: Random) -> None:
     number = sum(name[0] == lineage for name in life.copies)
     if number > MOST_COPIES:
         return
-    made = Copy(f"{lineage}{number}", life.world.disks.disk(f"{lineage}{number}"), epoch=copy.epoch, touched=True)
+    made = Copy(f"{lineage}{number}", life.world.disks.disk(f"{lineage}{number}"), touched=True)
     copy.disk.sync_all()
     made.disk.load(copy.disk.files())
     life.copies[made.name] = made
@@ -80,7 +71,7 @@ def _copy(life: Life, rng: Random) -> None:
 def _back_up(life: Life, rng: Random) -> None:
     copy = life.copy(rng)
     copy.disk.sync_all()
-    life.snapshots[copy.name] = copy.disk.files(), copy.epoch
+    life.snapshots[copy.name] = copy.disk.files()
     life.judge.copied(copy.residents, copy.name, f"{copy.name}@")
     life.tell(f"a backup is made of {copy.name}")
 
@@ -94,8 +85,7 @@ def _restore(life: Life, rng: Random) -> None:
     copy = life.copies[rng.choice(ready)]
     for process in list(copy.processes):
         life.end(process)
-    files, copy.epoch = life.snapshots[copy.name]
-    copy.disk.load(files)
+    copy.disk.load(life.snapshots[copy.name])
     life.judge.copied(copy.residents, f"{copy.name}@", copy.name)
     life.judge.lineages[copy.name[0]].free |= not life.setting.counter
     life.faults += 1

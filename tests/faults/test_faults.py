@@ -15,7 +15,7 @@ from tests.faults.world import World
 pytest.importorskip("apsw")
 SCHEDULES = 1000
 # Variants that the first schedules find; docs/testing.md has the number of all. The search for the others takes longer.
-SOON = 60
+SOON = 100
 TRAININGS = 200
 RACES = 200
 REMOVALS = 200
@@ -30,7 +30,7 @@ QUICK = (
     "the losses of rounds are not added up", "a round is allowed by what was lost before it",
     "a round that was answered is answered again", "the same round in another training is another question",
     "weights that are no numbers are used", "a checkpoint is saved with the next one",
-    "a checkpoint does not wait for the disk", "the epoch is compared before the ledger is locked",
+    "a checkpoint does not wait for the disk",
     "the files of a ledger are not compared",
 )  # fmt: skip
 
@@ -128,7 +128,7 @@ def test_what_a_dead_process_left_is_on_the_disk_before_it_is_used(
 
 def test_a_race_shows_a_counter_that_was_advanced_part_of_the_way(world: World) -> None:
     """Two processes commit before either of them advances the counter: no pause of one answer has room for this."""
-    schedule = Schedule(8019, 16, (("race", 968160475), ("bit rot", 858675249)))
+    schedule = Schedule(8019, 15, (("race", 968160475), ("bit rot", 858675249)))
     assert again(world, schedule).violation == ""
     with broken("a counter that another process advanced part of the way is left there"):
         assert again(world, schedule).violation

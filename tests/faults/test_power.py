@@ -39,10 +39,10 @@ def test_a_long_run_is_added_up_in_parts(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_the_table_has_what_was_found_first_and_what_was_not_found_last() -> None:
-    rows = power.table({"seals are compared in their first byte": -6000, "the epoch is not compared": 313_415,
+    rows = power.table({"seals are compared in their first byte": -6000, "the counter is not compared": 313_415,
                         "weights that are no numbers are used": 8}).splitlines()[2:]  # fmt: skip
     assert rows == [
         "| weights that are no numbers are used (training) | 8 |",
-        "| the epoch is not compared | 313,415 |",
+        "| the counter is not compared | 313,415 |",
         "| seals are compared in their first byte | not in 6,000 |",
     ]

@@ -141,12 +141,3 @@ def test_a_backup_may_have_the_row_of_who_holds_the_lock_and_of_nobody_else() ->
     died = ("a", LABEL, Outcome("")), ("a", FEATURES, REPORT)
     ends = _raced(_judge(a=()), *died, cut=frozenset({0}), backed_up="a")
     assert ((("a", (2,)), ("a@", (1,))), (2,)) in ends  # its row lay whole in the log, and the other one wrote over it
-
-
-def test_who_is_late_answers_before_the_takeover_or_not_at_all() -> None:
-    new = ("a", FEATURES, REPORT)
-    ends = _raced(_judge(a=()), ("a", LABEL, Outcome("LEDGER_DAMAGED")), new, late=frozenset({0}))
-    assert ends == {((("a", (2,)),), (2,))}
-    assert _raced(_judge(a=()), ("a", LABEL, REPORT), new, late=frozenset({0}))
-    with pytest.raises(Violation, match="no order"):
-        _raced(_judge(a=()), ("a", LABEL, Outcome("LEDGER_DAMAGED")), new)

@@ -45,7 +45,7 @@ class Setting:
     """What the devices of a schedule were enrolled with.
 
     Args:
-        counter: ``file``, ``server``, ``parts`` (a file beside the part of a machine) or empty.
+        counter: ``file``, ``server`` or empty.
         signed: Whether they pin a collector's key.
         replay: Whether another collection's repeat gets the stored bytes.
         training: Whether they take part in federated trainings, and report nothing.
@@ -162,7 +162,7 @@ class World:
         self.records: dict[str, int] = {}  # kind of records by machine
         self.clocks: dict[str, float] = {}
         self.vfs = folder.replace("/", "-")
-        for machine in ("c", "k", "p"):  # of the counters, the collector, and a cluster's part
+        for machine in ("c", "k"):  # of the counters and the collector
             self.disks.disk(machine)
         self.patches = self._patches()
         self.undisturbed: dict[Any, dict[int, bytes]] = {}  # reports that undisturbed collections ended with
@@ -221,11 +221,7 @@ class World:
     def begin(self, setting: Setting) -> None:
         """Put every disk and the server back to where a schedule begins."""
         template = self._templates.get(setting)
-        if setting.counter == "parts":  # its schedules enrol themselves
-            template = {"disks": {}, "server": {}}
-            for folder in ("shards", "counters"):
-                shutil.rmtree(self.disks.disk("p").root / folder, ignore_errors=True)
-        elif template is None:
+        if template is None:
             template = self._templates[setting] = self._enrolled(setting)
         for disk in self.disks.by_name.values():
             disk.load(template["disks"].get(disk.root.name, {}))

@@ -5,8 +5,7 @@ It covers ``devices/federated/control_variate.py`` and ``curator/methods/federat
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +26,6 @@ from ldpsim.devices.network import softmax
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import GaussianUpdate, Task
 from ldpsim.strategies.engines.grids import LocalGrid
-from ldpsim.strategies.engines.packed_messages import answer_packed, by_shard, packed, unpacked
 from ldpsim.strategies.federated.fedavg import EVERYBODY
 from ldpsim.strategies.federated.scaffold import Scaffold
 from ldpsim.strategies.rounds.flower_rounds import run_rounds
@@ -68,12 +66,9 @@ def alike(people: Population) -> Population:
     )  # fmt: skip
 
 
-def trained(
-    folder: Path, people: Population, strategy: FedAvg, nodes: Nodes, rounds: int = 3, *,
-    kind: type[LocalGrid] = LocalGrid,
-) -> np.ndarray:  # fmt: skip
+def trained(folder: Path, people: Population, strategy: FedAvg, nodes: Nodes, rounds: int = 3) -> np.ndarray:
     enrol(folder, people, policy_for_training(TASK, people.facts, answers=100), seed=4).close()
-    grid = TrainingGrid(kind(folder, PEOPLE), train=nodes)
+    grid = TrainingGrid(LocalGrid(folder, PEOPLE), train=nodes)
     return run_rounds(strategy, grid, TASK.shape.initial(1, np.float64), TASK.to_bytes(), rounds=rounds)
 
 
@@ -131,22 +126,6 @@ def test_devices_with_one_record_train_as_with_fedavg(people: Population, tmp_pa
     found, plain = (trained(tmp_path / str(place), alike(people), strategy, everybody)
                     for place, strategy in enumerate((Scaffold(PEOPLE, REACH), FedAvg(**EVERYBODY))))  # fmt: skip
     assert np.abs(found - plain).max() < 1e-13 and not np.array_equal(found, TASK.shape.initial(1, np.float64))
-
-
-class Elsewhere(LocalGrid):
-    """Answers messages that went to another process and back."""
-
-    def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
-        shards, sent = by_shard(messages)
-        for shard in shards.values():
-            contents, rows = pickle.loads(pickle.dumps(packed(shard)))
-            yield from unpacked(pickle.loads(pickle.dumps(answer_packed(self._fleet, contents, rows))), sent)
-
-
-def test_processes_give_the_bytes_of_one_process(people: Population, tmp_path: Path) -> None:
-    one, more = (trained(tmp_path / kind.__name__, people, Scaffold(PEOPLE, REACH), some, kind=kind)
-                 for kind in (LocalGrid, Elsewhere))  # fmt: skip
-    assert np.array_equal(one, more)
 
 
 def enrolled(folder: Path, people: Population, task: Task) -> State:

@@ -21,10 +21,7 @@ from ldpsim.devices.federated.wire import EXCHANGE_TYPE, WEIGHTS, weights_record
 from ldpsim.devices.ledger.rows import TrainingAnswer
 from ldpsim.devices.network import LARGEST
 from ldpsim.strategies import RunFailed, RunOptions, simulate
-from ldpsim.strategies.engines import ray_grid
 from ldpsim.strategies.engines.grids import DirectGrid, LocalGrid, SiloGrid
-from ldpsim.strategies.engines.ray_grid import RayGrid
-from tests.strategies.engines.one_process_ray import OneProcessRay, Session
 
 PEOPLE, ROUNDS = 60, 3
 METHODS = {name: method for name, method in table().items() if method.trained_by in ("devices", "silos")}
@@ -76,7 +73,7 @@ def lying(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let some nodes change their answers to messages of a type."""
 
     def begin(nodes: Iterable[int], lie: Lie, kind: str = MessageType.TRAIN) -> None:
-        for grid in (LocalGrid, SiloGrid, RayGrid):
+        for grid in (LocalGrid, SiloGrid):
             monkeypatch.setattr(grid, "deliver", _delivering(grid.deliver, set(nodes), lie, kind))
 
     return begin
@@ -138,17 +135,6 @@ def test_one_liar_is_named_and_the_others_train_on(
         most = METHODS[method]().answers if METHODS[method].sees == "own" else 2 * ROUNDS + 1
         assert given and max(given.values()) <= most
     assert np.isfinite(record["accuracy"]["test"])
-
-
-def test_so_it_is_on_ray(tmp_path: Path, lying: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
-    ray = OneProcessRay({}, {"one": tmp_path})
-    monkeypatch.setattr(ray_grid, "RaySession", lambda *_: Session(ray))
-    lying({3, 13}, LIES["shape"][1])
-    found = [run(tmp_path / engine, "ldp-fedavg", engine, fraction="1") for engine in ("ray", "local")]
-    assert (
-        ray.actors and found[0]["federated"] == found[1]["federated"] and found[0]["accuracy"] == found[1]["accuracy"]
-    )
-    assert found[0]["federated"]["failed"] and found[0]["federated"]["rounds_answered"] == ROUNDS
 
 
 @pytest.mark.parametrize("method", METHODS)
