@@ -1,4 +1,4 @@
-"""Reports are drawn in other processes, on this machine or on Ray; some of them are lost (two nodes: `make cluster`)."""
+"""Reports are drawn in other processes, here or on Ray, and some of them are lost (two nodes: `make cluster`)."""
 
 from __future__ import annotations
 
