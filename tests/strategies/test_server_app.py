@@ -17,15 +17,16 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from flwr.app import Context, Message, RecordDict
+from flwr.app import Context, Message, RecordDict, UserConfig
 
 from ldpsim.curator.methods import Question
+from ldpsim.devices.client_app import app
 from ldpsim.devices.enrolment.state import State
 from ldpsim.strategies import server_app
 from ldpsim.strategies.engines.collect import collect
 from ldpsim.strategies.engines.flower_processes import Flower, FlowerFailed
 from ldpsim.strategies.engines.flower_runtime import SOCKET, FlowerGrid
-from ldpsim.strategies.engines.grids import LocalGrid
+from ldpsim.strategies.engines.grids import DirectGrid
 from ldpsim.strategies.flower_app.roster import introduce, roster_of, strategy_of_nodes, wait_for_nodes
 from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, run_collection
 from ldpsim.strategies.server_app import run_on_grid
@@ -34,11 +35,12 @@ Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]
 
 
-class Shuffled(LocalGrid):
-    """Some of the devices, under node ids that say nothing about them; the last ones connect late."""
+class Shuffled(DirectGrid):
+    """SuperNodes of some of the devices, whose ids say nothing about them; the last ones connect late."""
 
     def __init__(self, folder: Path, size: int, devices: Iterable[int], *, late: int = 0) -> None:
-        super().__init__(folder, size)
+        super().__init__(size)
+        self.folder = folder
         self.device_of = {1000 - 7 * device: device for device in devices}
         self.late = late
 
@@ -50,14 +52,12 @@ class Shuffled(LocalGrid):
         return nodes
 
     def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
-        replies = []
-        for message in messages:
-            node = message.metadata.dst_node_id
-            message.metadata.dst_node_id = self.device_of[node] + 1
-            for reply in super().send_and_receive([message], timeout=timeout):
-                reply.metadata.__dict__["_src_node_id"] = node
-                replies.append(reply)
-        return replies
+        return [self.answer(message) for message in messages]
+
+    def answer(self, message: Message) -> Message:
+        node = message.metadata.dst_node_id
+        config: UserConfig = {"state-dir": str(self.folder), "partition-id": self.device_of[node]}
+        return app(message, Context(1, node, config, RecordDict(), {}))
 
 
 def collect_on(grid: Shuffled, questions: tuple[Question, ...], devices: int, **more: frozenset[int]) -> Collected:
