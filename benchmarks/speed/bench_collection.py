@@ -158,7 +158,7 @@ def main() -> None:
     parser.add_argument("--alone", action="store_true", help="also a message to each device")
     parser.add_argument("--counted", action="store_true", help="also devices with a counter in a folder")
     parser.add_argument("--flower", action="store_true", help="also through Flower's own simulation runtime")
-    parser.add_argument("--ray", action="store_true", help="also through Ray actors on this machine")
+    parser.add_argument("--ray", action="store_true", help="also through Ray workers on this machine")
     parser.add_argument("--eps-adjacency", type=float, default=EPS_ADJACENCY)
     parser.add_argument("--workers", type=int, default=1, help="processes that answer, from 50,000 devices on")
     parser.add_argument("--cold", action="store_true", help="do not ask again")
