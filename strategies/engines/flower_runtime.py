@@ -99,8 +99,8 @@ def flower_grid(folder: Path, devices: int, *, workers: int | None = None) -> It
                 places = {SOCKET: f"{private}/messages", STATE: str(folder.resolve())}
                 with Flower(simulation=True, log=logs / "flower.log", environment=places) as flower:
                     run = flower.start_run(app_folder(flower.folder / "app", {}), {}, federation=federation)
-                    called = lambda: bool(select([door], [], [], 0)[0])  # noqa: E731
-                    flower.wait_until(called, run, "Flower's run did not start", seconds=_START_SECONDS)
+                    failure = "Flower's run did not start"
+                    flower.wait_until(lambda: bool(select([door], [], [], 0)[0]), run, failure, seconds=_START_SECONDS)
                     with Connection(door.accept()[0].detach()) as app:
                         yield FlowerGrid(devices, flower, run, app)
                     with suppress(subprocess.TimeoutExpired):  # Ray leaves processes behind if it has no time to end
