@@ -136,7 +136,7 @@ def _draw(state: State, nonces: Mapping[int, bytes], query: Query, hashes: Keyed
         own = [[key_message(digest) for digest in column] for column in read.values()]
         keys = hashes.macs([b"".join((asked, *parts)) for parts in zip(*own, counted, strict=True)])
         parts = [
-            mechanism.respond_many(
+            mechanism.respond(
                 records, [NoiseStream(key, stream) for key in keys], devices=devices, grouping=query.grouping
             )
             for stream, mechanism in enumerate(ask.mechanisms)

@@ -254,7 +254,7 @@ class Device:
     def _perturb(self, ask: Ask, query: Query, key: bytes) -> Iterator[bytes]:
         for stream, mechanism in enumerate(ask.mechanisms):
             noise = NoiseStream(key, stream)
-            yield mechanism.respond(self._record, noise, device=self.index, grouping=query.grouping)
+            yield from mechanism.respond([self._record], [noise], devices=[self.index], grouping=query.grouping)
 
 
 class PermittedQuery(NamedTuple):

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import hmac
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms
@@ -37,6 +38,7 @@ _NONCE = struct.Struct("<4xII4x").pack
 _LENGTH = struct.Struct("<Q").pack
 # From so many streams on, and up to so many blocks of each, it is quicker to compute all keystreams together.
 _MANY, _FEW_BLOCKS = 64, 8
+FEW = 8  # fewer devices each draw from their own stream; so many, or more, draw together
 # What is enciphered to get the keystream itself, kept so that a draw need not clear memory first.
 _ZEROS = memoryview(bytes(1 << 16))
 
@@ -94,6 +96,11 @@ class NoiseStream:
     def first_words(self, size: int) -> bytes:
         """Return the first ``size`` words that draws would take, 32 bits each, little-endian; none is taken."""
         return self._keystream(_HIGH).update(_blank(size))
+
+    def skip(self, size: int) -> None:
+        """Leave out ``size`` words, which were drawn elsewhere (:class:`Draws`)."""
+        if size:
+            self._draw(_HIGH, size)
 
     def bernoulli(self, threshold: int | NDArray[np.uint64], size: int) -> BoolArray:
         """Return ``size`` trials with probability threshold / 2**64 (one threshold, or one each).
@@ -216,24 +223,80 @@ class NoiseStream:
         return found
 
 
-def first_words(streams: Sequence[NoiseStream], sizes: Sequence[int]) -> Iterator[tuple[int, int, Words]]:
-    """Yield (first, end, words): the first words of the streams first .. end - 1, joined; none is taken.
+class Draws:
+    """What several devices draw, a row for each: the draws of its own stream, in order.
 
-    What is done with them is done for several devices together. A draw that needs further words (a tie
-    with a threshold, a word beyond the last whole multiple of a bound) is rare: that device then draws alone.
+    They are computed together. A row that needs further words (a tie with a threshold, a word beyond the last whole
+    multiple of a bound) goes on with its own stream. Noise alone decides that.
 
     Args:
         streams: The noise of each device.
-        sizes: How many words of each stream.
+        words: How many words each of them takes as a rule.
     """
-    first, total = 0, 0
-    for place, size in enumerate(sizes):
-        if total and total + size > AT_ONCE:
-            yield first, place, joined_words(streams[first:place], sizes[first:place])
-            first, total = place, 0
-        total += size
-    if first < len(sizes):
-        yield first, len(sizes), joined_words(streams[first:], sizes[first:])
+
+    def __init__(self, streams: Sequence[NoiseStream], words: int) -> None:
+        self._streams = streams
+        self._alone = set(range(len(streams)))  # rows that draw from their own stream
+        self._taken = 0  # words by each other row
+        if len(streams) >= FEW:
+            self._alone, self._words = set(), joined_words(streams, [words] * len(streams)).reshape(len(streams), words)
+
+    def each(
+        self,
+        size: int,
+        together: Callable[[Words], tuple[NDArray[Any], BoolArray]],
+        alone: Callable[[int, NoiseStream], NDArray[Any]],
+    ) -> NDArray[Any]:
+        """Return a draw of ``size`` words, (devices, ...).
+
+        Args:
+            size: Words of each device.
+            together: Returns the draws from words (devices, size), and where they need further words, of that shape.
+            alone: Returns one row's draw from its stream.
+        """
+        if len(self._alone) == len(self._streams):
+            return np.stack([alone(row, stream) for row, stream in enumerate(self._streams)])
+        found, odd = together(self._words[:, self._taken : self._taken + size])
+        for row in self._alone.union(np.flatnonzero(odd.any(axis=1)).tolist() if odd.any() else ()):
+            if row not in self._alone:
+                self._streams[row].skip(self._taken)
+                self._alone.add(row)
+            found[row] = alone(row, self._streams[row])
+        self._taken += size
+        return found
+
+    def bernoulli(self, threshold: int | NDArray[np.uint64], size: int) -> BoolArray:
+        """bool (devices, size): :meth:`NoiseStream.bernoulli` of each; one threshold, or (devices, size) of them."""
+
+        def together(words: Words) -> tuple[BoolArray, BoolArray]:
+            tops = threshold >> 32 if isinstance(threshold, int) else threshold >> _HALF
+            return words < tops, words == tops
+
+        return self.each(
+            size,
+            together,
+            lambda row, own: own.bernoulli(threshold if isinstance(threshold, int) else threshold[row], size),
+        )
+
+    def uniform_integers(self, bound: int | NDArray[np.int64], size: int) -> NDArray[np.int64]:
+        """int64 (devices, size): :meth:`NoiseStream.uniform_integers` of each."""
+        bounds = np.broadcast_to(np.asarray(bound, np.int64), (len(self._streams), size))
+        return self._integers(bounds, lambda row, own: own.uniform_integers(bounds[row], size))
+
+    def in_turn(self, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+        """int64 (devices, len(bounds)): :meth:`NoiseStream.uniform_integer` of each bound, one after the other."""
+        return self._integers(
+            bounds[None], lambda row, own: np.array([own.uniform_integer(b) for b in bounds.tolist()])
+        )
+
+    def _integers(
+        self, bounds: NDArray[np.int64], alone: Callable[[int, NoiseStream], NDArray[np.int64]]
+    ) -> NDArray[np.int64]:
+        def together(words: Words) -> tuple[NDArray[np.int64], BoolArray]:
+            given = words.astype(np.int64)
+            return given % bounds, given >= (1 << 32) - (1 << 32) % bounds
+
+        return self.each(bounds.shape[1], together, alone)
 
 
 def joined_words(streams: Sequence[NoiseStream], sizes: Sequence[int]) -> Words:

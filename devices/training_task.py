@@ -20,8 +20,8 @@ import numpy as np
 from ldpsim.devices.array_types import FloatArray
 from ldpsim.devices.facts import MOST_LOCAL_STEPS, PublicFacts
 from ldpsim.devices.mechanisms import gaussian
-from ldpsim.devices.mechanisms.analytic_gaussian import UNIT
 from ldpsim.devices.mechanisms.exact_loss import Loss, check_delta
+from ldpsim.devices.mechanisms.noisy_steps import UNIT
 from ldpsim.devices.network import LARGEST, Shape
 from ldpsim.devices.noise import NoiseStream, derive_key
 from ldpsim.devices.query import COLLECTION_ID, InvalidQuery, canonical, malformed

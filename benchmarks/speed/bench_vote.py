@@ -51,7 +51,7 @@ def vote(population: Population) -> NeighbourhoodVote:
 
 def question(mechanism: Mechanism) -> Query:
     """Return the question of one mechanism."""
-    (attribute,) = mechanism.attributes
+    attribute = mechanism.reads[0]
     return Query("bench", ((Ask(attribute, (mechanism,)),),))
 
 
@@ -75,11 +75,11 @@ def by_degree(population: Population, folder: Path) -> dict[int, tuple[float, fl
     for degree in DEGREES:
         near = np.sort(rng.choice(len(population), degree, replace=False)).astype(np.int32)
         record = Record(np.zeros(0, np.int32), np.zeros(0, np.float32), near, 0)
-        asked.respond(record, NoiseStream(bytes(32)), device=0)
+        asked.respond([record], [NoiseStream(bytes(32))], devices=[0])
         alone, whole = [], []
         for index in range(degree % 1000, degree % 1000 + 300):  # a device answers once
             began = time.process_time()
-            asked.respond(record, NoiseStream(bytes(32)), device=index)
+            asked.respond([record], [NoiseStream(bytes(32))], devices=[index])
             alone.append(time.process_time() - began)
         for index in range(degree, degree + 300):
             device = Device(index, record, bytes(32), state.policy, state.ledger(index))
@@ -125,10 +125,10 @@ def beside_volunteers(people: int, together: int = 1000) -> dict[str, tuple[floa
     records = [population.record(device) for device in devices]
 
     def alone() -> None:
-        mechanism.respond(records[0], NoiseStream(bytes(32)), device=devices[0])
+        mechanism.respond(records[:1], [NoiseStream(bytes(32))], devices=devices[:1])
 
     def many() -> None:
-        mechanism.respond_many(records, [NoiseStream(bytes(32))] * len(devices), devices=devices)
+        mechanism.respond(records, [NoiseStream(bytes(32))] * len(devices), devices=devices)
 
     found = {}
     for name, answer, number in (("alone", alone, 1), ("together", many, len(devices))):

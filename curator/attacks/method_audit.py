@@ -150,7 +150,7 @@ class _World:
         """Yield the answers of a device that depend on these attributes, each once, with those that it depends on."""
         for own in ATTRIBUTES:
             for mechanism in self.asked.get((device, own), []):
-                read = tuple(name for name in attributes if name == own or name in mechanism.also_reads)
+                read = tuple(name for name in attributes if name == own or name in mechanism.reads)
                 if read:
                     yield mechanism, read
 
@@ -178,7 +178,7 @@ class _World:
         """(exact loss, whether all draws were walked through) of one change at one device, both ways."""
         total, walked = 0.0, True
         for mechanism, read in self.answers(device, attributes):
-            key = (device if "adjacency" in mechanism.attributes else -1, mechanism, read, entry)
+            key = (device if "adjacency" in mechanism.reads else -1, mechanism, read, entry)
             if key not in self._known:
                 self._known[key] = self._loss(device, read, mechanism, entry)
             found, by_walk = self._known[key]
@@ -192,7 +192,7 @@ class _World:
             return 0.0, True
 
         def draw(noise: Any, person: Person) -> bytes:
-            return mechanism.respond(person, noise, device=device, grouping=grouping)  # type: ignore[arg-type]
+            return mechanism.respond([person], [noise], devices=[device], grouping=grouping)[0]  # type: ignore[list-item]
 
         try:
             if mechanism in self._unwalkable:
@@ -246,7 +246,8 @@ class _World:
             for place, (device, mechanism, person) in enumerate(seen):
                 key = hashlib.sha256(f"{label} {side} {number} {place}".encode()).digest()
                 grouping = grouping_for(mechanism, self.facts.n)
-                parts.append(mechanism.respond(person, self._stream(key), device=device, grouping=grouping))  # type: ignore[arg-type]
+                noise = [self._stream(key)]
+                parts += mechanism.respond([person], noise, devices=[device], grouping=grouping)  # type: ignore[list-item]
             drawn.append(b"|".join(parts))
         return drawn
 

@@ -36,7 +36,7 @@ from ldpsim.devices.mechanisms.class_table import (
     quantised,
 )
 from ldpsim.devices.mechanisms.exact_loss import Loss, probability_threshold
-from ldpsim.devices.mechanisms.stacked_reports import DataOf, filled
+from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
 from ldpsim.devices.noise import NoiseStream
 
 PADDED = 2048  # entries to which a list is padded
@@ -74,9 +74,9 @@ class ScoredVote(Mechanism):
     form: str = "full"
     reporting: Reporting = "both"
 
-    version: ClassVar[int] = 1
-    attributes: ClassVar[frozenset[str]] = frozenset({"adjacency"})
+    reads: ClassVar[tuple[str, ...]] = ("adjacency",)
     field: ClassVar[str] = "votes"
+    # Parameters that the answers of others decide. A collector's terms leave them open, and state the loss.
     by_answers: ClassVar[frozenset[str]] = frozenset({"lie", "table", "affinity"})
 
     def __post_init__(self) -> None:
@@ -148,9 +148,9 @@ class ScoredVote(Mechanism):
             raise ValueError(f"not a report of {self.name}")
         return data[0]
 
-    def stack(self, rows: DataOf, n: int) -> Any:
+    def stacker(self, n: int) -> ReportStack:
         """int64 (n,), -1 where no report came."""
-        return filled(rows, self.decode, np.full(n, -1, np.int64))
+        return Filled(self.decode, np.full(n, -1, np.int64))
 
     def log_probability(self, report: int, value: Any) -> float:
         response, answer = self.answering(value)
@@ -159,10 +159,6 @@ class ScoredVote(Mechanism):
     def estimate(self, report: int) -> Any:
         """Return the response's unbiased estimate, for a device with the largest number of values."""
         return self.response(self.values).estimate(report)
-
-    def variance(self, value: Any) -> Any:
-        response, answer = self.answering(value)
-        return response.variance(answer)
 
     def loss(self, *, device: int | None = None) -> Loss:
         found: Loss = self.response(self.values if device is None else self.values_of(device)).loss()

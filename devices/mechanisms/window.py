@@ -35,7 +35,7 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.bits import check_plain
 from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.features import FeatureGrid
-from ldpsim.devices.mechanisms.stacked_reports import DataOf, sparse_values
+from ldpsim.devices.mechanisms.stacked_reports import ReportStack, SparseRows
 from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.sampling.subset import subset
 
@@ -119,7 +119,6 @@ class Window(FeatureGrid):
 
     attained: ClassVar[bool] = True
     name: ClassVar[str] = "window"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -190,12 +189,12 @@ class Window(FeatureGrid):
         return np.packbits(fields).tobytes()
 
     def decode(self, data: bytes, *, device: int) -> np.ndarray:
-        drawn, numbers = self.decode_sparse(data, device=device)
+        drawn, numbers = self._drawn(data, device=device)
         report = np.zeros(self.d, np.int32)
         report[drawn] = numbers
         return report
 
-    def decode_sparse(self, data: bytes, *, device: int) -> tuple[IntArray, np.ndarray]:
+    def _drawn(self, data: bytes, *, device: int) -> tuple[IntArray, np.ndarray]:
         """Return the drawn features, int64 (m,), and their numbers plus 1, int32 (m,)."""
         width = self._index_bits + self._number_bits
         check_plain(data, self.m * width)
@@ -205,9 +204,9 @@ class Window(FeatureGrid):
             raise ValueError(f"not a report of {self.m} of {self.d} features")
         return drawn, (numbers + 1).astype(np.int32)
 
-    def stack(self, rows: DataOf, n: int) -> Any:
+    def stacker(self, n: int) -> ReportStack:
         """int32 CSR (n, d); features that were not drawn are not stored."""
-        return sparse_values(rows, self.decode_sparse, (n, self.d), np.int32)
+        return SparseRows(self._drawn, (n, self.d), np.int32)
 
     def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
         drawn = np.flatnonzero(report)
@@ -234,16 +233,6 @@ class Window(FeatureGrid):
         found = reports.astype(np.float32)
         found.data = ((2 * reports.data - 1 - self.outputs) / self._room).astype(np.float32)
         return found
-
-    def variance(self, value: np.ndarray) -> np.ndarray:
-        """float (d,): d/m (Var[y] + x^2) - x^2, with x the value on the grid and y its estimate once drawn."""
-        x = self.low + self.step * self.steps(value)
-        first = self.starts(value).astype(np.float64)
-        last = first + self.window - 1
-        more = self._inner - self._outer
-        mean = self._mean_outside + more * self.window * (first + last) / 2
-        square = self._outer * _squares(self.outputs - 1.0) + more * (_squares(last) - _squares(first - 1))
-        return self.d / self.m * (self._slope**2 * (square - mean**2) + x**2) - x**2
 
     def evidence(self, report: np.ndarray) -> FloatArray:
         given = np.asarray(report)
@@ -300,8 +289,3 @@ def _bits(numbers: IntArray, width: int) -> np.ndarray:
 def _whole(bits: np.ndarray) -> IntArray:
     """int64: numbers of binary digits, highest first."""
     return bits.astype(np.int64) @ (1 << np.arange(bits.shape[1] - 1, -1, -1, dtype=np.int64))
-
-
-def _squares(last: Any) -> Any:
-    """1 + 4 + ... + last^2."""
-    return last * (last + 1) * (2 * last + 1) / 6

@@ -21,6 +21,7 @@ from ldpsim.devices.facts import PublicFacts, Split
 from ldpsim.devices.mechanisms import Mechanism
 from ldpsim.devices.query import Query
 from ldpsim.devices.raw_record import hand_over
+from ldpsim.strategies.estimate.row_sizes import expected_draws, expected_ones
 from ldpsim.strategies.setup.options import RunOptions
 
 FEW = 600  # people for whom questions are made
@@ -165,12 +166,12 @@ def mechanisms_of_run(record: Mapping[str, Any]) -> tuple[str, ...]:
 
 def ones_reported(asked: Sequence[PaperQuestion], n: int, degree: float) -> float:
     """Return the expected number of neighbours that all reports name together, false ones included."""
-    return n * _summed(asked, lambda mechanism: mechanism.expected_ones(degree))
+    return n * _summed(asked, lambda mechanism: expected_ones(mechanism, degree))
 
 
 def trials_drawn(asked: Sequence[PaperQuestion], n: int) -> float:
     """Return the expected number of trials that all devices together draw one by one."""
-    return n * _summed(asked, lambda mechanism: mechanism.expected_draws())
+    return n * _summed(asked, expected_draws)
 
 
 def _summed(asked: Sequence[PaperQuestion], of: Callable[[Mechanism], float]) -> float:

@@ -39,7 +39,7 @@ def _answer_bytes(query: Query) -> int:
     empty = Record(np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.int32), 0)
     noise = NoiseStream(bytes(32))
     reports = (
-        pack_parts(mechanism.respond(empty, noise, device=0, grouping=query.grouping) for mechanism in ask.mechanisms)
+        pack_parts(m.respond([empty], [noise], devices=[0], grouping=query.grouping)[0] for m in ask.mechanisms)
         for ask in query.asks
     )
     return sum(map(len, reports)) + ROW_BYTES

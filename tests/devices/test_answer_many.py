@@ -400,7 +400,11 @@ def test_batches_of_a_vote(tmp_path: Path, people: Callable[..., Population]) ->
 def test_every_mechanism(tmp_path: Path, people: Callable[..., Population], mechanism: Mechanism) -> None:
     population = people(N, D)
     asked = (Ask(attribute(mechanism), (mechanism,)),)
-    first = asked if mechanism.takes(None) else (Ask("adjacency", (Degree.from_epsilon(1.0, n=N),)),)
+    first = (
+        asked
+        if not isinstance(mechanism, GroupDegrees) or mechanism.takes(None)
+        else (Ask("adjacency", (Degree.from_epsilon(1.0, n=N),)),)
+    )
     query = Query("every", (first,) if first is asked else (first, asked))
     rules = policy_for([query], population.facts)
     pair = Twins(tmp_path, lambda folder: enrol(folder, population, rules, seed=7))
@@ -425,13 +429,12 @@ def test_a_mechanism_that_fails_for_some(
     """A mechanism of another package may raise: then each device answers, or refuses, by itself."""
     respond = OneBit.respond
 
-    def failing(self: OneBit, *given: Any, device: int, **named: Any) -> bytes:
-        if device % 3 == 0:
+    def failing(self: OneBit, *given: Any, devices: Sequence[int], **named: Any) -> list[bytes]:
+        if any(device % 3 == 0 for device in devices):
             raise RuntimeError("private")
-        return respond(self, *given, device=device, **named)
+        return respond(self, *given, devices=devices, **named)
 
     monkeypatch.setattr(OneBit, "respond", failing)
-    monkeypatch.setattr(OneBit, "respond_many", Mechanism.respond_many)
     got = twins().ask(ask_for())
     assert [answer is Refusal.UNKNOWN_QUERY for answer in got] == [d % 3 == 0 for d in ALL]
 

@@ -222,7 +222,7 @@ def mean_with_self(weights: Any) -> csr_array:
 def bits_of_features(reports: Reports) -> Mechanism:
     """Return the mechanism whose reports are a bit for each feature; ValueError where they are something else."""
     mechanism = reports.source("features")
-    if not mechanism.packed:
+    if not isinstance(mechanism, OneBit):
         raise ValueError(f"the reports of {mechanism.name} are not a bit for each feature")
     return mechanism
 

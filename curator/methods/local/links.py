@@ -168,7 +168,7 @@ def label_mechanism(budget: Budget, epsilon: float, facts: PublicFacts) -> Mecha
 def _label_mechanisms() -> list[type[Mechanism]]:
     """Return the mechanisms about the label alone that are made from a budget, also those of other packages."""
     return [kind for kind in mechanisms.every().values()
-            if kind.attributes == {"label"} and hasattr(kind, "from_epsilon")]  # fmt: skip
+            if kind.reads == ("label",) and hasattr(kind, "from_epsilon")]  # fmt: skip
 
 
 def ask_labels(

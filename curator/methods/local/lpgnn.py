@@ -66,7 +66,7 @@ from ldpsim.devices.mechanisms import (
     MultiBit,
     RandomizedResponse,
 )
-from ldpsim.devices.mechanisms.multi_bit import RULES
+from ldpsim.devices.mechanisms.feature_bits import RULES
 from ldpsim.devices.query import Ask
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -86,7 +86,7 @@ def _budget_of(budget: Budget) -> float:
     return budget.eps_features or budget.epsilon
 
 
-def deviation_of(mechanism: Mechanism) -> float:
+def deviation_of(mechanism: Any) -> float:
     """Return the standard deviation of one entry's estimate at the low end of the range, 0 in clear."""
     if mechanism.in_clear:
         return 0.0

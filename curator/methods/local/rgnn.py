@@ -158,7 +158,7 @@ class RGNN(LocalMethod):
         if public.edges is None:
             raise ValueError("rgnn needs the public graph")
         codes, sampling = reports.needed("features"), cast(GRRFS, reports.source("features"))
-        if not sampling.coded:
+        if not isinstance(sampling, GRRFS):
             raise ValueError(f"rgnn reads a category of each feature, and {sampling.name} reports something else")
         reports.needed("labels")
         told = Evidence(reports, public).labels
@@ -224,8 +224,8 @@ class RGNN(LocalMethod):
     ) -> Guarantee:
         """Return Theorem 3's claim beside what holds."""
         asked = [m for q in questions for a in q.query.asks for m in a.mechanisms]
-        sampling: Any = next(m for m in asked if "features" in m.attributes)
-        truth = next(m for m in asked if "label" in m.attributes)
+        sampling: Any = next(m for m in asked if "features" in m.reads)
+        truth = next(m for m in asked if "label" in m.reads)
         vector, eps_y = sampling.claimed_loss(), truth.loss().vector
         claim = Claim(
             f"(eps_X + eps_Y)-LDP, eps_X = {shown_loss(vector)} (Theorem 1), eps_Y = {shown_loss(eps_y)} (Theorem 3)",

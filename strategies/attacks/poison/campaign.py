@@ -178,7 +178,7 @@ def _reads_lists(setup: RunSetup) -> bool:
     questions = run_of(setup.method).questions(setup, setup.repeats[0].split, "fit")
     asked = (each for question in questions for stage in question.query.plan for ask in stage
              for each in ask.mechanisms)  # fmt: skip
-    return any("adjacency" in mechanism.attributes for mechanism in asked)
+    return any("adjacency" in mechanism.reads for mechanism in asked)
 
 
 def _row(cells: Sequence[PoisonCell], results: Mapping[str, Any]) -> dict[str, Any]:

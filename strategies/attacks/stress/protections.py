@@ -71,7 +71,9 @@ class UnguardedApp:
             key = derive_key(self._secret, self._drawn.to_bytes(8, "little"))
             answers.append(
                 pack_parts(
-                    mechanism.respond(record, NoiseStream(key, stream), device=device, grouping=query.grouping)
+                    mechanism.respond([record], [NoiseStream(key, stream)], devices=[device], grouping=query.grouping)[
+                        0
+                    ]
                     for stream, mechanism in enumerate(ask.mechanisms)
                 )
             )

@@ -55,8 +55,6 @@ def test_levels_of_a_graded_vote_have_equal_steps_of_log_odds() -> None:
         p = chances[8 + k] / ONE
         assert GRADED.log_probability(1, k) == pytest.approx(math.log(p))
         assert GRADED.log_probability(0, k) == pytest.approx(math.log(1 - p))
-        lie = GRADED.lie / ONE
-        assert GRADED.variance(k) == pytest.approx(4 * p * (1 - p) / (1 - 2 * lie) ** 2)
     assert GRADED.estimate(1) == -GRADED.estimate(0) == pytest.approx(1 / (1 - 2 * GRADED.lie / ONE))
     assert GRADED.step == round(2.0 / (8 * 0.5) * UNIT) and whole == pytest.approx(2.0)
     apart = math.ceil((math.log(0.8 / 0.1) * UNIT + 2) / GRADED.step)

@@ -30,6 +30,7 @@ from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.mechanisms import AdjacencyBits, Loss, Mechanism, Reporting, discrete_laplace
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.integers import pack_integers, unpack_integers
+from ldpsim.devices.mechanisms.stacked_reports import stacked
 from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Ask, Query
@@ -70,7 +71,7 @@ class TwoCounts(Mechanism):
     t: int
     s: int
     n: int
-    name, version, attributes = "two_counts", 1, frozenset({"adjacency"})
+    name, version, reads = "two_counts", 1, ("adjacency",)
 
     @classmethod
     def from_epsilon(cls, epsilon: float, *, n: int) -> TwoCounts:
@@ -171,10 +172,8 @@ def test_a_row_of_numbers_is_not_taken_for_bits() -> None:
         def decode(self, data: bytes, *, device: int) -> np.ndarray:
             return np.arange(self.targets(device))
 
-        ones = mechanisms.AdjacencyMechanism.ones
-
     with pytest.raises(ValueError, match="device 3: a report of unlike_flips is no row of bits"):
-        Numbers.from_epsilon(1.0, n=N).stack({3: b""}, N)
+        stacked(Numbers.from_epsilon(1.0, n=N).stacker(N), {3: b""})
 
 
 def test_two_mechanisms_do_not_fill_one_field() -> None:

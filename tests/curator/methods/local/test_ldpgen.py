@@ -21,7 +21,7 @@ from ldpsim.curator.methods.local.ldpgen import similar_people
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import Degree, GroupDegrees, OneBit
-from ldpsim.devices.mechanisms.group_degrees import random_grouping
+from ldpsim.devices.mechanisms.counts import random_grouping
 from ldpsim.devices.query import Ask
 
 N = 6

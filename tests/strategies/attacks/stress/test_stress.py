@@ -252,7 +252,7 @@ def test_repeated_bytes_are_counted_once(population: Population) -> None:
     query = question(population, 1.0)
     tally = Tally(population, Truth.of(population), query)
     parts = [
-        pack_parts(m.respond(population.record(3), NoiseStream(bytes(32)), device=3) for m in ask.mechanisms)
+        pack_parts(m.respond([population.record(3)], [NoiseStream(bytes(32))], devices=[3])[0] for m in ask.mechanisms)
         for ask in query.asks
     ]
     report = Report(pack_report(tuple(parts)), replayed=False)
