@@ -38,7 +38,6 @@ _NONCE = struct.Struct("<4xII4x").pack
 _LENGTH = struct.Struct("<Q").pack
 # From so many streams on, and up to so many blocks of each, it is quicker to compute all keystreams together.
 _MANY, _FEW_BLOCKS = 64, 8
-FEW = 8  # fewer devices each draw from their own stream; so many, or more, draw together
 # What is enciphered to get the keystream itself, kept so that a draw need not clear memory first.
 _ZEROS = memoryview(bytes(1 << 16))
 
@@ -177,16 +176,19 @@ class NoiseStream:
         Raises:
             ValueError: for a bound outside 1 .. 2**32.
         """
-        bounds = np.broadcast_to(np.asarray(bound, np.int64), size)
-        if size and not (1 <= bounds.min() and bounds.max() <= 1 << 32):
+        if isinstance(bound, int):
+            least = most = bound
+        else:
+            least, most = (bound.min(), bound.max()) if size else (1, 1)
+        if not 1 <= least <= most <= 1 << 32:
             raise ValueError("the bounds of uniform integers must lie in 1..2**32")
         words = self._draw(_HIGH, size).astype(np.int64)
-        limits = (1 << 32) - (1 << 32) % bounds
-        beyond = np.flatnonzero(words >= limits)
-        while len(beyond):
-            words[beyond] = self._draw(_HIGH, len(beyond))
-            beyond = beyond[words[beyond] >= limits[beyond]]
-        return words % bounds
+        limits = (1 << 32) - (1 << 32) % bound
+        beyond = words >= limits
+        while beyond.any():
+            words[beyond] = self._draw(_HIGH, np.count_nonzero(beyond))
+            beyond &= words >= limits
+        return words % bound
 
     def words(self, size: int) -> NDArray[np.uint64]:
         """Return ``size`` independent uniform 64-bit integers."""
@@ -236,10 +238,9 @@ class Draws:
 
     def __init__(self, streams: Sequence[NoiseStream], words: int) -> None:
         self._streams = streams
-        self._alone = set(range(len(streams)))  # rows that draw from their own stream
-        self._taken = 0  # words by each other row
-        if len(streams) >= FEW:
-            self._alone, self._words = set(), joined_words(streams, [words] * len(streams)).reshape(len(streams), words)
+        self._words = joined_words(streams, [words] * len(streams)).reshape(len(streams), words)
+        self._taken = 0
+        self._alone: set[int] = set()  # rows that draw from their own stream
 
     def each(
         self,
@@ -254,8 +255,6 @@ class Draws:
             together: Returns the draws from words (devices, size), and where they need further words, of that shape.
             alone: Returns one row's draw from its stream.
         """
-        if len(self._alone) == len(self._streams):
-            return np.stack([alone(row, stream) for row, stream in enumerate(self._streams)])
         found, odd = together(self._words[:, self._taken : self._taken + size])
         for row in self._alone.union(np.flatnonzero(odd.any(axis=1)).tolist() if odd.any() else ()):
             if row not in self._alone:
@@ -272,31 +271,22 @@ class Draws:
             tops = threshold >> 32 if isinstance(threshold, int) else threshold >> _HALF
             return words < tops, words == tops
 
-        return self.each(
-            size,
-            together,
-            lambda row, own: own.bernoulli(threshold if isinstance(threshold, int) else threshold[row], size),
-        )
+        def alone(row: int, own: NoiseStream) -> BoolArray:
+            return own.bernoulli(threshold if isinstance(threshold, int) else threshold[row], size)
+
+        return self.each(size, together, alone)
 
     def uniform_integers(self, bound: int | NDArray[np.int64], size: int) -> NDArray[np.int64]:
         """int64 (devices, size): :meth:`NoiseStream.uniform_integers` of each."""
-        bounds = np.broadcast_to(np.asarray(bound, np.int64), (len(self._streams), size))
-        return self._integers(bounds, lambda row, own: own.uniform_integers(bounds[row], size))
 
-    def in_turn(self, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
-        """int64 (devices, len(bounds)): :meth:`NoiseStream.uniform_integer` of each bound, one after the other."""
-        return self._integers(
-            bounds[None], lambda row, own: np.array([own.uniform_integer(b) for b in bounds.tolist()])
-        )
-
-    def _integers(
-        self, bounds: NDArray[np.int64], alone: Callable[[int, NoiseStream], NDArray[np.int64]]
-    ) -> NDArray[np.int64]:
         def together(words: Words) -> tuple[NDArray[np.int64], BoolArray]:
             given = words.astype(np.int64)
-            return given % bounds, given >= (1 << 32) - (1 << 32) % bounds
+            return given % bound, given >= (1 << 32) - (1 << 32) % bound
 
-        return self.each(bounds.shape[1], together, alone)
+        def alone(row: int, own: NoiseStream) -> NDArray[np.int64]:
+            return own.uniform_integers(bound if isinstance(bound, int) or bound.ndim == 1 else bound[row], size)
+
+        return self.each(size, together, alone)
 
 
 def joined_words(streams: Sequence[NoiseStream], sizes: Sequence[int]) -> Words:

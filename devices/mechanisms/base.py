@@ -19,6 +19,7 @@ from ldpsim.devices.noise import AT_ONCE, Draws, NoiseStream
 
 Reporting = Literal["both", "one-end"]
 Grouping = tuple[int, ...] | None  # public group of every node, where a stage of a query fills one in
+FEW = 8  # fewer devices each draw from their own stream; so many, or more, draw together
 IN_CLEAR = 1e9  # log-odds of a value that is reported in clear: noise can never add up to as much
 # Metadata of a field that a later version of ldpsim brought: older questions and fingerprints stay as they are.
 LATER = {"later": True}
@@ -205,6 +206,8 @@ class DrawnTogether(Mechanism):
         self, records: Sequence[Record], streams: Sequence[NoiseStream], *, devices: Sequence[int],
         grouping: Grouping = None,
     ) -> list[bytes]:  # fmt: skip
+        if len(records) < FEW:
+            return super().respond(records, streams, devices=devices, grouping=grouping)
         found: list[bytes] = []
         step = max(1, AT_ONCE // self.width)
         for first in range(0, len(records), step):

@@ -60,6 +60,8 @@ def pack_rows(ones: np.ndarray, counts: np.ndarray, sizes: np.ndarray) -> list[b
         counts: Ones of each row.
         sizes: Bits of each row.
     """
+    if len(counts) == 1:
+        return [pack_positions(ones, int(sizes[0]))]
     ends = np.cumsum(counts)
     starts = ends - counts
     some = starts[counts > 0]

@@ -36,7 +36,7 @@ from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, 
 from ldpsim.devices.mechanisms.features import FeatureGrid
 from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack, SparseRows
 from ldpsim.devices.noise import Draws, NoiseStream
-from ldpsim.devices.sampling.subset import subset
+from ldpsim.devices.sampling.subset import places, subset
 
 GRID = 1 << 16
 RULES = ("optimal", "floor")
@@ -163,12 +163,7 @@ class OneBit(FeatureBits):
             tied[where] |= words[where] == tops
             return bits, tied
 
-        def alone(row: int, noise: NoiseStream) -> BoolArray:
-            thresholds = self._zeros.copy()
-            thresholds.put(records[row].feature_indices, self.thresholds(records[row].feature_values), mode="clip")
-            return noise.bernoulli(thresholds, self.d)
-
-        return draws.each(self.d, together, alone)
+        return draws.each(self.d, together, lambda row, own: self.perturb(self.value_of(records[row], device=0), own))
 
     @cached_property
     def _zeros(self) -> np.ndarray:
@@ -276,10 +271,9 @@ class MultiBit(FeatureBits):
         return self.d + self.words
 
     def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:
-        sampled = subset(noise, self.d, self.m)
-        bits = noise.bernoulli(self.thresholds(np.take_along_axis(value, sampled, -1)), self.m)
+        sampled = places(subset(noise, self.d, self.m))
         report = np.zeros(value.shape, np.int8)
-        np.put_along_axis(report, sampled, np.where(bits, np.int8(1), np.int8(-1)), -1)
+        report[sampled] = np.where(noise.bernoulli(self.thresholds(value[sampled]), self.m), 1, -1)
         return report
 
     def encode_rows(self, reports: np.ndarray) -> list[bytes]:
@@ -289,7 +283,7 @@ class MultiBit(FeatureBits):
             return [row.tobytes() for row in signs]
         each = np.full(len(reports), self.m)
         which = pack_rows(sampled[1], each, np.full(len(reports), self.d))
-        return [row.tobytes() + places for row, places in zip(signs, which, strict=True)]
+        return [row.tobytes() + ones for row, ones in zip(signs, which, strict=True)]
 
     def decode(self, data: bytes, *, device: int) -> np.ndarray:
         sampled, signs = self._sampled(data, device=device)

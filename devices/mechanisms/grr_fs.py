@@ -40,7 +40,7 @@ from ldpsim.devices.mechanisms.categories import Coding
 from ldpsim.devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
 from ldpsim.devices.noise import NoiseStream
-from ldpsim.devices.sampling.subset import subset
+from ldpsim.devices.sampling.subset import places, subset
 
 
 @dataclass(frozen=True)
@@ -154,8 +154,8 @@ class GRRFS(DrawnTogether):
         report = noise.uniform_integers(self._sizes, self.d)
         lies = noise.bernoulli(self._thresholds[sampled], self.m)
         other = noise.uniform_integers(self._sizes[sampled] - 1, self.m)
-        right = np.take_along_axis(truth, sampled, -1)
-        np.put_along_axis(report, sampled, np.where(lies, other + (other >= right), right), -1)
+        right = truth[places(sampled)]
+        report[places(sampled)] = np.where(lies, other + (other >= right), right)
         return report
 
     def encode_rows(self, reports: np.ndarray) -> list[bytes]:

@@ -32,6 +32,8 @@ class LabelMechanism(Mechanism):
 
     def category(self, value: Any) -> Any:
         """Return each value, or 0 where it lies outside the domain."""
+        if isinstance(value, int):
+            return value if 0 <= value < self.categories else 0
         return np.where((value >= 0) & (value < self.categories), value, 0)
 
     def evidence(self, report: Any) -> FloatArray | None:

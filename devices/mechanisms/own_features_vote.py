@@ -44,7 +44,7 @@ from ldpsim.devices.mechanisms.exact_loss import probability_threshold
 from ldpsim.devices.mechanisms.grr import GRR
 from ldpsim.devices.mechanisms.scored_vote import ScoredVote, sums_of_rows
 from ldpsim.devices.mechanisms.word_model import UNIT, WordModel, read_model
-from ldpsim.devices.noise import FEW, NoiseStream
+from ldpsim.devices.noise import NoiseStream
 
 MOST_LEVELS = 255
 
@@ -204,9 +204,6 @@ class OwnFeaturesVote(ScoredVote, DrawnTogether):
 
     def values_of_many(self, records: Sequence[Record], *, devices: Sequence[int]) -> IntArray:
         """int64 (people,): what :meth:`value_of` returns for each. From some on the time depends on their data."""
-        if len(records) < FEW:
-            given = zip(records, devices, strict=True)
-            return np.array([self.value_of(record, device=device) for record, device in given])
         people = records_by_column(records)
         columns = people.feature_indices.astype(np.int64).clip(0, self.columns - 1)
         absent, *levels = self._levels(np.append(np.float32(0), people.feature_values)).tolist()

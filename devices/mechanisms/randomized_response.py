@@ -28,11 +28,11 @@ import numpy as np
 from ldpsim.devices.array_types import BoolArray, IntArray
 from ldpsim.devices.data.population import Record
 from ldpsim.devices.mechanisms.adjacency import AdjacencyBits, existing
-from ldpsim.devices.mechanisms.base import Grouping, Reporting
+from ldpsim.devices.mechanisms.base import FEW, Grouping, Reporting
 from ldpsim.devices.mechanisms.bits import pack_positions
 from ldpsim.devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.sparse_rows import MOST_BITS, sparse_reports
-from ldpsim.devices.noise import FEW, NoiseStream
+from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.sampling.binomial import Binomial, binomial
 
 # Limits of the sparse way; they are part of the version's meaning.
