@@ -10,7 +10,7 @@ from ldpsim.cli.output import console, print_json, text_table
 _SHORT = {
     "randomized_response": "RR", "one_bit": "1bit", "multi_bit": "MB", "grr": "GRR", "grr_fs": "GRR-FS",
     "degree": "deg", "group_degrees": "groups", "laplace": "Lap", "analytic_gaussian": "Gauss", "noisy_row": "row",
-    "gaussian": "Gauss", "gaussian_update": "Gauss", "neighbourhood_vote": "vote", "graded_vote": "graded",
+    "gaussian": "Gauss", "gaussian_update": "Gauss", "neighbourhood_vote": "vote",
     "window": "win",
 }  # fmt: skip
 _LETTERS = {"adjacency": "E", "features": "F", "label": "L"}

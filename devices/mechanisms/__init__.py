@@ -16,7 +16,6 @@ from ldpsim.devices.mechanisms.counts import Degree, GroupDegrees, NoisyRow
 from ldpsim.devices.mechanisms.exact_loss import Loss, round_up
 from ldpsim.devices.mechanisms.feature_bits import MultiBit, OneBit
 from ldpsim.devices.mechanisms.features import FeatureGrid, FeatureRange
-from ldpsim.devices.mechanisms.graded_vote import GradedVote
 from ldpsim.devices.mechanisms.grr import GRR
 from ldpsim.devices.mechanisms.grr_fs import GRRFS
 from ldpsim.devices.mechanisms.neighbourhood_vote import NeighbourhoodVote
@@ -27,7 +26,7 @@ from ldpsim.devices.mechanisms.subset_selection import SubsetSelection
 from ldpsim.devices.mechanisms.window import Window
 
 _ALL: tuple[type[Mechanism], ...] = (
-    RandomizedResponse, Degree, GroupDegrees, NoisyRow, NeighbourhoodVote, GradedVote, OwnFeaturesVote,
+    RandomizedResponse, Degree, GroupDegrees, NoisyRow, NeighbourhoodVote, OwnFeaturesVote,
     ClearAdjacency,
     OneBit, MultiBit, Window, GRRFS, Laplace, AnalyticGaussian, ClearFeatures,
     GRR, SubsetSelection, ClearLabel,
@@ -36,7 +35,7 @@ BUILT_IN: dict[str, type[Mechanism]] = {mechanism.name: mechanism for mechanism 
 
 __all__ = [
     "BUILT_IN", "GRR", "GRRFS", "AdjacencyBits", "AdjacencyMechanism", "AnalyticGaussian", "ClearAdjacency",
-    "ClearFeatures", "ClearLabel", "Degree", "FeatureGrid", "FeatureRange", "GradedVote", "GroupDegrees", "Laplace",
+    "ClearFeatures", "ClearLabel", "Degree", "FeatureGrid", "FeatureRange", "GroupDegrees", "Laplace",
     "Loss", "Mechanism", "MultiBit", "NeighbourhoodVote", "NoisyRow", "OneBit", "OwnFeaturesVote", "RandomizedResponse",
     "Reporting", "SubsetSelection", "Window", "every", "find", "round_up",
 ]  # fmt: skip

@@ -146,7 +146,7 @@ class OwnFeaturesVote(ScoredVote, DrawnTogether):
         word = WordModel(20 * lean * [[1], [0]], np.zeros(2, np.int64), np.zeros(3, np.int64), (1 << 16, 0))
         votes = [
             cls.from_probabilities(q, 1.0, gentle, homophily=0.7),
-            cls.from_probabilities(q, 3.0, steep, homophily=0.7, own=True, form="likeliest"),
+            cls.from_probabilities(q, 3.0, steep, homophily=0.7, own=True),
             cls.from_probabilities(q, 1.0, gentle, homophily=0.3, reporting="one-end"),
             cls.from_probabilities(np.zeros((5, 3)), 4.0, word, homophily=0.0),
             cls.from_probabilities(q, 1.0, gentle, homophily=0.7, levels=2, form="codes"),
@@ -220,6 +220,9 @@ class OwnFeaturesVote(ScoredVote, DrawnTogether):
 
     def perturb(self, value: Any, noise: NoiseStream) -> Any:
         return self._response.perturb(value, noise)
+
+    def log_probability(self, report: int, value: int) -> float:
+        return self._response.log_probability(report, value)
 
     def encode_rows(self, reports: IntArray) -> list[bytes]:
         data = reports.astype(np.uint8).tobytes()

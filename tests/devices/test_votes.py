@@ -104,7 +104,7 @@ def test_two_different_votes_of_one_person(enrolled: Callable[..., Any], on_requ
     assert isinstance(first, Report) and len(stored) == 1
     for other in (
         question("next"), question(epsilon=0.1), question(own=False), question(candidates=2), question(homophily=0.1),
-        question(probabilities=Q[::-1]), question(form="likeliest"), question(unseen=True),
+        question(probabilities=Q[::-1]), question(form="codes"), question(unseen=True),
     ):  # fmt: skip
         told = devices.ask(other)
         if other.asks == question().asks and on_requery == "replay":

@@ -53,7 +53,7 @@ from ldpsim.curator.votes.rounds import LABELLED, TRAINING, people_of_batch, tol
 from ldpsim.curator.votes.volunteered import volunteered
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
-from ldpsim.devices.mechanisms import GradedVote, Mechanism, NeighbourhoodVote
+from ldpsim.devices.mechanisms import NeighbourhoodVote
 from ldpsim.devices.mechanisms.class_table import FORMS
 from ldpsim.devices.query import Ask, Query
 
@@ -88,12 +88,8 @@ class Vote(LocalMethod):
         affinity: ``asked``: a quarter of the labelled people say first of which class most of their neighbours are, and
             the others vote with the affinity between classes that follows, unless h fits as well
             (:mod:`ldpsim.curator.votes.affinity`). ``homophily``: h for everybody.
-        slope: 0 for the vote. Above 0 everybody has two candidates and answers by a graded vote
-            (:mod:`ldpsim.devices.mechanisms.graded_vote`) with these log-odds for each nat of difference: one entry of
-            the list then loses less than the list.
-        table: Form of the published table: ``full`` distributions, the ``codes`` of at most 255 distributions, or the
-            ``likeliest`` class of each person. Beside ``--volunteers`` the distributions of ``full`` are few, and go as
-            codes: the rows are the same.
+        table: Form of the published table: ``full`` distributions, or the ``codes`` of at most 255 distributions.
+            Beside ``--volunteers`` the distributions of ``full`` are few, and go as codes: the rows are the same.
         told: Whose labels stand in the published table: those of ``training`` people, or of all ``labelled`` ones.
         evidence: What an answer is about beside ``--volunteers``: ``both``, the own ``features``, or the ``list``.
 
@@ -107,8 +103,7 @@ class Vote(LocalMethod):
     candidates: str = parameter("auto", volunteers=(None,))
     homophily: float = 0.8
     batches: int = 0
-    affinity: str = parameter("asked", slope=(0.0,), volunteers=(None,))
-    slope: float = parameter(0.0, volunteers=(None,))
+    affinity: str = parameter("asked", volunteers=(None,))
     table: str = "full"
     told: str = parameter(TRAINING, hashed="unless default", volunteers=(None,))
     evidence: str = parameter("both", hashed="unless default", volunteers=ABOVE_0)
@@ -116,9 +111,10 @@ class Vote(LocalMethod):
     name: ClassVar[str] = "vote"
     paper: ClassVar[str] = "this project: one vote of each neighbourhood"
     private: ClassVar[tuple[str, ...]] = ("adjacency",)
-    mechanisms: ClassVar[tuple[str, ...]] = ("neighbourhood_vote", "graded_vote", "own_features_vote", "grr")
+    mechanisms: ClassVar[tuple[str, ...]] = ("neighbourhood_vote", "own_features_vote", "grr")
     in_batches: ClassVar[bool] = True
     asks_volunteers: ClassVar[bool] = True
+    hashed_before: ClassVar[dict[str, Any]] = {"slope": 0.0}  # a parameter that left, as all hashes have it
     search_grid: ClassVar[tuple[Grid, ...]] = ({},)  # nothing to choose
     query_grid: ClassVar[Grid] = {"candidates": ("2", "3", "4"), "homophily": (0.5, 0.8), "batches": (1, 2, 4)}
 
@@ -129,7 +125,6 @@ class Vote(LocalMethod):
 
     def __post_init__(self) -> None:
         self.check_choices(table=FORMS, affinity=("asked", "homophily"), told=(TRAINING, LABELLED), evidence=EVIDENCE)
-        self.check_numbers("slope")
         self.check_range("batches", least=0, most=MOST_BATCHES)
         if not 0 <= self.homophily < 1:
             raise SettingError(f"homophily={self.homophily:g}", "must be 0 or more and below 1")
@@ -257,16 +252,14 @@ class Vote(LocalMethod):
             raise ValueError(f"vote needs two classes or more, not {facts.classes}")
         if self.candidates not in CHOICES and not 2 <= int(self.candidates) <= facts.classes:
             raise SettingError(f"candidates={self.candidates}", f"must be 2..{facts.classes}, the number of classes")
-        if self.slope and (self.candidates not in ("auto", "2") or not budget.public_features):
-            raise SettingError(f"slope={self.slope:g}", "a graded vote has two candidates, and needs public features")
         if budget.volunteers and not facts.d:
             raise ValueError("--volunteers: these people have no features, so that volunteers' features teach nothing")
         if budget.private_labels and budget.eps_labels is None and not budget.volunteers:
             raise ValueError(f"--private-labels needs --eps-labels: {self.name}'s epsilon has no share for labels")
 
     def _first(self, split: Split, facts: PublicFacts, budget: Budget) -> IntArray:
-        """Return the people who are asked for the affinity; on it hangs the loss of an entry of a graded vote."""
-        if self.affinity == "homophily" or self.slope:
+        """Return the people who are asked for the affinity."""
+        if self.affinity == "homophily":
             return np.zeros(0, np.int64)
         return first_people(split, facts.classes, self._epsilon(budget))
 
@@ -297,14 +290,10 @@ class Vote(LocalMethod):
             width = int(measure)
         common: dict[str, Any] = {"form": self.table, "reporting": budget.reporting}
         common |= {"homophily": self.homophily} if affinity is None else {"affinity": affinity}
-        vote: Mechanism
         with spending("--eps-adjacency", budget.eps_adjacency, budget, epsilon):
-            if self.slope:
-                vote = GradedVote.from_probabilities(rows, epsilon, slope=self.slope, **common)
-            else:
-                vote = NeighbourhoodVote.from_probabilities(
-                    rows, epsilon, candidates=width, unseen=not features, own=not first, **common
-                )
+            vote = NeighbourhoodVote.from_probabilities(
+                rows, epsilon, candidates=width, unseen=not features, own=not first, **common
+            )
         return Question(Query(collection, ((Ask("adjacency", (vote,)),),)), people)
 
     def _rows(

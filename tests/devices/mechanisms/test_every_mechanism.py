@@ -25,7 +25,6 @@ from ldpsim.devices.mechanisms import (
     ClearFeatures,
     ClearLabel,
     Degree,
-    GradedVote,
     GroupDegrees,
     Laplace,
     Mechanism,
@@ -51,7 +50,6 @@ _MADE: list[Mechanism] = [
     RandomizedResponse.from_epsilon(1.0, n=N), Degree.from_epsilon(0.3, n=N),
     GroupDegrees.from_epsilon(1.0, n=N, groups=3, seed=5), NoisyRow.from_epsilon(1.0, n=N),
     NeighbourhoodVote.from_probabilities(np.eye(C)[np.arange(N) % C], 1.0, homophily=0.8, candidates=C),
-    GradedVote.from_probabilities(np.eye(C)[np.arange(N) % C], 1.0, homophily=0.8, slope=0.1),
     OwnFeaturesVote.from_probabilities(
         np.eye(C)[np.arange(N) % C], 1.0, homophily=0.8,
         model=WordModel(np.full((D, C), 9), np.full(D, 9), np.zeros(C, np.int64), (256, 256)),
@@ -110,7 +108,6 @@ def test_the_defaults_of_the_parameters() -> None:
         "randomized_response": both, "degree": both, "group_degrees": both | {"seed": -1},
         "noisy_row": both | {"grid": 64},
         "neighbourhood_vote": both | {"own": True, "form": "full", "widths": ""},
-        "graded_vote": both | {"own": True, "form": "full"},
         "own_features_vote": both | {
             "own": False, "form": "full", "levels": 1, "low": 0.0, "high": 1.0, "agreement": False,
         },
@@ -225,7 +222,6 @@ def test_evidence_is_the_log_likelihood_ratio_by_the_mechanisms_own_law(mechanis
         "degree",
         "group_degrees",
         "neighbourhood_vote",
-        "graded_vote",
         "own_features_vote",
         "grr_fs",
         "analytic_gaussian",

@@ -185,7 +185,7 @@ def test_facts_must_agree() -> None:
     {"people": 1 << 62}, {"classes": 3}, {"classes": 1}, {"classes": 256}, {"candidates": 1}, {"candidates": 0},
     {"candidates": 5}, {"affinity": (0,) * 16}, {"affinity": (1,) * 15}, {"affinity": (1.0,) * 16},
     {"affinity": (1,) * 15 + ((1 << 16) + 1,)}, {"affinity": (True,) * 16}, {"lie": 0}, {"lie": ONE},
-    {"lie": ONE // 4 * 3}, {"form": "likeliest"}, {"form": "half"}, {"reporting": "none"}, {"widths": "AAAA"},
+    {"lie": ONE // 4 * 3}, {"form": "half"}, {"reporting": "none"}, {"widths": "AAAA"},
     {"widths": as_text(np.full(12, 3, np.uint8))}, {"widths": as_text(np.array([1] + [4] * 11, np.uint8))},
     {"widths": as_text(np.array([5] + [4] * 11, np.uint8))},
 ])  # fmt: skip

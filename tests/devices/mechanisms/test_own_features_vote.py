@@ -164,7 +164,7 @@ def test_two_words_and_two_thousand_take_equally_long() -> None:
 
 @pytest.mark.filterwarnings("ignore:overflow")  # of an infinite feature
 @pytest.mark.parametrize("changed", [
-    {}, {"form": "codes"}, {"form": "likeliest"}, {"own": True, "form": "codes"}, {"reporting": "one-end"},
+    {}, {"form": "codes"}, {"own": True, "form": "codes"}, {"reporting": "one-end"},
     {"agreement": True}, {"levels": 9, "low": -1.0, "high": 2.0},
     {"levels": 255, "low": 0.5, "high": 0.75, "epsilon": 0.1},
 ])  # fmt: skip

@@ -26,7 +26,7 @@ from ldpsim.curator.votes.affinity import first_people
 from ldpsim.curator.votes.knowledge import CLASS, FEATURES, VOTE, ballots_of, batches_so_far, class_posterior, knowledge
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
-from ldpsim.devices.mechanisms import GRR, GradedVote, NeighbourhoodVote
+from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote
 
 N, CLASSES = 240, 4
 FACTS = PublicFacts(N, 1, CLASSES)
@@ -72,9 +72,8 @@ def _answer(questions: tuple[Question, ...], rate: float, seed: int, shift: int 
                 true = rng.random() < mechanism.truth_probability
                 reports[person] = TRUTH[person] if true else (TRUTH[person] + rng.integers(1, CLASSES)) % CLASSES
                 continue
-            assert isinstance(mechanism, NeighbourhoodVote | GradedVote)
-            graded = isinstance(mechanism, GradedVote)
-            candidates = mechanism.ranked[person, :2].tolist() if graded else mechanism.candidates_of(person).tolist()
+            assert isinstance(mechanism, NeighbourhoodVote)
+            candidates = mechanism.candidates_of(person).tolist()
             voted = (TRUTH[person] + shift) % CLASSES
             hit = voted in candidates and rng.random() < rate
             reports[person] = candidates.index(voted) if hit else rng.integers(0, len(candidates))
@@ -226,19 +225,6 @@ def test_batches_are_asked_where_little_is_known() -> None:
     assert method.batches_of(few, FACTS, BUDGET) == method.batches_of(SPLIT, FACTS, private) == 3
     assert Vote(batches=2).batches_of(few, FACTS, private) == 2
     assert len(method.questions(FACTS, SPLIT, private, "c")) == 4  # and the question for an affinity
-
-
-def test_a_graded_vote_has_two_candidates_and_loses_less_for_an_entry() -> None:
-    method = Vote(slope=0.25)
-    questions = method.next_questions(_public(), BUDGET, "c", None)
-    holds = method.guarantee(FACTS, questions, BUDGET).holds
-    bit, edge = holds["bit_adjacency"].value, holds["relationship"].value
-    assert bit is not None and 0 < bit < 1 and edge == pytest.approx(2 * bit)
-    reports = _collect(method, rate=0.9)
-    assert {cast.width for cast in ballots_of(reports, SPLIT)} == {2}
-    assert _accuracy(method, reports)[0] > float(np.mean(GUESS[SPLIT.test] == TRUTH[SPLIT.test])) + 0.03
-    with pytest.raises(ValueError, match="a graded vote has two candidates, and needs public features"):
-        method.questions(FACTS, SPLIT, Budget(), "c")
 
 
 def test_what_features_say_is_worked_out_once_for_all_batches(monkeypatch: pytest.MonkeyPatch) -> None:
