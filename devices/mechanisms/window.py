@@ -234,6 +234,16 @@ class Window(FeatureGrid):
         found.data = ((2 * reports.data - 1 - self.outputs) / self._room).astype(np.float32)
         return found
 
+    def variance(self, value: np.ndarray) -> np.ndarray:
+        """float (d,): d/m (Var[y] + x^2) - x^2, with x the value on the grid and y its estimate once drawn."""
+        x = self.low + self.step * self.steps(value)
+        first = self.starts(value).astype(np.float64)
+        last = first + self.window - 1
+        more = self._inner - self._outer
+        mean = self._mean_outside + more * self.window * (first + last) / 2
+        square = self._outer * _squares(self.outputs - 1.0) + more * (_squares(last) - _squares(first - 1))
+        return self.d / self.m * (self._slope**2 * (square - mean**2) + x**2) - x**2
+
     def evidence(self, report: np.ndarray) -> FloatArray:
         given = np.asarray(report)
         high, low = self._inside(given, self._room), self._inside(given, 0)
@@ -289,3 +299,8 @@ def _bits(numbers: IntArray, width: int) -> np.ndarray:
 def _whole(bits: np.ndarray) -> IntArray:
     """int64: numbers of binary digits, highest first."""
     return bits.astype(np.int64) @ (1 << np.arange(bits.shape[1] - 1, -1, -1, dtype=np.int64))
+
+
+def _squares(last: Any) -> Any:
+    """1 + 4 + ... + last^2."""
+    return last * (last + 1) * (2 * last + 1) / 6

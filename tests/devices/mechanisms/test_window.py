@@ -31,7 +31,7 @@ def values(mechanism: Window) -> list[np.ndarray]:
 
 @every_kind
 @pytest.mark.parametrize(("d", "m", "outputs"), [(1, 1, 8), (3, 1, 8), (2, 2, 6)])
-def test_losses_law_and_estimate_by_enumeration(kind: str, d: int, m: int, outputs: int) -> None:
+def test_losses_law_estimate_and_variance_by_enumeration(kind: str, d: int, m: int, outputs: int) -> None:
     mechanism = Window.from_epsilon(2.0 * m, d=d, m=m, kind=kind, low=-1.0, high=2.0, outputs=outputs)
     every, people = reports(mechanism), values(mechanism)
     stated = np.array([[mechanism.log_probability(r, v) for r in every] for v in people])
@@ -40,6 +40,7 @@ def test_losses_law_and_estimate_by_enumeration(kind: str, d: int, m: int, outpu
     for value, row in zip(people, stated, strict=True):
         mean = np.exp(row) @ estimates
         assert mean == pytest.approx(value, abs=1e-9)
+        assert np.exp(row) @ (estimates - mean) ** 2 == pytest.approx(mechanism.variance(value), rel=1e-9)
     for k in range(1, d + 1):
         worst = max(
             float(np.max(a - b))
@@ -84,6 +85,19 @@ def test_the_published_widths() -> None:
         assert means == pytest.approx([0, kappa], abs=1e-3)
     assert half_width(0.9999e-3) == pytest.approx(half_width(1.0001e-3), abs=1e-6)
     assert half_width(1e-6) == pytest.approx(1, abs=1e-5)
+
+
+def test_the_variances_of_the_continuous_mechanisms_to_four_digits() -> None:
+    for e in (0.1, 1.0, 3.0):
+        h, mechanism = math.exp(e / 2), Window.from_epsilon(e, d=1, low=-1.0)
+        for t in (0.0, 0.5, 1.0):
+            printed = t * t / (h - 1) + (h + 3) / (3 * (h - 1) ** 2)
+            assert mechanism.variance(np.array([t]))[0] == pytest.approx(printed, rel=2e-3)
+    at_one = [float(Window.from_epsilon(1.0, d=1, kind=kind, low=-1.0).variance(np.ones(1))[0]) for kind in KINDS]
+    assert [round(found, 3) for found in at_one] == [5.224, 5.517]
+    assert Window.from_epsilon(1.0, d=1433).variance(np.zeros(1433))[0] == pytest.approx(1871, rel=1e-3)
+    ten = Window.from_epsilon(10.0, d=1433, m=drawn_features(10.0, 1433))
+    assert ten.m == 4 and ten.variance(np.zeros(1433))[0] == pytest.approx(67, rel=5e-3)
 
 
 def test_the_rule_of_m() -> None:
