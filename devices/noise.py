@@ -186,7 +186,7 @@ class NoiseStream:
         limits = (1 << 32) - (1 << 32) % bound
         beyond = words >= limits
         while beyond.any():
-            words[beyond] = self._draw(_HIGH, np.count_nonzero(beyond))
+            words[beyond] = self._draw(_HIGH, int(beyond.sum()))
             beyond &= words >= limits
         return words % bound
 
@@ -226,7 +226,7 @@ class NoiseStream:
 
 
 class Draws:
-    """What several devices draw, a row for each: the draws of its own stream, in order.
+    """Draws of several devices, a row for each: those of its own stream, in order.
 
     They are computed together. A row that needs further words (a tie with a threshold, a word beyond the last whole
     multiple of a bound) goes on with its own stream. Noise alone decides that.

@@ -13,7 +13,6 @@ Ye and Barg 2018, https://arxiv.org/abs/1702.00610
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -23,7 +22,7 @@ import numpy as np
 from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.base import DrawnTogether
-from ldpsim.devices.mechanisms.bits import check_plain, unpack_plain
+from ldpsim.devices.mechanisms.bits import unpack_plain
 from ldpsim.devices.mechanisms.exact_loss import ONE, Loss, check_epsilon, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.labels import LabelMechanism
 from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
@@ -143,16 +142,7 @@ class SubsetSelection(LabelMechanism, DrawnTogether):
         return report
 
     def stacker(self, n: int) -> ReportStack:
-        return Filled(self.decode, np.zeros((n, self.categories), np.bool_), self._decode_many)
-
-    def _decode_many(self, rows: Sequence[bytes]) -> BoolArray:
-        for data in rows:
-            check_plain(data, self.categories)
-        packed = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
-        named = np.unpackbits(packed, axis=1, count=self.categories).view(np.bool_)
-        if np.any(named.sum(axis=1) != self.size):
-            raise ValueError(f"a report of {self.name} names {self.size} categories")
-        return named
+        return Filled(self.decode, np.zeros((n, self.categories), np.bool_))
 
     @cached_property
     def _log_chances(self) -> tuple[float, float]:
