@@ -288,12 +288,11 @@ class Vote(LocalMethod):
             width = designed_widths(np.asarray(rows, np.float64), epsilon, measure)
         elif measure != "auto":
             width = int(measure)
-        common: dict[str, Any] = {"form": self.table, "reporting": budget.reporting}
-        common |= {"homophily": self.homophily} if affinity is None else {"affinity": affinity}
         with spending("--eps-adjacency", budget.eps_adjacency, budget, epsilon):
             vote = NeighbourhoodVote.from_probabilities(
-                rows, epsilon, candidates=width, unseen=not features, own=not first, **common
-            )
+                rows, epsilon, candidates=width, unseen=not features, own=not first, form=self.table,
+                homophily=self.homophily if affinity is None else None, affinity=affinity, reporting=budget.reporting,
+            )  # fmt: skip
         return Question(Query(collection, ((Ask("adjacency", (vote,)),),)), people)
 
     def _rows(
