@@ -6,7 +6,7 @@ is constant and public, so it is never in the row. A device that enrolled as ``o
 answers only mechanisms that read no more than that.
 
 A mechanism of another package whose report is a row of bits derives from :class:`AdjacencyBits`. It needs
-``perturb``, ``log_probability`` and ``loss`` alone.
+``perturb``, ``log_probability`` and ``loss_of`` alone.
 """
 
 from __future__ import annotations
@@ -79,9 +79,10 @@ class AdjacencyMechanism(Mechanism):
     def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> Any:
         return self.row(device, record.neighbours)
 
-    def most_targets(self, device: int | None) -> int:
-        """Return how many bits this device's row has; of the longest row, if None."""
-        return self.n - 1 if device is None else self.targets(device)
+    def most_targets(self, device: int | None, changed: int | None = None) -> int:
+        """Return how many bits this device's row has, or this number if it is smaller; of the longest row, if None."""
+        size = self.n - 1 if device is None else self.targets(device)
+        return size if changed is None else min(size, changed)
 
 
 class AdjacencyBits(AdjacencyMechanism):

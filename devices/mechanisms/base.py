@@ -51,7 +51,7 @@ class Mechanism:
 
     A device calls :meth:`respond`. A curator calls :meth:`stacker`, then :meth:`estimate`, :meth:`evidence` and
     :meth:`loss`. A class has ``name``, ``version``, ``reads``, :meth:`agrees_with`, :meth:`perturb`,
-    :meth:`encode`, :meth:`decode`, :meth:`log_probability` and :meth:`loss`; all else has a default.
+    :meth:`encode`, :meth:`decode`, :meth:`log_probability` and :meth:`loss_of`; all else has a default.
     """
 
     name: ClassVar[str]
@@ -164,9 +164,16 @@ class Mechanism:
             return None
         return np.asarray(self.weight * (2.0 * np.asarray(report) - 1))
 
-    def loss(self, *, device: int | None = None) -> Loss:
-        """Return the exact loss: of this device, or the largest of any device."""
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        """Return the exact loss when so many entries change, None: the whole attribute.
+
+        Of this device, or the largest of any device.
+        """
         raise NotImplementedError
+
+    def loss(self, *, device: int | None = None) -> Loss:
+        """Return the exact loss of one entry, and of the whole attribute."""
+        return Loss(self.loss_of(1, device=device), self.loss_of(device=device))
 
 
 class DrawnTogether(Mechanism):

@@ -18,7 +18,6 @@ from ldpsim.devices.data.population import Record
 from ldpsim.devices.mechanisms.adjacency import AdjacencyBits
 from ldpsim.devices.mechanisms.base import IN_CLEAR, Grouping, Mechanism, Reporting
 from ldpsim.devices.mechanisms.bits import pack_bits, unpack_bits
-from ldpsim.devices.mechanisms.exact_loss import Loss
 from ldpsim.devices.mechanisms.features import FeatureRange
 from ldpsim.devices.mechanisms.labels import OneCategory
 from ldpsim.devices.mechanisms.stacked_reports import ReportStack, SparseRows
@@ -39,8 +38,8 @@ class InClear(Mechanism):
     def estimate(self, report: Any) -> Any:
         return report
 
-    def loss(self, *, device: int | None = None) -> Loss:
-        return Loss(math.inf, math.inf)
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        return math.inf
 
 
 @dataclass(frozen=True)
@@ -66,8 +65,8 @@ class ClearAdjacency(InClear, AdjacencyBits):
     def weight(self) -> float:
         return IN_CLEAR
 
-    def loss(self, *, device: int | None = None) -> Loss:
-        return super().loss() if self.most_targets(device) else Loss(0.0, 0.0)
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        return math.inf if self.most_targets(device) else 0.0
 
 
 @dataclass(frozen=True)

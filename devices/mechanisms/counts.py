@@ -33,7 +33,6 @@ from ldpsim.devices.data.population import Record
 from ldpsim.devices.mechanisms import discrete_laplace
 from ldpsim.devices.mechanisms.adjacency import AdjacencyMechanism
 from ldpsim.devices.mechanisms.base import Grouping, Reporting
-from ldpsim.devices.mechanisms.exact_loss import Loss
 from ldpsim.devices.mechanisms.integers import pack_integers, unpack_integers
 from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
 from ldpsim.devices.noise import NoiseStream
@@ -75,8 +74,8 @@ class NoisyCounts(AdjacencyMechanism):
     def estimate(self, report: IntArray) -> Any:
         return report / self.grid
 
-    def loss(self, *, device: int | None = None) -> Loss:
-        return discrete_laplace.loss(self.t, self.s, entries=self.most_targets(device), shift=self.grid)
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        return discrete_laplace.loss(self.t, self.s, shift=self.most_targets(device, changed) * self.grid)
 
 
 @dataclass(frozen=True)

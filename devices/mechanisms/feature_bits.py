@@ -103,9 +103,8 @@ class FeatureBits(FeatureGrid, DrawnTogether):
         """Log-odds of one reported bit: ln Pr[1 | high] / Pr[1 | low]."""
         return math.log((ONE - self.flip) / self.flip)
 
-    def loss_of(self, changed: int) -> float:
-        """Return the exact loss when this many reported features change."""
-        return log_ratio(ONE - self.flip, self.flip, changed)
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        return log_ratio(ONE - self.flip, self.flip, self.d if changed is None else changed)
 
 
 @dataclass(frozen=True)
@@ -338,6 +337,5 @@ class MultiBit(FeatureBits):
     def evidence(self, report: np.ndarray) -> FloatArray:
         return np.asarray(report, np.float64) * self.bit_weight
 
-    def loss_of(self, changed: int) -> float:
-        """Return the exact loss when this many features change: min(changed, m) * eps/m."""
-        return super().loss_of(min(changed, self.m))
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        return super().loss_of(self.m if changed is None else min(changed, self.m))

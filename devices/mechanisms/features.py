@@ -13,7 +13,6 @@ import numpy as np
 
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.base import Mechanism
-from ldpsim.devices.mechanisms.exact_loss import Loss
 
 
 class FeatureRange(Mechanism):
@@ -44,13 +43,6 @@ class FeatureGrid(FeatureRange):
         super().__post_init__()
         if not 1 <= self.grid <= 1 << 20:
             raise ValueError(f"{self.name} needs a grid of 1..2**20 steps, not {self.grid}")
-
-    def loss_of(self, changed: int) -> float:
-        """Return the exact loss when this many features change from one end of the range to the other."""
-        raise NotImplementedError
-
-    def loss(self, *, device: int | None = None) -> Loss:
-        return Loss(bit=self.loss_of(1), vector=self.loss_of(self.d))
 
     @property
     def step(self) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.mechanisms.base import DrawnTogether
-from ldpsim.devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
+from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.labels import OneCategory
 from ldpsim.devices.noise import NoiseStream
 
@@ -100,9 +100,8 @@ class GRR(OneCategory, DrawnTogether):
     def weight(self) -> float:
         return math.log(self.truth_probability / self.other_probability)
 
-    def loss(self, *, device: int | None = None) -> Loss:
-        exact = log_ratio((ONE - self.lie) * (self.categories - 1), self.lie)
-        return Loss(bit=exact, vector=exact)
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        return log_ratio((ONE - self.lie) * (self.categories - 1), self.lie)
 
     def over(self, categories: int) -> GRR:
         """Return GRR over a smaller domain whose loss is at most this one's, and as near to it as a threshold can be.

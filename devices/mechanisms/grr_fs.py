@@ -37,7 +37,7 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import subset_mixture
 from ldpsim.devices.mechanisms.base import DrawnTogether, Grouping, whole_numbers
 from ldpsim.devices.mechanisms.categories import Coding
-from ldpsim.devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
+from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
 from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.sampling.subset import places, subset
@@ -212,13 +212,11 @@ class GRRFS(DrawnTogether):
     def judging_steps(self) -> int:
         return subset_mixture.steps(self.domains, self.m)
 
-    def loss(self, *, device: int | None = None) -> Loss:
-        sizes = sorted(set(self.domains))
-        vector = max(log_ratio((ONE - lie) * (g - 1), lie, self.m) for lie, g in zip(self.lies, sizes, strict=True))
-        return Loss(bit=self.loss_of(1), vector=vector)
-
-    def loss_of(self, changed: int) -> float:
-        """Return the exact loss when this many features change: L_k, attained on the largest domains."""
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        if changed is None:
+            sizes = sorted(set(self.domains))
+            return max(log_ratio((ONE - lie) * (g - 1), lie, self.m) for lie, g in zip(self.lies, sizes, strict=True))
+        # of so many features: attained on the largest domains
         return self.loss_of_domains(sorted(self.domains)[self.d - changed :])
 
     def loss_of_domains(self, changed: Sequence[int]) -> float:

@@ -30,7 +30,7 @@ import numpy as np
 from ldpsim.devices.array_types import FloatArray, IntArray
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import discrete_laplace, gaussian
-from ldpsim.devices.mechanisms.exact_loss import Loss, check_delta, round_up
+from ldpsim.devices.mechanisms.exact_loss import Loss, check_delta
 from ldpsim.devices.mechanisms.features import FeatureGrid
 from ldpsim.devices.mechanisms.integers import pack_integers, unpack_integers
 from ldpsim.devices.noise import NoiseStream
@@ -121,8 +121,8 @@ class Laplace(NoisySteps):
     def evidence(self, report: np.ndarray) -> FloatArray:
         return discrete_laplace.evidence(report, self.t, self.s, shift=self.grid)
 
-    def loss_of(self, changed: int) -> float:
-        return round_up(discrete_laplace.shift_loss(self.t, self.s, changed * self.grid))
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        return discrete_laplace.loss(self.t, self.s, shift=(changed or self.d) * self.grid)
 
 
 @dataclass(frozen=True)
@@ -196,6 +196,5 @@ class AnalyticGaussian(NoisySteps):
     def loss(self, *, device: int | None = None) -> Loss:
         return replace(super().loss(), delta=self.delta)
 
-    def loss_of(self, changed: int) -> float:
-        """Return epsilon at the stated delta when this many features change."""
-        return gaussian.printed_epsilon(self.delta, shift=self.grid * math.sqrt(changed), sigma=self.sigma)
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        return gaussian.printed_epsilon(self.delta, shift=self.grid * math.sqrt(changed or self.d), sigma=self.sigma)

@@ -30,7 +30,7 @@ from ldpsim.devices.data.population import Record
 from ldpsim.devices.mechanisms.adjacency import AdjacencyBits, existing
 from ldpsim.devices.mechanisms.base import FEW, Grouping, Reporting
 from ldpsim.devices.mechanisms.bits import pack_positions
-from ldpsim.devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
+from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.sparse_rows import MOST_BITS, sparse_reports
 from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.sampling.binomial import Binomial, binomial
@@ -146,7 +146,5 @@ class RandomizedResponse(AdjacencyBits):
     def weight(self) -> float:
         return math.log((ONE - self.flip) / self.flip)
 
-    def loss(self, *, device: int | None = None) -> Loss:
-        bits = self.most_targets(device)
-        bit, vector = (log_ratio(ONE - self.flip, self.flip, changed) for changed in (min(bits, 1), bits))
-        return Loss(bit, vector)
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        return log_ratio(ONE - self.flip, self.flip, self.most_targets(device, changed))

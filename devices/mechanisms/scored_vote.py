@@ -35,7 +35,7 @@ from ldpsim.devices.mechanisms.class_table import (
     affinity_weights,
     quantised,
 )
-from ldpsim.devices.mechanisms.exact_loss import Loss, probability_threshold
+from ldpsim.devices.mechanisms.exact_loss import probability_threshold
 from ldpsim.devices.mechanisms.grr import GRR
 from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
 
@@ -145,8 +145,8 @@ class ScoredVote(Mechanism):
         """Return the response's unbiased estimate, for a device with the largest number of values."""
         return self.response(self.values).estimate(report)
 
-    def loss(self, *, device: int | None = None) -> Loss:
-        return self.response(self.values if device is None else self.values_of(device)).loss()
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        return self.response(self.values if device is None else self.values_of(device)).loss_of()
 
     def agrees_with(self, facts: PublicFacts) -> bool:
         return (self.people, self.classes) == (facts.n, facts.classes)

@@ -23,7 +23,7 @@ from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.base import DrawnTogether
 from ldpsim.devices.mechanisms.bits import unpack_plain
-from ldpsim.devices.mechanisms.exact_loss import ONE, Loss, check_epsilon, log_ratio, probability_threshold
+from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.labels import LabelMechanism
 from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
 from ldpsim.devices.noise import NoiseStream
@@ -164,6 +164,5 @@ class SubsetSelection(LabelMechanism, DrawnTogether):
         p, q = self.truth_probability, self.other_probability
         return (np.asarray(report, np.float64) - q) / (p - q)
 
-    def loss(self, *, device: int | None = None) -> Loss:
-        exact = log_ratio((ONE - self.miss) * (self.categories - self.size), self.miss * self.size)
-        return Loss(bit=exact, vector=exact)
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        return log_ratio((ONE - self.miss) * (self.categories - self.size), self.miss * self.size)

@@ -250,9 +250,9 @@ class Window(FeatureGrid):
         ratio = math.log(self._inner) - math.log(self._outer)
         return np.where(given > 0, ratio * (high.astype(np.float64) - low), 0.0)
 
-    def loss_of(self, changed: int) -> float:
-        """Return the exact loss when this many features change: min(changed, m) * eps/m."""
-        return log_ratio(self.near * self._room, (ONE - self.near) * self.window, min(changed, self.m))
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        features = self.m if changed is None else min(changed, self.m)
+        return log_ratio(self.near * self._room, (ONE - self.near) * self.window, features)
 
     @property
     def _inner(self) -> float:

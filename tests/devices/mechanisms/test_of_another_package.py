@@ -59,9 +59,8 @@ class UnlikeFlips(AdjacencyBits):
         one = np.where(value, 0.5, self.lie / ONE)
         return float(np.log(np.where(report, one, 1 - one)).sum())
 
-    def loss(self, *, device: int | None = None) -> Loss:
-        bits = self.most_targets(device)
-        return Loss(*(log_ratio(ONE // 2, self.lie, times) for times in (min(bits, 1), bits)))
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        return log_ratio(ONE // 2, self.lie, self.most_targets(device, changed))
 
 
 @dataclass(frozen=True)
@@ -95,8 +94,8 @@ class TwoCounts(Mechanism):
     def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
         return discrete_laplace.log_probability(report - value, self.t, self.s)
 
-    def loss(self, *, device: int | None = None) -> Loss:
-        return discrete_laplace.loss(self.t, self.s, entries=self.n - 1)
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        return discrete_laplace.loss(self.t, self.s, shift=changed or self.n - 1)
 
 
 class Entry:
