@@ -23,7 +23,7 @@ from ldpsim.curator.owner.privacy.accountant import Account
 from ldpsim.curator.owner.privacy.shared import MOST_LAMBDAS, shared_label_epsilon
 from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.curator.owner.teachers.selection import query_order
-from ldpsim.curator.owner.teachers.student import Sage, Student, train_network
+from ldpsim.curator.owner.teachers.student import Student, train_network
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import IntArray, Split
@@ -109,7 +109,7 @@ class OwnerRun(Run):
             released=cost,
             seconds={**seconds, "train": student.seconds},
             predictions=_everybody(student, population, division),
-            model=Sage(student.trained),
+            model=student.network,
             collected=collected,
             known=shown_publicly(population, division, *told, released=bool(extra)) if setup.options.nulls else None,
             extra=extra,

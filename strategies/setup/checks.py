@@ -52,8 +52,6 @@ def check_owner_run(options: RunOptions, settings: Settings, population: Populat
     if options.split != "random" or options.label_rate is not None:
         raise ValueError(f"--split and --label-rate: {options.method} divides people by its own rule")
     sage_settings(settings.training)
-    if method.basis == "rotated" and choose_device(options.device).type == "cuda":
-        raise SettingError("basis=rotated", "trained one at a time on a CPU only (add --device cpu)")
     method.check(people=len(division.private), asked=len(division.asked), classes=population.facts.classes)
 
 

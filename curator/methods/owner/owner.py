@@ -44,7 +44,6 @@ class OwnerMethod(WithoutReports):
     default_gnn: ClassVar[str] = "sage"
     hands_over: ClassVar[bool] = True  # private people hand their records over; else the owner's data are read as such
     scores: str = "votes"  # of its teachers: what gets the noise
-    basis: str = "given"  # of its teachers' training (:mod:`ldpsim.curator.owner.teachers.sage`)
     trained_by: ClassVar[str] = "owner"
     options: ClassVar[frozenset[str]] = frozenset()
     training_read: ClassVar[frozenset[str] | None] = frozenset(
@@ -73,7 +72,7 @@ class OwnerMethod(WithoutReports):
         return None
 
 
-def sage_settings(training: TrainingSettings, *, basis: str = "given") -> SageSettings:
+def sage_settings(training: TrainingSettings) -> SageSettings:
     """Return the settings of an owner's networks.
 
     Raises:
@@ -82,7 +81,7 @@ def sage_settings(training: TrainingSettings, *, basis: str = "given") -> SageSe
     if training.gnn != "sage":
         raise ValueError(f"--gnn {training.gnn}: an owner's teachers and student are GraphSAGE (sage)")
     return SageSettings(hidden=training.hidden, lr=training.lr, weight_decay=training.weight_decay,
-                        dropout=training.gnn_dropout, epochs=training.epochs, basis=basis)  # fmt: skip
+                        dropout=training.gnn_dropout, epochs=training.epochs)  # fmt: skip
 
 
 def private_graph(owned: OwnedGraph) -> PlainGraph:
@@ -235,7 +234,7 @@ class B1(Baseline):
         graph = self.learned_from(private_graph(owned), seed)
         known = np.flatnonzero(graph.labels >= 0)
         student = train_network(graph, known, graph.labels[known], classes, settings, seed=seed)
-        return replace(student, predictions=ask_all(student.trained, public).argmax(1))
+        return replace(student, predictions=ask_all(student.network, public).argmax(1))
 
     def learned_from(self, graph: PlainGraph, seed: int) -> PlainGraph:
         """Return the part of the private graph that the network is trained on."""
@@ -263,8 +262,8 @@ class B1Sampled(B1):
 
     def learned_from(self, graph: PlainGraph, seed: int) -> PlainGraph:
         """Return the subgraph of the sampled people."""
-        drawn = np.flatnonzero(private_generator(seed, "b1 sample", 0).random(len(graph)) < self.gamma)
-        return induced(graph, drawn)
+        drawn = private_generator(seed, "b1 sample", 0).random(len(graph)) < self.gamma
+        return graph.part(np.flatnonzero(drawn))
 
 
 @dataclass(frozen=True)
@@ -278,12 +277,3 @@ class B2(Baseline):
     ) -> Student:
         """As :meth:`Baseline.predictions`."""
         return train_network(public, asked, public.labels[asked], classes, settings, seed=seed)
-
-
-def induced(graph: PlainGraph, nodes: IntArray) -> PlainGraph:
-    """Return the subgraph of sorted ``nodes``, renumbered."""
-    number = np.full(len(graph), -1, np.int64)
-    number[nodes] = np.arange(len(nodes))
-    ends = np.stack([np.repeat(np.arange(len(graph)), np.diff(graph.indptr)), graph.indices])
-    inside = number[ends]
-    return PlainGraph.build(graph.features[nodes], inside[:, (inside >= 0).all(0)], graph.labels[nodes])
