@@ -34,7 +34,7 @@ from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods.owner.owner import B1, B2, B1Sampled, private_graph
 from ldpsim.curator.methods.owner.pate import PateG, PateM
 from ldpsim.curator.methods.owner.privgnn import PrivGnn
-from ldpsim.curator.owner.privacy.accountant import LabelRelease, account
+from ldpsim.curator.owner.privacy.account import LabelRelease, account
 from ldpsim.curator.owner.teachers.sage import SageSettings
 from ldpsim.curator.owner.teachers.selection import query_order
 from ldpsim.curator.owner.teachers.student import train_network
@@ -239,11 +239,11 @@ def rows_of(cell: StudentRun, result: dict[str, Any] | None) -> list[Row]:
     full = {**dict(zip(KEYS, cell.key, strict=True)), "paper": paper(cell), **result}
     if cell.method not in BASELINES:
         found = cost(cell.method, cell.queries, cell.lambda_, cell.gamma)
-        full["printed"] = found.printed.epsilon
+        full["printed"] = found.printed
         if cell.method == "privgnn":
             full["ceiling"] = found.ceiling
         if cell.scores in ("posterior", ""):
-            full |= {"label": found.holds.label, "vector": found.holds.vector}
+            full |= {"label": found.label, "vector": found.vector}
     return [{name: "" if full.get(name) is None else f"{full[name]}" for name in COLUMNS}]
 
 

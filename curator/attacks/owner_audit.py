@@ -41,8 +41,7 @@ def audit_owner(method: OwnerMethod, effort: Effort) -> list[AuditRow]:
         return [effort.nothing_claimed(method.name, "central_node", said)]
     asked = replace(method, queries=QUERIES, lambda_=LAMBDA, delta=DELTA)
     found = asked.account(PEOPLE, CLASSES)
-    assert found.query_label is not None
-    votes = found.sampling == "all"
+    votes = found.votes
     truth, other = label_chances(CLASSES, LAMBDA)
     exact = moved_vote(LAMBDA) if votes else math.log(truth / other)
     one, two = np.eye(CLASSES)[:2] + (2.0 if votes else 0.0)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from ldpsim.curator.methods.base import Budget, Question
 from ldpsim.curator.methods.federated.fedavg import FedAvgMLP
-from ldpsim.curator.owner.privacy.release import small_delta
+from ldpsim.curator.owner.privacy.account import small_delta
 from ldpsim.curator.privacy.federated import (
     Rounds,
     central_epsilon,

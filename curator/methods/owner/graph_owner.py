@@ -37,9 +37,9 @@ from ldpsim.curator.methods.parameters import parameter
 from ldpsim.curator.owner.aggregation.layers import Alone, made
 from ldpsim.curator.owner.aggregation.sums import FloatRows, HandedLists, noisy_sums, rows_of_norm_1
 from ldpsim.curator.owner.aggregation.training import KEPT, Learners, PrivateSteps, as_read, fit_in_place, scores
+from ldpsim.curator.owner.privacy.account import small_delta
 from ldpsim.curator.owner.privacy.aggregation import ACCOUNTANTS, MOST_EPSILON, NoisyTraining
 from ldpsim.curator.owner.privacy.graph_account import EDGE, LEVELS, NODE, GraphRelease
-from ldpsim.curator.owner.privacy.release import small_delta
 from ldpsim.curator.owner.teachers.randomness import derive, private_generator
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.devices.array_types import IntArray

@@ -18,8 +18,7 @@ from ldpsim.curator import options as o
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods.base import Budget, OwnBudget, Question, WithoutReports
 from ldpsim.curator.owned import OwnedGraph
-from ldpsim.curator.owner.privacy.accountant import Account, LabelRelease, account, central_node
-from ldpsim.curator.owner.privacy.release import small_delta
+from ldpsim.curator.owner.privacy.account import Account, LabelRelease, account, small_delta
 from ldpsim.curator.owner.teachers.answering import Teaching, ask_all
 from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.curator.owner.teachers.randomness import private_generator
@@ -186,7 +185,7 @@ class LabelAnswers(OwnerMethod):
             collections: Number of such releases about the same people, each with fresh noise.
         """
         to_owner = Level("unprotected", reason="the record is handed to the trusted owner in clear")
-        holds = {**dict.fromkeys(LEVELS, to_owner), "central_node": central_node(found, collections)}
+        holds = {**dict.fromkeys(LEVELS, to_owner), "central_node": found.central_node(collections)}
         return Guarantee(self.trust, found.claim(), holds, tuple(self.reasons())).over(collections)
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods.owner.owner import LabelAnswers, sage_settings
-from ldpsim.curator.owner.privacy.accountant import Account, LabelRelease
+from ldpsim.curator.owner.privacy.account import Account, LabelRelease
 from ldpsim.curator.owner.teachers.answering import Teaching, check_sampling
 from ldpsim.curator.owner.teachers.release import SCORES, log_posteriors
 from ldpsim.curator.privacy.guarantee import Guarantee
