@@ -183,9 +183,11 @@ def account(method: str, release: LabelRelease) -> Account:
             label_loss(release.classes, lambda_),
         )
         ceiling = label_probabilities(release.classes, lambda_)[0]
+    label, edge, vector, query = map(round_up, losses)
+    printed, used = printed_by(method, release)
     return Account(
-        method, release, *map(round_up, losses), ceiling, *printed_by(method, release), _warnings(method, release)
-    )
+        method, release, label, edge, vector, query, ceiling, printed, used, _warnings(method, release)
+    )  # fmt: skip
 
 
 def printed_by(method: str, release: LabelRelease) -> tuple[float, float]:

@@ -61,6 +61,9 @@ class Sage(nn.Module):
         generators: Generator of each network's start.
     """
 
+    mean: Tensor
+    variance: Tensor
+
     def __init__(self, d: int, h: int, c: int, generators: Sequence[torch.Generator]) -> None:
         super().__init__()
 
@@ -146,7 +149,8 @@ def train(
         both = torch.bmm(hidden, network.second)
         sums: Any = _Sums.apply(both[..., :classes].reshape(count * n, classes), links)  # type: ignore[no-untyped-call]
         scores = (sums.view(count, n, classes) / degree + both[..., classes:] + network.bias).transpose(1, 2)
-        (functional.cross_entropy(scores, labels, ignore_index=-1, reduction="none") * share).sum().backward()
+        losses: Any = functional.cross_entropy(scores, labels, ignore_index=-1, reduction="none")
+        (losses * share).sum().backward()
         optimiser.step()
     return network.requires_grad_(False).cpu()
 
