@@ -15,7 +15,6 @@ from flwr.serverapp.strategy import Strategy
 
 from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.federated.fedavg import Federated
-from ldpsim.devices.federated.silo import SiloTask
 from ldpsim.devices.training_task import Task
 
 
@@ -31,7 +30,7 @@ class TrainingPlan:
         seed: Seed of what the strategy draws; of a method with noise of the server, derived from the noise seed.
     """
 
-    task: Task | SiloTask
+    task: Task
     budget: Budget
     nodes: Sequence[int]
     people: int

@@ -130,7 +130,8 @@ class Training:
         if not self.resumed and self.method.sees == "sums":
             self.tell("exchange", None)
             everybody = np.concatenate([self.split.train, self.split.val if self.method.evaluate_every else []])
-            exchange_sums(self.grid, self.task, self.nodes, np.sort(everybody).astype(np.int64) + 1)
+            trained = (np.sort(everybody).astype(np.int64) + 1).tolist()
+            exchange_sums(self.grid, self.task, self.nodes, len(self.nodes), trained)
             self._check()
         strategy = self.strategy()
         subscribe = getattr(strategy, "subscribe", None)  # an exchange before the first round

@@ -13,19 +13,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from flwr.app import ConfigRecord, Context, Message, MessageType, RecordDict
+from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MessageType, RecordDict
 
 from ldpsim.devices.client_app import app, release_states
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.devices.federated.exchange import Sums
+from ldpsim.devices.federated.exchange import rows_record
+from ldpsim.devices.federated.local_steps import Rows
 from ldpsim.devices.federated.wire import (
     EXCHANGE_TYPE,
+    OTHERS,
     RECEIVE_TYPE,
     WEIGHTS,
-    read_sender,
+    record_of,
     round_content,
     weights_record,
 )
@@ -66,7 +68,7 @@ def make(people: Population, tmp_path: Path) -> Make:
 
 
 def messages(
-    task: Task, kind: str = MessageType.TRAIN, *, own: Callable[[int], bytes | None] = lambda device: None,
+    task: Task, kind: str = MessageType.TRAIN, *, own: Callable[[int], ArrayRecord | None] = lambda device: None,
     weights: FloatArray | None = None, mu: float | None = None, number: int = 1, devices: range = range(PEOPLE),
 ) -> list[Message]:  # fmt: skip
     config = ConfigRecord({"task": task.to_bytes(), "server-round": number})
@@ -98,18 +100,18 @@ def weights_of(replies: list[Message]) -> FloatArray:
     return np.stack([reply.content["arrays"][WEIGHTS].numpy() for reply in replies])  # type: ignore[call-overload]
 
 
-def sums_for(device: int) -> bytes:
+def sums_for(device: int) -> ArrayRecord:
     rng = np.random.default_rng(device)
     rows = 1 + device % 4
     counts = rng.integers(1, 6, rows)
     columns = np.concatenate([np.sort(rng.choice(40, count, replace=False)) for count in counts])
     values = rng.random(len(columns)).astype(np.float32)
     indptr = np.concatenate([[0], np.cumsum(counts)])
-    return Sums(indptr, columns, values, rng.random(rows).astype(np.float32)).to_bytes()
+    return rows_record(Rows(indptr, columns, values), weights=rng.random(rows))
 
 
-def neighbours_of(device: int) -> bytes:
-    return np.random.default_rng(device).random((device % 3, 10)).tobytes()
+def neighbours_of(device: int) -> ArrayRecord:
+    return record_of(rows=np.random.default_rng(device).random(device % 3 * 10))
 
 
 @pytest.mark.parametrize("mu", [None, 0.7])
@@ -128,11 +130,8 @@ def test_a_fleets_round_is_that_of_its_devices_one_by_one(make: Make, sees: str,
     found, expected = weights_of(together), weights_of(single)
     assert found.dtype == np.float64 and np.array_equal(found, expected)
     assert np.abs(found - start(task)).max(axis=1).min() > 1e-3  # power: everybody moved
-    sent = [[read_sender(reply) for reply in replies] for replies in (together, single)]
-    assert (sent[0][0] is not None) == (sees == "ego")
-    if sees == "ego":
-        parts = [[np.frombuffer(part[1][-80:]) for part in side if part and part[1]] for side in sent]
-        assert np.array_equal(np.stack(parts[0]), np.stack(parts[1]))
+    sent = [[reply.content.get(OTHERS) for reply in replies] for replies in (together, single)]
+    assert sent[0] == sent[1] and (sent[0][0] is not None) == (sees == "ego")
     rows = [[a.loss for _, own in state.ledger(0).devices() for a in own] for state in (fleet, alone)]
     assert rows[0] == rows[1] and len(rows[0]) == PEOPLE
 
@@ -308,7 +307,9 @@ def test_sums_must_be_received_first_and_nothing_is_released_by_keeping_them(mak
     state = make(task)
     (reply,) = one_by_one(state, messages(task, weights=start(task), devices=range(1)))
     assert reply.error.code == Refusal.UNKNOWN_QUERY.value
-    (reply,) = one_by_one(state, messages(task, RECEIVE_TYPE, own=lambda device: b"junk", devices=range(1)))
+    (reply,) = one_by_one(
+        state, messages(task, RECEIVE_TYPE, own=lambda device: record_of(junk=np.zeros(1)), devices=range(1))
+    )
     assert reply.error.code == Refusal.UNKNOWN_QUERY.value
     (reply,) = one_by_one(state, messages(task, RECEIVE_TYPE, own=sums_for, devices=range(1)))
     assert not reply.has_error() and not list(state.ledger(0).devices())
@@ -319,25 +320,28 @@ def test_what_a_device_keeps_has_a_quota(make: Make, monkeypatch: pytest.MonkeyP
     """A message above it is refused before its arrays are made; the oldest trainings make room for a new one."""
     task = task_of("sums")
     state = make(task)
-    size = len(sums_for(0))
-    for module in ("exchange", "participation"):
-        monkeypatch.setattr(f"ldpsim.devices.federated.{module}.QUOTA", 2 * size)
 
-    def send(collection: str, own: bytes) -> Message:
+    def send(collection: str, own: ArrayRecord) -> Message:
         asked = messages(replace(task, collection=collection), RECEIVE_TYPE, own=lambda _: own, devices=range(1))
         return one_by_one(state, asked)[0]
 
+    assert not send("c", sums_for(0)).has_error()
+    (size,) = [file.stat().st_size for file in state.received.glob("*/0.npz")]
+    monkeypatch.setattr("ldpsim.devices.federated.exchange.QUOTA", 2 * size)
     for number in range(9):
         assert not send(f"c-{number}", sums_for(0)).has_error()
-        kept = [file.stat().st_size for file in state.received.glob("*/0.bin")]
-        assert sum(kept) <= 2 * size and len(kept) == min(number + 1, 2)
+        kept = [file.stat().st_size for file in state.received.glob("*/0.npz")]
+        assert sum(kept) <= 2 * size and len(kept) == 2
     with monkeypatch.context() as patch:
-        patch.setattr("ldpsim.devices.federated.exchange.np", None)  # nothing is made of it
-        assert send("large", bytes(2 * size + 1)).error.code == Refusal.UNKNOWN_QUERY.value
+        patch.setattr("ldpsim.devices.federated.exchange.read_record", None)  # nothing is made of it
+        assert send("large", record_of(junk=np.zeros(2 * size + 1, np.int8))).error.code == Refusal.UNKNOWN_QUERY.value
     other = replace(task, d=41)  # no training that the device would take part in
     (reply,) = one_by_one(state, messages(other, RECEIVE_TYPE, own=sums_for, devices=range(1)))
     assert reply.error.code == Refusal.POLICY_REFUSED.value
-    assert sum(file.stat().st_size for file in state.received.glob("*/*.bin")) <= 2 * size
+    of_silos = replace(task, seed=1)  # what silos keep is more
+    (reply,) = one_by_one(state, messages(of_silos, RECEIVE_TYPE, own=sums_for, devices=range(1)))
+    assert reply.error.code == Refusal.UNKNOWN_QUERY.value
+    assert sum(file.stat().st_size for file in state.received.glob("*/*.npz")) <= 2 * size
 
 
 def test_an_edited_row_of_a_training_damages_the_ledger(make: Make) -> None:
