@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -24,8 +25,8 @@ from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import FloatArray, check_rows, checked_numbers
 from ldpsim.devices.atomic_files import private_folder, write_atomically
-from ldpsim.devices.federated.local_steps import Rows, variate_size
-from ldpsim.devices.federated.wire import read_record, record_of
+from ldpsim.devices.federated.local_steps import SparseRows, variate_size
+from ldpsim.devices.federated.wire import checked_record, record_of
 from ldpsim.devices.network import usable
 from ldpsim.devices.query import InvalidQuery, malformed
 from ldpsim.devices.training_task import Task
@@ -39,11 +40,11 @@ _ROWS = {"starts": _WHOLE, "columns": _WHOLE, "values": _SINGLE}
 class Shared:
     """Rows that parties exchange, and the arrays beside them, by name."""
 
-    rows: Rows
+    rows: SparseRows
     more: dict[str, NDArray[Any]]
 
 
-def rows_record(rows: Rows, **more: NDArray[Any]) -> ArrayRecord:
+def rows_record(rows: SparseRows, **more: NDArray[Any]) -> ArrayRecord:
     """Return rows, and other arrays, as a record of 32-bit numbers."""
     arrays = vars(rows) | more
     types = {name: array.astype(f"{array.dtype.kind}4") for name, array in arrays.items()}
@@ -53,7 +54,7 @@ def rows_record(rows: Rows, **more: NDArray[Any]) -> ArrayRecord:
 def read_representation(record: object, task: Task, dtype: str) -> tuple[NDArray[np.int64] | None, FloatArray]:
     """Return the neighbours, where they are told, and the 2 x hidden values; InvalidQuery for another record."""
     told = isinstance(record, ArrayRecord) and "neighbours" in record
-    found = read_record(
+    found = checked_record(
         "the values of the representation", record, values=(dtype,), **({"neighbours": _WHOLE} if told else {})
     )
     if len(found["values"]) != 2 * task.hidden:
@@ -63,7 +64,7 @@ def read_representation(record: object, task: Task, dtype: str) -> tuple[NDArray
 
 def read_neighbours(record: ArrayRecord, task: Task, dtype: str) -> tuple[FloatArray, FloatArray]:
     """Return the sums of what neighbours sent, (hidden,) and (hidden,); InvalidQuery for another record."""
-    values = read_record("the neighbours' representations", record, rows=(dtype,))["rows"]
+    values = checked_record("the neighbours' representations", record, rows=(dtype,))["rows"]
     if len(values) % (2 * task.hidden):
         raise InvalidQuery("the neighbours' representations are cut off")
     total = values.reshape(-1, 2 * task.hidden).sum(axis=0, dtype=dtype)
@@ -72,7 +73,7 @@ def read_neighbours(record: ArrayRecord, task: Task, dtype: str) -> tuple[FloatA
 
 def read_variate(record: object, task: Task, dtype: str) -> FloatArray:
     """Return a device's control variate; InvalidQuery for another record."""
-    found = read_record("the numbers of the control variate", record, variate=(dtype,))["variate"]
+    found = checked_record("the numbers of the control variate", record, variate=(dtype,))["variate"]
     if len(found) != variate_size(task):
         raise InvalidQuery("the control variate is of another size")
     return found
@@ -117,10 +118,10 @@ def read_sums(record: object, task: Task) -> Shared:
     return told
 
 
-def _read_rows(what: str, record: object, task: Task, types: dict[str, tuple[str, ...]]) -> Shared:
-    found = read_record(f"the arrays of {what}", record, **_ROWS, **types)
+def _read_rows(what: str, record: object, task: Task, types: Mapping[str, tuple[str, ...]]) -> Shared:
+    found = checked_record(f"the arrays of {what}", record, **_ROWS, **types)
     found = {name: array.astype(np.int64) if array.dtype.kind == "i" else array for name, array in found.items()}
-    rows = Rows(*(found.pop(name) for name in _ROWS))
+    rows = SparseRows(*(found.pop(name) for name in _ROWS))
     check_rows(what, (len(rows), task.d), rows.starts, rows.columns, rows.values)
     return Shared(rows, found)
 
@@ -141,8 +142,9 @@ def keep_sums(folder: Path, task: Task, index: int, record: ArrayRecord | None) 
     assert record is not None
     path = _place(folder, task.collection, index)
     others = sorted(set(folder.glob(f"*/{path.name}")) - {path}, key=lambda file: file.stat().st_mtime_ns)
+    arrays: dict[str, Any] = {name: array.numpy() for name, array in record.items()}
     buffer = io.BytesIO()
-    np.savez(buffer, **{name: array.numpy() for name, array in record.items()})
+    np.savez(buffer, **arrays)
     data = buffer.getvalue()
     room = _quota(task) - len(data) - sum(file.stat().st_size for file in others)
     while room < 0 and others:

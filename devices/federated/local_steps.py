@@ -40,7 +40,7 @@ from ldpsim.devices.training_task import Task
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class SparseRows:
     """A matrix in compressed rows, without its width. In a row of inputs a column stands once."""
 
     starts: NDArray[Any]
@@ -57,17 +57,17 @@ class Rows:
         return csr_array((self.values, self.columns, self.starts), shape=(len(self), width))
 
     @classmethod
-    def of(cls, matrix: Any) -> Rows:
+    def of(cls, matrix: Any) -> SparseRows:
         """Return the rows of a CSR matrix."""
         return cls(matrix.indptr, matrix.indices, matrix.data)
 
     @classmethod
-    def one(cls, columns: NDArray[Any], values: NDArray[Any]) -> Rows:
+    def one(cls, columns: NDArray[Any], values: NDArray[Any]) -> SparseRows:
         """Return a single row."""
         return cls(np.array([0, len(columns)]), columns, values)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Inputs:
     """Data that one party trains on, or is judged by.
 
@@ -80,8 +80,8 @@ class Inputs:
         variate: The party's control variate, (:func:`variate_size`,); None: it has none.
     """
 
-    rows: Rows
-    spread: Rows
+    rows: SparseRows
+    spread: SparseRows
     labels: NDArray[np.int64]
     first: FloatArray | None = field(default=None, repr=False)
     second: FloatArray | None = field(default=None, repr=False)
@@ -103,9 +103,8 @@ class Stack:
         self.owner = np.repeat(np.arange(len(inputs)), rows)
         self.matrix = _stacked([one.rows for one in inputs]).matrix(task.d)
         self.spread = _stacked([one.spread for one in inputs], ends).matrix(len(self.owner))
-        self.plain_sum = Rows(ends, np.arange(len(self.owner)), np.ones(len(self.owner), self.spread.dtype)).matrix(
-            len(self.owner)
-        )
+        ones = np.ones(len(self.owner), self.spread.dtype)
+        self.plain_sum = SparseRows(ends, np.arange(len(ones)), ones).matrix(len(ones))
         self.labels = np.stack([one.labels for one in inputs])
         nothing = np.zeros(task.hidden, self.matrix.dtype)
         self.first = np.stack([nothing if one.first is None else one.first for one in inputs])
@@ -113,7 +112,7 @@ class Stack:
         self.single = bool(np.all(rows == 1))
         if not task.of_silos:
             squares = (self.matrix.data * self.matrix.data).astype(np.float64)
-            squares = Rows(self.matrix.indptr, self.matrix.indices, squares).matrix(task.d)
+            squares = SparseRows(self.matrix.indptr, self.matrix.indices, squares).matrix(task.d)
             self.gram: Any = (squares @ np.ones(task.d)).astype(self.matrix.dtype)[:, None]
             if not self.single:
                 self.gram = _blocks(self.matrix, self.gram, ends)
@@ -233,13 +232,13 @@ class Stack:
         return drift, [b1 - own_b1, w2 - own_w2.reshape(-1, h, classes), b2 - own_b2, -own_b1]
 
 
-def _stacked(parts: Sequence[Rows], offsets: NDArray[np.int64] | None = None) -> Rows:
+def _stacked(parts: Sequence[SparseRows], offsets: NDArray[np.int64] | None = None) -> SparseRows:
     """Return the rows of all, one below the other; the columns of each begin at its offset."""
     starts = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part.starts) for part in parts]))])
     columns = np.concatenate([part.columns for part in parts])
     if offsets is not None:
         columns = columns + np.repeat(offsets[:-1], [len(part.columns) for part in parts])
-    return Rows(starts, columns, np.concatenate([part.values for part in parts]))
+    return SparseRows(starts, columns, np.concatenate([part.values for part in parts]))
 
 
 def _blocks(matrix: Any, squares: FloatArray, ends: NDArray[np.int64]) -> Any:
@@ -254,7 +253,7 @@ def _blocks(matrix: Any, squares: FloatArray, ends: NDArray[np.int64]) -> Any:
     sizes = np.diff(ends)
     columns = np.concatenate([np.tile(np.arange(a, b), b - a) for a, b in zip(ends[:-1], ends[1:], strict=True)])
     starts = np.concatenate([[0], np.cumsum(np.repeat(sizes, sizes))])
-    return Rows(starts, columns, np.concatenate([part.ravel() for part in parts])).matrix(int(ends[-1]))
+    return SparseRows(starts, columns, np.concatenate([part.ravel() for part in parts])).matrix(int(ends[-1]))
 
 
 def variate_size(task: Task) -> int:

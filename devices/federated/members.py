@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ldpsim.devices.array_types import FloatArray, check_rows
 from ldpsim.devices.data.population import Record
 from ldpsim.devices.federated.exchange import Shared, rows_record
-from ldpsim.devices.federated.local_steps import Inputs, Rows
+from ldpsim.devices.federated.local_steps import Inputs, SparseRows
 from ldpsim.devices.query import InvalidQuery
 from ldpsim.devices.training_task import Task
 
@@ -66,7 +66,7 @@ class Members:
     def features(self, d: int) -> Any:
         """The members' scaled features, CSR (m, d); ValueError where they have more columns."""
         check_rows("the features", (len(self.members), d), self.indptr, self.columns, self.values)
-        return Rows(self.indptr, self.columns, self.values).matrix(d)
+        return SparseRows(self.indptr, self.columns, self.values).matrix(d)
 
     def inside(self) -> Any:
         """D^-1/2 (A + I) D^-1/2 of the graph that the members induce, CSR (m, m)."""
@@ -97,7 +97,7 @@ class Members:
         spread = _entries(np.ones(len(rows), np.float32), (places, rows), (len(ids), len(self.members)))
         scale = diags_array((1 / np.sqrt(self.degrees + 1)).astype(np.float32))
         sums = (spread @ (scale @ self.features(d))).tocsr()
-        return rows_record(Rows.of(sums), ids=ids, members=self.members, degrees=self.degrees)
+        return rows_record(SparseRows.of(sums), ids=ids, members=self.members, degrees=self.degrees)
 
     def outside(self, ids: NDArray[np.int64], degrees: NDArray[np.int64]) -> Any:
         """The members' rows of S over the people ``ids`` (sorted; of these degrees), CSR (m, len(ids)).
@@ -122,16 +122,16 @@ class Members:
         """
         rows, spread = _bound(self, task.d, sums)
         chosen = np.flatnonzero(self.training) if training else np.arange(len(self.members))
-        return Inputs(rows, Rows.of(spread[chosen]), self.labels[chosen])
+        return Inputs(rows, SparseRows.of(spread[chosen]), self.labels[chosen])
 
 
 @lru_cache(maxsize=256)  # used in every round
-def _bound(members: Members, d: int, sums: Shared | None) -> tuple[Rows, Any]:
+def _bound(members: Members, d: int, sums: Shared | None) -> tuple[SparseRows, Any]:
     """Return the inputs S X, and how the members sum hidden units."""
     if sums is not None:
         return sums.rows, members.outside(**sums.more)
     spread = members.inside()
-    return Rows.of(spread @ members.features(d)), spread
+    return SparseRows.of(spread @ members.features(d)), spread
 
 
 def _entries(values: NDArray[Any], places: tuple[NDArray[Any], NDArray[Any]], shape: tuple[int, int]) -> Any:
@@ -145,7 +145,7 @@ def contribution_of(record: Record | Members, task: Task) -> ArrayRecord:
     if isinstance(record, Members):
         return record.contribution(task.d)
     columns, values = scaled_record(record, task, np.dtype(np.float32))
-    return rows_record(Rows.one(columns, values), neighbours=record.neighbours)
+    return rows_record(SparseRows.one(columns, values), neighbours=record.neighbours)
 
 
 def inputs_of(record: Record, task: Task, dtype: np.dtype[Any], sums: Shared | None = None) -> Inputs:
@@ -153,11 +153,11 @@ def inputs_of(record: Record, task: Task, dtype: np.dtype[Any], sums: Shared | N
     label = np.array([class_of(record, task)])
     if sums is not None:
         rows, weights = sums.rows, sums.more["weights"].astype(dtype)
-        rows = Rows(rows.starts, rows.columns, rows.values.astype(dtype))
-        return Inputs(rows, Rows.one(np.arange(len(weights)), weights), label)
+        rows = SparseRows(rows.starts, rows.columns, rows.values.astype(dtype))
+        return Inputs(rows, SparseRows.one(np.arange(len(weights)), weights), label)
     columns, values = scaled_record(record, task, dtype)
     loop = dtype.type(1 / (1 + len(record.neighbours)) if task.sees == "ego" else 1)
-    return Inputs(Rows.one(columns, loop * values), Rows.one(np.arange(1), loop * np.ones(1, dtype)), label)
+    return Inputs(SparseRows.one(columns, loop * values), SparseRows.one(np.arange(1), loop * np.ones(1, dtype)), label)
 
 
 def scaled_record(record: Record, task: Task, dtype: np.dtype[Any]) -> tuple[NDArray[np.int64], FloatArray]:

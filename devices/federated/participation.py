@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from flwr.app import ArrayRecord, Message, MessageType
@@ -38,7 +38,7 @@ TOGETHER: dict[str, AnswerKind] = {
 
 
 class Party(Protocol):
-    """Who answers: :class:`ldpsim.devices.device.Device` or :class:`ldpsim.devices.federated.silo.Silo`.
+    """A party that answers: :class:`ldpsim.devices.device.Device` or :class:`ldpsim.devices.federated.silo.Silo`.
 
     A permit has the data that an answer is computed from, and the key of its noise.
     """
@@ -52,8 +52,7 @@ class Party(Protocol):
     def refuse_unknown(self) -> Refusal: ...
 
 
-@dataclass(frozen=True, eq=False)
-class _Joined:
+class _Joined(NamedTuple):
     party: Party
     permit: Any
     message: Message

@@ -40,12 +40,12 @@ def record_of(**arrays: NDArray[Any]) -> ArrayRecord:
     record = ArrayRecord()
     for name, array in arrays.items():
         kind = str(array.dtype)
-        data = b"".join((_header(len(array), kind), np.ascontiguousarray(array)))
+        data = b"".join((_header(len(array), kind), np.ascontiguousarray(array).data))
         record[name] = Array(kind, (len(array),), "numpy.ndarray", data)  # a dict would be copied
     return record
 
 
-def read_record(what: str, record: object, **types: Sequence[str]) -> dict[str, NDArray[Any]]:
+def checked_record(what: str, record: object, **types: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Return the flat arrays of a record, read-only.
 
     Args:
@@ -89,7 +89,7 @@ def weights_record(weights: FloatArray) -> ArrayRecord:
 
 def read_weights(record: object, size: int) -> FloatArray:
     """Return the flat weights of a record; InvalidQuery for anything but one array of this size."""
-    weights = read_record("the weights", record, **{WEIGHTS: FLOATS})[WEIGHTS]
+    weights = checked_record("the weights", record, **{WEIGHTS: FLOATS})[WEIGHTS]
     if len(weights) != size:
         raise InvalidQuery("the weights have another shape or type")
     return weights

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix
 from ldpsim.devices.federated.exchange import Shared, read_contribution, rows_record
-from ldpsim.devices.federated.local_steps import Rows
+from ldpsim.devices.federated.local_steps import SparseRows
 from ldpsim.devices.federated.wire import EXCHANGE_TYPE, RECEIVE_TYPE, round_content, take_others
 from ldpsim.devices.training_task import Task
 from ldpsim.strategies.rounds.training_grid import TrainingGrid
@@ -49,7 +49,7 @@ def _sums_of_devices(
     counts[devices] = [len(told.rows.columns) for told in came.values()]
     columns, values = (np.concatenate([getattr(told.rows, part) for told in came.values()])
                        for part in ("columns", "values"))  # fmt: skip
-    features = Rows(np.concatenate([[0], np.cumsum(counts)]), columns, values).matrix(task.d)
+    features = SparseRows(np.concatenate([[0], np.cumsum(counts)]), columns, values).matrix(task.d)
     heads = [told.more["neighbours"] for told in came.values()]
     ends = np.stack([np.repeat(devices, [len(each) for each in heads]), np.concatenate(heads)])
     listed = adjacency_matrix(people, ends)
@@ -58,7 +58,7 @@ def _sums_of_devices(
     sums.sort_indices()
     for node in trained:
         own = slice(spread.indptr[node - 1], spread.indptr[node])
-        yield node, rows_record(Rows.of(sums[spread.indices[own]]), weights=spread.data[own])
+        yield node, rows_record(SparseRows.of(sums[spread.indices[own]]), weights=spread.data[own])
 
 
 def _sums_of_silos(came: Mapping[int, Shared], task: Task, people: int) -> Iterator[tuple[int, ArrayRecord]]:
@@ -77,4 +77,4 @@ def _sums_of_silos(came: Mapping[int, Shared], task: Task, people: int) -> Itera
     for node, told in came.items():
         ids = told.more["ids"]
         rows = csr_array(total[ids].multiply(scale[ids][:, None]))
-        yield node, rows_record(Rows.of(rows), ids=ids, degrees=degrees[ids])
+        yield node, rows_record(SparseRows.of(rows), ids=ids, degrees=degrees[ids])

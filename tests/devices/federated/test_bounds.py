@@ -20,7 +20,7 @@ from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.federated import participation
 from ldpsim.devices.federated.exchange import rows_record
-from ldpsim.devices.federated.local_steps import Rows, variate_size
+from ldpsim.devices.federated.local_steps import SparseRows, variate_size
 from ldpsim.devices.federated.wire import EXCHANGE_TYPE, RECEIVE_TYPE, record_of, round_content, weights_record
 from ldpsim.devices.fleet import Fleet
 from ldpsim.devices.network import LARGEST, FloatArray, are_usable
@@ -112,9 +112,9 @@ def test_so_are_the_neighbours_sums(value: float, make: Callable[[Task], State])
     state = make(task)
     row = np.array([0, 5]), np.arange(5)
     for values, weights in ((some(5, value), some(1, 1.0)), (some(5, 1.0), np.float32([value]))):
-        bad = record_of(**vars(Rows(*(part.astype(np.int32) for part in row), values)), weights=weights)
+        bad = record_of(**vars(SparseRows(*(part.astype(np.int32) for part in row), values)), weights=weights)
         assert refused(state, task, None, bad, kind=RECEIVE_TYPE)
-    good = rows_record(Rows(*row, some(5, LARGEST)), weights=some(1, 1.0))
+    good = rows_record(SparseRows(*row, some(5, LARGEST)), weights=some(1, 1.0))
     assert answer(state, task, None, good, kind=RECEIVE_TYPE) == {0}
 
 

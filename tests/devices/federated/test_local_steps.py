@@ -12,7 +12,7 @@ import pytest
 
 from ldpsim.devices.array_types import FloatArray
 from ldpsim.devices.data.population import Record
-from ldpsim.devices.federated.local_steps import Inputs, Rows, Stack
+from ldpsim.devices.federated.local_steps import Inputs, SparseRows, Stack
 from ldpsim.devices.federated.members import class_of, scaled_record
 from ldpsim.devices.network import Shape, softmax
 from ldpsim.devices.training_task import Task
@@ -69,8 +69,8 @@ def train(inputs: Inputs, flat: FloatArray, task: Task, *, mu: float = 0.0) -> F
     return own.astype(flat.dtype, copy=False)
 
 
-def one_member(rows: Rows, weights: FloatArray, first: FloatArray, second: FloatArray, label: int) -> Inputs:
-    return Inputs(rows, Rows.one(np.arange(len(weights)), weights), np.array([label]), first, second)
+def one_member(rows: SparseRows, weights: FloatArray, first: FloatArray, second: FloatArray, label: int) -> Inputs:
+    return Inputs(rows, SparseRows.one(np.arange(len(weights)), weights), np.array([label]), first, second)
 
 
 def inputs_of(rows: int, seed: int) -> Inputs:
@@ -79,7 +79,7 @@ def inputs_of(rows: int, seed: int) -> Inputs:
     columns = np.concatenate([np.sort(rng.choice(TASK.d, count, replace=False)) for count in counts])
     indptr = np.concatenate([[0], np.cumsum(counts)])
     first, second = rng.normal(size=(2, TASK.hidden))
-    given = Rows(indptr, columns, rng.normal(size=len(columns)))
+    given = SparseRows(indptr, columns, rng.normal(size=len(columns)))
     return one_member(given, rng.random(rows), first, second, seed % TASK.classes)
 
 
@@ -110,7 +110,7 @@ def test_a_device_gets_the_same_bits_whoever_is_in_its_batch(most: int, dtype: t
         columns = np.concatenate([np.sort(rng.choice(30, count, replace=False)) for count in counts])
         values = rng.random(len(columns)) * 10.0 ** rng.integers(-3, 4, len(columns))
         first, second = rng.normal(size=(2, 9)).astype(dtype)
-        given = Rows(np.concatenate([[0], np.cumsum(counts)]), columns, values.astype(dtype))
+        given = SparseRows(np.concatenate([[0], np.cumsum(counts)]), columns, values.astype(dtype))
         everybody.append(one_member(given, rng.random(rows).astype(dtype), first, second, number % 3))
     alone = [Stack([one], task).train(flat, mu=0.1)[0] for one in everybody]
     scored = [Stack([one], task).scores(flat)[0] for one in everybody]

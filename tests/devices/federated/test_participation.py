@@ -21,7 +21,7 @@ from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.federated.exchange import rows_record
-from ldpsim.devices.federated.local_steps import Rows
+from ldpsim.devices.federated.local_steps import SparseRows
 from ldpsim.devices.federated.wire import (
     EXCHANGE_TYPE,
     OTHERS,
@@ -107,7 +107,7 @@ def sums_for(device: int) -> ArrayRecord:
     columns = np.concatenate([np.sort(rng.choice(40, count, replace=False)) for count in counts])
     values = rng.random(len(columns)).astype(np.float32)
     indptr = np.concatenate([[0], np.cumsum(counts)])
-    return rows_record(Rows(indptr, columns, values), weights=rng.random(rows))
+    return rows_record(SparseRows(indptr, columns, values), weights=rng.random(rows))
 
 
 def neighbours_of(device: int) -> ArrayRecord:
@@ -333,7 +333,7 @@ def test_what_a_device_keeps_has_a_quota(make: Make, monkeypatch: pytest.MonkeyP
         kept = [file.stat().st_size for file in state.received.glob("*/0.npz")]
         assert sum(kept) <= 2 * size and len(kept) == 2
     with monkeypatch.context() as patch:
-        patch.setattr("ldpsim.devices.federated.exchange.read_record", None)  # nothing is made of it
+        patch.setattr("ldpsim.devices.federated.exchange.checked_record", None)  # nothing is made of it
         assert send("large", record_of(junk=np.zeros(2 * size + 1, np.int8))).error.code == Refusal.UNKNOWN_QUERY.value
     other = replace(task, d=41)  # no training that the device would take part in
     (reply,) = one_by_one(state, messages(other, RECEIVE_TYPE, own=sums_for, devices=range(1)))

@@ -11,8 +11,8 @@ import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, RecordDict
 
 from ldpsim.devices.federated.wire import (
+    checked_record,
     read_own,
-    read_record,
     read_round,
     read_weights,
     record_of,
@@ -99,10 +99,10 @@ def test_a_proximal_weight_is_read_and_is_0_where_none_is_sent() -> None:
 ], ids=str)  # fmt: skip
 def test_arrays_of_other_names_types_or_numbers_are_refused(wrong: dict[str, np.ndarray]) -> None:
     types = {"a": ("float64",), "b": ("float64", "float32")}
-    found = read_record("they", record_of(a=np.zeros(2), b=np.ones(1, np.float32)), **types)
+    found = checked_record("they", record_of(a=np.zeros(2), b=np.ones(1, np.float32)), **types)
     assert [found[name].tolist() for name in ("a", "b")] == [[0.0, 0.0], [1.0]]
     with pytest.raises(InvalidQuery, match="^they "):
-        read_record("they", record_of(**wrong), **types)
+        checked_record("they", record_of(**wrong), **types)
 
 
 def test_an_array_is_flat() -> None:
@@ -110,7 +110,7 @@ def test_an_array_is_flat() -> None:
         record = ArrayRecord()
         record["a"] = Array("float64", shape, "numpy.ndarray", Array(np.zeros(2)).data)
         with pytest.raises(InvalidQuery):
-            read_record("they", record, a=("float64",))
+            checked_record("they", record, a=("float64",))
 
 
 def test_sizes_in_weights_are_checked_before_memory_is_taken() -> None:

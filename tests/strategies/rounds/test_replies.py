@@ -15,7 +15,7 @@ from ldpsim.devices.client_app import release_states
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.federated.exchange import rows_record
-from ldpsim.devices.federated.local_steps import Rows
+from ldpsim.devices.federated.local_steps import SparseRows
 from ldpsim.devices.federated.wire import (
     EXCHANGE_TYPE,
     OTHERS,
@@ -186,7 +186,7 @@ def test_a_party_names_a_neighbour_once(sees: str) -> None:
         listed = np.array(neighbours, np.int32)
         told = record_of(values=np.zeros(2 * OWN.hidden, np.float32), neighbours=listed)
         if sees == "sums":
-            told = rows_record(Rows.one(np.arange(2), np.ones(2)), neighbours=listed)
+            told = rows_record(SparseRows.one(np.arange(2), np.ones(2)), neighbours=listed)
         assert judge.problem(asked, round_reply(asked, others=told)) == problem
 
 
