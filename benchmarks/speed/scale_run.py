@@ -26,7 +26,7 @@ from rich.console import Console
 from benchmarks.speed.phases import MIB, Phases
 from ldpsim.cli.output import WIDTH
 from ldpsim.cli.summary import summary
-from ldpsim.devices.datasets.generated_kinds import arxiv_like
+from ldpsim.devices.datasets.generated import arxiv_like
 from ldpsim.devices.datasets.npz_file import write_npz_file
 from ldpsim.strategies import RunOptions
 

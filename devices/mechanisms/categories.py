@@ -1,7 +1,7 @@
 """Categories in the columns of a record, and on the wire.
 
 A record holds 0/1 columns. Without blocks an attribute of two categories is one column,
-one of k > 2 categories is k columns of which one is 1 (``devices/datasets/fair_graphs.py``).
+one of k > 2 categories is k columns of which one is 1.
 With blocks, ``block`` consecutive columns are one binary attribute, their OR.
 """
 
