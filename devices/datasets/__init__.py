@@ -14,7 +14,7 @@ from ldpsim.devices.data.population import Population, WrongFeature
 from ldpsim.devices.datasets import generated
 from ldpsim.devices.datasets.files import default_root, locate
 from ldpsim.devices.datasets.npz_file import read_npz_file
-from ldpsim.devices.datasets.published import TABLE
+from ldpsim.devices.datasets.published import TABLE as TABLE
 from ldpsim.devices.datasets.pyg_file import read_pyg_file
 from ldpsim.devices.datasets.sampling import induced_sample
 

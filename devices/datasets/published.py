@@ -24,6 +24,8 @@ from ldpsim.devices.datasets.planetoid import PARTS, read_planetoid
 from ldpsim.devices.datasets.sampling import induced_population
 from ldpsim.devices.facts import LARGEST_SIZE
 
+_Size = tuple[int, int, int, int]  # nodes, edges, features, classes
+
 # PubMed's features are TF-IDF weights. The range is a constant of this package, stated
 # once for the published corpus; it is never computed from the values that devices hold.
 _PUBMED_RANGE = (0.0, 1.3)
@@ -111,20 +113,20 @@ def _read_snap(
     return induced_population(population, people)
 
 
-def _planetoid(title: str, *size: int, span: tuple[float, float] = (0.0, 1.0)) -> DatasetEntry:
+def _planetoid(title: str, size: _Size, span: tuple[float, float] = (0.0, 1.0)) -> DatasetEntry:
     url = "https://github.com/kimiyoung/planetoid/raw/master/data"
     files = tuple(f"ind.{title.lower()}.{part}" for part in PARTS)
     form = Form(f"{title}/raw", files, partial(read_planetoid, size[-1], span))
     return DatasetEntry(title.lower(), f"{url} (PyG Planetoid)", *size, (form,), url)
 
 
-def _counts(name: str, folder: str, file: str, url: str, kind: str, *size: int) -> DatasetEntry:
+def _counts(name: str, folder: str, file: str, url: str, kind: str, size: _Size) -> DatasetEntry:
     form = Form(folder, (file,), partial(_read_counts, size[-1]))
     return DatasetEntry(name, f"{url}/{file} (PyG {kind})", *size, (form,), url)
 
 
 def _snap(
-    name: str, archive: str, prefix: str, column: str, classes: dict[str, str], *size: int,
+    name: str, archive: str, prefix: str, column: str, classes: dict[str, str], size: tuple[int, int, int],
     publisher: str = "", folders: tuple[str, ...] = (),
 ) -> DatasetEntry:  # fmt: skip
     files = tuple(f"{prefix}_{part}" for part in ("edges.csv", "features.json", "target.csv"))
@@ -147,25 +149,25 @@ _LCC = "citeseer_lcc.npz"
 TABLE: dict[str, DatasetEntry] = {
     entry.name: entry
     for entry in (
-        _planetoid("Cora", 2708, 5278, 1433, 7),
-        _planetoid("CiteSeer", 3327, 4552, 3703, 6),
+        _planetoid("Cora", (2708, 5278, 1433, 7)),
+        _planetoid("CiteSeer", (3327, 4552, 3703, 6)),
         DatasetEntry("citeseer-3312", _LCC_SOURCE, 3312, 4536, 3703, 6, (Form(".", (_LCC,), read_npz_file),)),
         DatasetEntry("citeseer-lcc", _LCC_SOURCE, 2110, 3668, 3703, 6, (Form(".", (_LCC,), _read_component),)),
         # In a folder of its own: "CiteSeer" (Planetoid) and "citeseer" are one name on some file systems.
         _counts("citeseer-full", "citeseer_full/citeseer/raw", "citeseer.npz", _GRAPH2GAUSS, "CitationFull",
-                4230, 5337, 602, 6),
-        _planetoid("PubMed", 19717, 44324, 500, 3, span=_PUBMED_RANGE),
-        _counts("dblp", "dblp/raw", "dblp.npz", _GRAPH2GAUSS, "CitationFull", 17716, 52867, 1639, 4),
+                (4230, 5337, 602, 6)),
+        _planetoid("PubMed", (19717, 44324, 500, 3), span=_PUBMED_RANGE),
+        _counts("dblp", "dblp/raw", "dblp.npz", _GRAPH2GAUSS, "CitationFull", (17716, 52867, 1639, 4)),
         _counts("computers", "Computers/raw", "amazon_electronics_computers.npz", f"{_SHCHUR}/raw/master/data/npz",
-                "Amazon", 13752, 245861, 767, 10),
-        _snap("facebook", "facebook_large", "musae_facebook", "page_type", _PAGES, 22470, 170823, 4714,
+                "Amazon", (13752, 245861, 767, 10)),
+        _snap("facebook", "facebook_large", "musae_facebook", "page_type", _PAGES, (22470, 170823, 4714),
               publisher=_MUSAE),
-        _snap("github", "git_web_ml", "musae_git", "ml_target", {"0": "web", "1": "ml"}, 37700, 289003, 4005,
+        _snap("github", "git_web_ml", "musae_git", "ml_target", {"0": "web", "1": "ml"}, (37700, 289003, 4005),
               publisher=_MUSAE),
         DatasetEntry("german", _RGNN.format("german"), 955, 9990, 46, 2, (Form(".", ("german.npz",), _read_coded),)),
         DatasetEntry("student", _RGNN.format("student"), 577, 4243, 60, 2, (Form(".", ("student.npz",), _read_coded),)),
         # The second folder is how the published archive spells it.
-        _snap("lastfm", "lastfm_asia", "lastfm_asia", "target", dict.fromkeys(COUNTRIES, ""), 7083, 25814, 7842,
+        _snap("lastfm", "lastfm_asia", "lastfm_asia", "target", dict.fromkeys(COUNTRIES, ""), (7083, 25814, 7842),
               folders=("lastfm_asia", "lasftm_asia")),
     )
 }  # fmt: skip
