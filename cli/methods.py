@@ -44,5 +44,5 @@ def rows_of_methods() -> list[dict[str, Any]]:
     from ldpsim.curator.methods import table
 
     shown = ("name", "paper", "trust", "private", "mechanisms")
-    found = [{name: getattr(method, name) for name in shown} for _, method in sorted(table().items())]
+    found = [{name: getattr(method.spec, name) for name in shown} for _, method in sorted(table().items())]
     return [{**row, "private": list(row["private"]), "mechanisms": list(row["mechanisms"])} for row in found]

@@ -46,7 +46,7 @@ from ldpsim.strategies.runs.teachers import Classroom
 LAMBDAS = (0.1, 0.2, 0.4, 0.8, 1.0)
 MOST, DRAWS = 1000, 10
 DELTA, CLASSES = 1e-4, 10
-TRAINING = TrainingSettings(gnn="sage", **PrivGnn.training_defaults)
+TRAINING = TrainingSettings(gnn="sage", **PrivGnn.spec.training_defaults)
 SETTINGS = SageSettings()
 BASELINES = {"b1": B1, "b1-sampled": B1Sampled, "b2": B2}
 VOTING = {"pate-g": PateG, "pate-m": PateM}

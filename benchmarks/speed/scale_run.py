@@ -100,7 +100,7 @@ def _drawn(options: RunOptions, folder: Path) -> Path:
     from ldpsim.strategies.runs.set_up import set_up
 
     setup = set_up(options)
-    questions = setup.method.questions(setup.population.facts, setup.repeats[0].split, setup.budget, "drawn")
+    questions = setup.questions(setup.repeats[0].split, "drawn")
     drawn_reports(setup.population, questions, seed=1).save(folder)
     return folder
 

@@ -44,7 +44,9 @@ def strategy_for(method: Federated, plan: TrainingPlan) -> Strategy:
     Raises:
         ValueError: for a method whose strategy is nowhere.
     """
-    name = method.strategy if "." in method.strategy else f"ldpsim.strategies.federated.{method.strategy}"
+    name = (
+        method.spec.strategy if "." in method.spec.strategy else f"ldpsim.strategies.federated.{method.spec.strategy}"
+    )
     try:
         module: Any = import_module(name)
     except ModuleNotFoundError as error:
@@ -52,6 +54,8 @@ def strategy_for(method: Federated, plan: TrainingPlan) -> Strategy:
             raise
         module = None
     if not hasattr(module, "make"):
-        raise ValueError(f"{method.name}: its strategy {method.strategy!r} needs make(method, plan) in a module {name}")
+        raise ValueError(
+            f"{method.spec.name}: its strategy {method.spec.strategy!r} needs make(method, plan) in a module {name}"
+        )
     made: Strategy = module.make(method, plan)
     return made

@@ -57,9 +57,9 @@ _KINDS: dict[str, Run] = {
 
 def run_of(method: Method) -> Run:
     """Return the kind of run that a method needs; ValueError for a method that names another trainer."""
-    if method.trained_by not in _KINDS:
-        raise ValueError(f"{method.name}: trained_by={method.trained_by!r} is none of {', '.join(_KINDS)}")
-    return _KINDS[method.trained_by]
+    if method.spec.trained_by not in _KINDS:
+        raise ValueError(f"{method.spec.name}: trained_by={method.spec.trained_by!r} is none of {', '.join(_KINDS)}")
+    return _KINDS[method.spec.trained_by]
 
 
 def set_up(
@@ -78,7 +78,7 @@ def set_up(
         ValueError: one line, for options that do not fit, or folders and data that cannot be used.
     """
     method = find(options.method)
-    budget = budget_of(options, public_features=options.public_features or method.public_features)
+    budget = budget_of(options, public_features=options.public_features or method.spec.public_features)
     settings = resolve(options, method, budget)
     check_read(options, settings.method)
     collector = None if options.collector_key is None else CollectorKey.load(options.collector_key)

@@ -62,7 +62,7 @@ class SiloRun(InRounds):
         rooms = scene.place("silos")
         silos = _settle(read_records(population.facts, collected), member_of, split, rooms, method)
         task = SiloTask(
-            scene.collection, method.sums, population.facts.d, training.hidden, population.facts.classes,
+            scene.collection, method.spec.sums, population.facts.d, training.hidden, population.facts.classes,
             float(training.lr), method.local_steps, float(training.weight_decay), float(training.gnn_dropout),
             seeds.training,
         )  # fmt: skip
@@ -84,7 +84,7 @@ class SiloRun(InRounds):
             grid = TrainingGrid(inner, train=sample, dropping=method.dropping, seed=seeds.split,
                                 replies=Replies(task, len(population)))  # fmt: skip
             exchanged = 0.0
-            if found is None and method.sums:
+            if found is None and method.spec.sums:
                 tell("exchange", None)
                 exchange_silo_sums(grid, task, nodes, len(population))
                 exchanged = time.perf_counter() - started

@@ -23,17 +23,17 @@ def check_federated_run(options: RunOptions, settings: Settings, population: Pop
     """
     method = settings.method
     if options.from_reports is not None or options.save_reports:
-        raise ValueError(f"--save-reports and --from-reports: {method.name} is trained in rounds, not on reports")
+        raise ValueError(f"--save-reports and --from-reports: {method.spec.name} is trained in rounds, not on reports")
     if options.collector_key is not None:
-        raise ValueError(f"--collector-key {options.collector_key}: the messages of {method.name} are not signed")
+        raise ValueError(f"--collector-key {options.collector_key}: the messages of {method.spec.name} are not signed")
     if options.engine == "flower":
-        raise ValueError(f"--engine flower: {method.name} runs on local or ray")
-    network = "mlp" if method.default_gnn == "mlp" else "gcn"
+        raise ValueError(f"--engine flower: {method.spec.name} runs on local or ray")
+    network = "mlp" if method.spec.default_gnn == "mlp" else "gcn"
     if options.gnn is not None and settings.training.gnn != network:
-        raise ValueError(f"--gnn {options.gnn}: {method.name} trains a {network}")
+        raise ValueError(f"--gnn {options.gnn}: {method.spec.name} trains a {network}")
     if options.public_features or options.private_labels:
         raise ValueError(
-            f"--public-features and --private-labels: the features and labels of {method.name} stay on the device"
+            f"--public-features and --private-labels: the features and labels of {method.spec.name} stay on the device"
         )
     if not len(split.train):
         raise ValueError(f"{population.name}: nobody is left to train")

@@ -58,7 +58,7 @@ def unread(options: RunOptions, method: Method) -> dict[str, str]:
 def _unread_option(name: str, options: RunOptions, method: Method) -> str:
     """Return why the method does not read a given option; empty if it does."""
     spec = _OPTIONS[name]
-    if name in OF_METHODS and name not in method.options_read():
+    if name in OF_METHODS and name not in method.in_force().options_read:
         return _not_by(method, name)
     for by in _EXCLUDING:
         if name in by.excludes[0] and by.is_given(getattr(options, by.name)):
@@ -127,9 +127,11 @@ def readers(name: str, beside: RunOptions | None = None) -> dict[str, str]:
         if others is not None:
             reads = not _unread_option(name, others, usual)
         else:
-            reads = name in usual.options_read() and not (name == "gnn" and not usual.trains_network())
-        if reads or name in kind.read_with:
-            found[method] = "" if reads else kind.read_with[name]
+            reads = name in usual.in_force().options_read and not (
+                name == "gnn" and not usual.in_force().trains_network
+            )
+        if reads or name in kind.spec.read_with:
+            found[method] = "" if reads else kind.spec.read_with[name]
     return found
 
 
@@ -163,28 +165,28 @@ def _elsewhere(name: str, options: RunOptions, *asked: str) -> str:
 
 
 def _not_by(method: Method, name: str) -> str:
-    needed = type(method).read_with.get(name)
-    return f"{method.name} does not read it" + (f" without --set {needed}" if needed else "")
+    needed = type(method).spec.read_with.get(name)
+    return f"{method.spec.name} does not read it" + (f" without --set {needed}" if needed else "")
 
 
 def _trains(options: RunOptions, method: Method) -> bool:
-    return method.trains_network() or options.reference
+    return method.in_force().trains_network or options.reference
 
 
 def _no_network(method: Method) -> str:
-    return f"{method.name} trains no network, and there is none without noise beside --no-reference"
+    return f"{method.spec.name} trains no network, and there is none without noise beside --no-reference"
 
 
 def _unread_training(key: str, options: RunOptions, method: Method) -> str:
     if not _trains(options, method):
         return _no_network(method)
-    gnn = options.gnn if "gnn" in method.options_read() else None
-    if unfit := unfit_training(key, type(method), gnn or method.default_gnn):
+    gnn = options.gnn if "gnn" in method.in_force().options_read else None
+    if unfit := unfit_training(key, type(method), gnn or method.spec.default_gnn):
         return unfit
-    own = method.training_read if method.trains_network() else frozenset()
-    reference = method.reference_read if options.reference else frozenset()
+    own = method.spec.training_read if method.in_force().trains_network else frozenset()
+    reference = method.spec.reference_read if options.reference else frozenset()
     if any(read is None or key in read for read in (own, reference)):
         return ""
-    return f"{method.name} does not read it" + (
-        " beside --no-reference" if method.reference_read is None or key in method.reference_read else ""
+    return f"{method.spec.name} does not read it" + (
+        " beside --no-reference" if method.spec.reference_read is None or key in method.spec.reference_read else ""
     )

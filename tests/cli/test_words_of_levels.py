@@ -38,7 +38,7 @@ def guarantees(draw: st.DrawFn) -> dict[str, dict[str, Any]]:
     facts = PublicFacts(n, draw(st.integers(10, 50)), classes)
     split = Split(*np.array_split(np.arange(n), 3))
     budget = Budget(
-        epsilon=draw(st.floats(0.5, 8.0)), public_features=method.public_features or draw(st.booleans()),
+        epsilon=draw(st.floats(0.5, 8.0)), public_features=method.spec.public_features or draw(st.booleans()),
         eps_labels=draw(st.sampled_from((None, 1.5))), private_labels=False,
         reporting=draw(st.sampled_from(("both", "one-end"))),
     )  # fmt: skip

@@ -247,4 +247,4 @@ _BY_TRAINER = {
 }  # fmt: skip
 _NAMED = {golden.options["method"] for golden in RUNS.values()}
 # A method that is named nowhere above has one run, under its own name.
-RUNS |= {name: _BY_TRAINER[kind.trained_by](name) for name, kind in table().items() if name not in _NAMED}
+RUNS |= {name: _BY_TRAINER[kind.spec.trained_by](name) for name, kind in table().items() if name not in _NAMED}

@@ -31,9 +31,8 @@ Points on which the paper is silent, and deviations:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array, eye_array
@@ -45,10 +44,10 @@ from ldpsim.curator.linear.propagation import bit_strips, mean_matrix, propagate
 from ldpsim.curator.linear.scaling import PUBLIC_SCALINGS, scale_public, standardise
 from ldpsim.curator.links.hogs import likely_links
 from ldpsim.curator.links.similarity import BitRows, Rows, public_rows
-from ldpsim.curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
-from ldpsim.curator.methods.local.links import LocalMethod, both_ways, labelled_graph, with_labels
+from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question, require_reports, spending
+from ldpsim.curator.methods.local.links import both_ways, labelled_graph, with_labels
 from ldpsim.curator.methods.memory import MemoryLaw
-from ldpsim.curator.methods.parameters import parameter
+from ldpsim.curator.methods.parameters import check_choices, check_range, check_shares, parameter
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rows import FlippedRows, noisy_rows_of_bits
@@ -85,31 +84,33 @@ class HoGS(LocalMethod):
     scaling: str = parameter("standardised", public_features=(False,))
     public_scaling: str = parameter("literal", public_features=(True,))
 
-    name: ClassVar[str] = "hogs"
-    # The ones are transposed in parts. A pair: ends and P twice, keys and their order, and the parts that are joined.
-    memory: ClassVar[MemoryLaw | None] = MemoryLaw(
-        work=1.0, likely=140.0, estimates=True, large=1 << 28, large_rows=0.0
+    spec = MethodSpec(
+        name="hogs",
+        # Ones are transposed in parts. A pair: ends and P twice, keys and their order, and the parts that are joined.
+        memory=MemoryLaw(work=1.0, likely=140.0, estimates=True, large=1 << 28, large_rows=0.0),
+        joins_both_ends=True,
+        private=("adjacency", "features"),
+        paper="Xu et al., HoGS: Homophily-Oriented Graph Synthesis for Local DP GNN Training",
+        mechanisms=("randomized_response", "one_bit", "grr"),
+        # l, weight decay and dropout: measured better than l 1, 1e-4 and .1 (docs/results/hogs-defaults.md)
+        training_defaults={"weight_decay": 1e-3, "gnn_dropout": 0.5},
+        search_grid=(
+            {"tau": (0.5, 0.7, 0.9), "l": (0, 1, 2), "lr": (0.01, 0.1)},
+            {"weight_decay": (1e-3, 1e-4, 1e-5), "gnn_dropout": (0.1, 0.5)},
+        ),
+        query_grid={"feature_share": (0.1, 0.3, 0.5, 0.7, 0.9)},
+        options=o.SPLIT
+        | o.REPORTS
+        | o.NETWORK
+        | o.LABELS
+        | {"epsilon", "feature_share", "public_features", "reporting"},
+        finer=("eps_adjacency", "eps_features"),
     )
-    joins_both_ends: ClassVar[bool] = True
-    paper: ClassVar[str] = "Xu et al., HoGS: Homophily-Oriented Graph Synthesis for Local DP GNN Training"
-    mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "one_bit", "grr")
-    # l, weight decay and dropout: measured better than l 1, 1e-4 and .1 (docs/results/hogs-defaults.md)
-    training_defaults: ClassVar[Mapping[str, Any]] = {"weight_decay": 1e-3, "gnn_dropout": 0.5}
-
-    search_grid: ClassVar[tuple[Grid, ...]] = (
-        {"tau": (0.5, 0.7, 0.9), "l": (0, 1, 2), "lr": (0.01, 0.1)},
-        {"weight_decay": (1e-3, 1e-4, 1e-5), "gnn_dropout": (0.1, 0.5)},
-    )
-    query_grid: ClassVar[Grid] = {"feature_share": (0.1, 0.3, 0.5, 0.7, 0.9)}
-    options: ClassVar[frozenset[str]] = (
-        o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon", "feature_share", "public_features", "reporting"}
-    )
-    finer: ClassVar[tuple[str, ...]] = ("eps_adjacency", "eps_features")
 
     def __post_init__(self) -> None:
-        self.check_shares("tau")
+        check_shares(self, "tau")
         check_reconstruction(self)
-        self.check_choices(public_scaling=PUBLIC_SCALINGS)
+        check_choices(self, public_scaling=PUBLIC_SCALINGS)
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Algorithm 1: one question to everybody; private labels are asked of the labelled nodes only."""
@@ -120,7 +121,7 @@ class HoGS(LocalMethod):
             if facts.d < 1:
                 raise ValueError("hogs compares feature vectors, and these people have no features")
             asks.append(ask_features(facts, budget, eps_f))
-        return with_labels(tuple(asks), facts, split, budget, collection, self.name)
+        return with_labels(tuple(asks), facts, split, budget, collection, self.spec.name)
 
     def perturb_adjacency(self, facts: PublicFacts, budget: Budget, eps_a: float) -> tuple[Mechanism, ...]:
         """Algorithm 1, lines 2 to 4: randomised response with eps_a a bit."""
@@ -128,7 +129,7 @@ class HoGS(LocalMethod):
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Algorithms 2 and 3."""
-        require_reports(reports, self.name)
+        require_reports(reports, self.spec.name)
         if reports.features is None and public.features is None:
             raise ValueError("hogs needs features: neither reported nor public ones are there")
         edges, weights, notes = self.reconstruct_topology(reports, public)
@@ -203,8 +204,8 @@ def ask_features(facts: PublicFacts, budget: Budget, eps_f: float) -> Ask:
 
 def check_reconstruction(method: Any) -> None:
     """Refuse parameters of Algorithm 3, ``l`` and ``scaling``, outside their range (ValueError)."""
-    method.check_range("l", least=0, most=100)
-    method.check_choices(scaling=SCALINGS)
+    check_range(method, "l", least=0, most=100)
+    check_choices(method, scaling=SCALINGS)
 
 
 def link_weights(left: IntArray, right: IntArray, probability: FloatArray, n: int) -> csr_array:

@@ -16,8 +16,7 @@ others stay in their parts, and one teacher changes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,7 +103,7 @@ class Pate(LabelAnswers):
 class PateG(Pate):
     """PATE with GraphSAGE teachers."""
 
-    name: ClassVar[str] = "pate-g"
+    spec = replace(Pate.spec, name="pate-g")
 
     def _vote(
         self, own: PlainGraph, public: PlainGraph, settings: SageSettings, classes: int, seed: int, number: int
@@ -119,7 +118,7 @@ class PateG(Pate):
 class PateM(Pate):
     """PATE with perceptrons of three layers."""
 
-    name: ClassVar[str] = "pate-m"
+    spec = replace(Pate.spec, name="pate-m")
 
     def _vote(
         self, own: PlainGraph, public: PlainGraph, settings: SageSettings, classes: int, seed: int, number: int

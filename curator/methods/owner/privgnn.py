@@ -14,13 +14,13 @@ from the printed algorithm or the published code; the original is available for 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods.owner.owner import LabelAnswers, sage_settings
+from ldpsim.curator.methods.parameters import check_choices
 from ldpsim.curator.owner.privacy.accountant import Account, LabelRelease
 from ldpsim.curator.owner.teachers.answering import Teaching, check_sampling
 from ldpsim.curator.owner.teachers.release import SCORES, log_posteriors
@@ -54,11 +54,11 @@ class PrivGnn(LabelAnswers):
     basis: str = "given"
     scores: str = "posterior"
 
-    name: ClassVar[str] = "privgnn"
+    spec = replace(LabelAnswers.spec, name="privgnn")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_choices(scores=SCORES, basis=BASES)
+        check_choices(self, scores=SCORES, basis=BASES)
         check_sampling(self.K, self.gamma, self.sampling, self.distance)
 
     def teaching(self, training: TrainingSettings, *, classes: int, noise_seed: int, training_seed: int) -> Teaching:

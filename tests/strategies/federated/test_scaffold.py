@@ -196,4 +196,4 @@ def test_the_method_names_its_strategy() -> None:
     method = find("scaffold")
     with pytest.raises(ValueError, match="server_optimiser=adam: must be one of average"):
         method.from_settings({"server_optimiser": "adam"})
-    assert (method.strategy, method.trust) == ("scaffold", "trusted curator")  # type: ignore[attr-defined]
+    assert (method.spec.strategy, method.spec.trust) == ("scaffold", "trusted curator")  # type: ignore[attr-defined]

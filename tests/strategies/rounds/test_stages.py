@@ -92,7 +92,7 @@ def test_a_replaying_device_replays_both_stages(enrolled: Make, population: Popu
 class Fickle(LDPGen):
     """A curator who groups people anew each time it asks."""
 
-    def regroup(self, reports: Reports, *, stage: int) -> IntArray | None:
+    def regroup(self, reports: Reports, stage: int) -> IntArray | None:
         """Another grouping than before."""
         own = super().regroup(reports, stage=stage)
         assert own is not None
@@ -196,7 +196,7 @@ def test_a_job_of_two_stages_is_read_as_it_was_written(enrolled: Make, populatio
 
 def test_a_grouping_that_groups_nobody_is_refused(enrolled: Make, population: Population) -> None:
     class Half(LDPGen):
-        def regroup(self, reports: Reports, *, stage: int) -> IntArray | None:
+        def regroup(self, reports: Reports, stage: int) -> IntArray | None:
             return np.zeros(20, np.int64)
 
     with pytest.raises(ValueError, match="ldpgen: a grouping needs one group for every person"):
@@ -291,7 +291,7 @@ class Regroups(LDPGen):
     made: Any = None
     calls = 0
 
-    def regroup(self, reports: Reports, *, stage: int) -> Any:
+    def regroup(self, reports: Reports, stage: int) -> Any:
         type(self).calls += 1
         assert stage == 1
         return type(self).made

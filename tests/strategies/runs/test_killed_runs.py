@@ -78,7 +78,7 @@ KINDS: dict[str, list[str]] = {
 }  # fmt: skip
 METHOD = {"fedadam": "fedavg-mlp", "dp-adaptive": "dp-fedavg"}
 # Every method that trains in rounds is killed; one that is not named above has these settings.
-_IN_ROUNDS = {name: kind.trained_by for name, kind in table().items() if kind.in_rounds}
+_IN_ROUNDS = {name: kind.spec.trained_by for name, kind in table().items() if kind.spec.in_rounds}
 _SILOS = {"silos": ["--set", "silos=3"]}
 KINDS |= {name: ["--set", "rounds=4", *_SILOS.get(by, [])] for name, by in _IN_ROUNDS.items() if name not in KINDS}
 

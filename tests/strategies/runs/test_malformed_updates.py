@@ -27,7 +27,7 @@ from ldpsim.strategies.engines.ray_grid import RayGrid
 from tests.strategies.engines.one_process_ray import OneProcessRay, Session
 
 PEOPLE, ROUNDS = 60, 3
-METHODS = {name: method for name, method in table().items() if method.trained_by in ("devices", "silos")}
+METHODS = {name: method for name, method in table().items() if method.spec.trained_by in ("devices", "silos")}
 Lie = Callable[[Message], None]
 
 
@@ -119,7 +119,7 @@ def test_one_liar_is_named_and_the_others_train_on(
     method: str, lie: str, tmp_path: Path, lying: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     why, change = LIES[lie]
-    silos = METHODS[method].trained_by == "silos"
+    silos = METHODS[method].spec.trained_by == "silos"
     liars = {1} if silos else {node for node in range(1, PEOPLE + 1) if node % 10 == 3}
     lying(liars, change)
     record = run(tmp_path, method)
@@ -132,10 +132,10 @@ def test_one_liar_is_named_and_the_others_train_on(
     assert f"{party} {first} failed in {failed[first]}\n" in capsys.readouterr().err
     if not silos:
         devices = record["devices"]
-        assert devices["failed"] == len(failed) or METHODS[method].sees != "own"  # they answered another message
+        assert devices["failed"] == len(failed) or METHODS[method].spec.sees != "own"  # they answered another message
         assert devices["refused"] == devices["silent"] == 0
         given = answers(tmp_path)
-        most = METHODS[method]().answers if METHODS[method].sees == "own" else 2 * ROUNDS + 1
+        most = METHODS[method]().answers if METHODS[method].spec.sees == "own" else 2 * ROUNDS + 1
         assert given and max(given.values()) <= most
     assert np.isfinite(record["accuracy"]["test"])
 
@@ -158,7 +158,7 @@ def test_an_empty_text_beside_an_update_ends_nothing(method: str, tmp_path: Path
     def change(message: Message) -> None:
         message.content["who"] = ConfigRecord({"device": 0, "sent": b""})
 
-    lying({1} if METHODS[method].trained_by == "silos" else range(3, PEOPLE, 10), change)
+    lying({1} if METHODS[method].spec.trained_by == "silos" else range(3, PEOPLE, 10), change)
     found = run(tmp_path, method)["federated"]
     assert found["rounds_answered"] == ROUNDS
     assert "failed" in found or method == "scaffold"  # there it is the first control variate
@@ -171,7 +171,7 @@ def test_the_largest_numbers_make_no_honest_party_fail(
 ) -> None:
     """Honest steps from such weights diverge. What they end with is an answer all the same."""
     signs = np.float32([sign, 1])
-    lying({1} if METHODS[method].trained_by == "silos" else range(3, PEOPLE, 10),
+    lying({1} if METHODS[method].spec.trained_by == "silos" else range(3, PEOPLE, 10),
           _of(lambda weights: np.resize(signs, len(weights)) * np.float32(LARGEST)))  # fmt: skip
     record = run(tmp_path, method, rounds="8")
     assert record["federated"]["rounds_answered"] == 8 and "failed" not in record["federated"]
@@ -200,7 +200,7 @@ def test_false_values_for_others_reach_nobody(
         assert isinstance(own, bytes)
         told["sent"] = {b"short": own[:-1], b"nan": own[:-4] + np.float32(np.nan).tobytes()}.get(lie, lie)
 
-    liars = {3} if METHODS[method].trained_by == "silos" else set(range(3, PEOPLE, 10))
+    liars = {3} if METHODS[method].spec.trained_by == "silos" else set(range(3, PEOPLE, 10))
     lying(liars, change, kind)
     record = run(tmp_path, method)
     failed = record["federated"]["failed"]
@@ -221,7 +221,7 @@ def test_a_training_with_too_many_failures_stops_for_good(
     method: str, tmp_path: Path, lying: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same command says the same line, and asks nobody: the ledgers stay as they are."""
-    silos = METHODS[method].trained_by == "silos"
+    silos = METHODS[method].spec.trained_by == "silos"
     rounds = 0
 
     def later(message: Message) -> None:

@@ -43,7 +43,7 @@ def options(name: str, **settings: str) -> RunOptions:
 
 def _training(name: str) -> frozenset[str] | set[str]:
     kind = find(name)
-    return (kind.training_read or TRAINING) if kind().trains_network() else set()
+    return (kind.spec.training_read or TRAINING) if kind().in_force().trains_network else set()
 
 
 def another(name: str, entry: Any) -> str | None:

@@ -45,6 +45,12 @@ def _public(labels: IntArray | None = None) -> PublicKnowledge:
     return PublicKnowledge(FACTS, SPLIT, known, np.ones((N, 1), np.float32))
 
 
+def _next(
+    method: Vote, public: PublicKnowledge, budget: Budget, collection: str, earlier: Reports | None
+) -> tuple[Question, ...]:
+    return method.questions(public.facts, public.split, budget, collection, (public, earlier))
+
+
 @pytest.fixture(autouse=True)
 def constant_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
     """What features say depends on no label here; that a label is not in its own row has tests of its own."""
@@ -87,7 +93,7 @@ def _collect(method: Vote, budget: Budget = BUDGET, *, rate: float = 0.8, seed: 
              public: PublicKnowledge | None = None) -> Reports:  # fmt: skip
     parts: list[Reports] = []
     public = public or _public()
-    while made := method.next_questions(public, budget, "c", joined_reports(parts) if parts else None):
+    while made := _next(method, public, budget, "c", joined_reports(parts) if parts else None):
         parts += _answer(made, rate, seed + len(parts), shift)
     return joined_reports(parts)
 
@@ -116,7 +122,7 @@ def test_the_table_tells_the_labels_of_these_people_but_those_whom_it_goes_to(
     public = _public() if features else replace(_public(), features=None)
     budget = replace(BUDGET, public_features=features)
     method = Vote(batches=1, affinity="homophily", told=whose)
-    tables = _tables(method.next_questions(public, budget, "c", None))
+    tables = _tables(_next(method, public, budget, "c", None))
     assert len(tables) == 11
     assert sorted(np.concatenate([people for people, _ in tables])) == list(range(N))
     for people, mechanism in tables:
@@ -140,7 +146,7 @@ def test_nobodys_own_label_reaches_its_own_row(batches: int, whose: str, person:
     rows = []
     for labels in (TRUTH, other):
         (mechanism,) = [
-            mechanism for people, mechanism in _tables(method.next_questions(_public(labels), BUDGET, "c", None))
+            mechanism for people, mechanism in _tables(_next(method, _public(labels), BUDGET, "c", None))
             if person in people
         ] or [None]  # fmt: skip
         if mechanism is not None:
@@ -156,14 +162,14 @@ def test_the_first_people_are_asked_for_the_affinity() -> None:
     """Neither their labels nor what is published of them plays a part in their answer."""
     first = first_people(SPLIT, CLASSES, 4.0)
     assert len(first) == 40 and np.isin(first, SPLIT.labelled).all()
-    ((people, mechanism),) = _tables(Vote().next_questions(_public(), BUDGET, "c", None))
+    ((people, mechanism),) = _tables(_next(Vote(), _public(), BUDGET, "c", None))
     assert np.array_equal(people, first) and not mechanism.own and mechanism.candidates == CLASSES
     told = np.setdiff1d(SPLIT.train, first)
     spread = np.ptp(mechanism._read.own, axis=1)
     assert (spread[told] > 15 * 2**16).all() and spread[np.setdiff1d(np.arange(N), told)].max() < 3 * 2**16
     for shift, diagonal in ((0, True), (1, False)):
-        parts = _answer(Vote().next_questions(_public(), BUDGET, "c", None), 0.9, 3, shift)
-        later = _tables(Vote().next_questions(_public(), BUDGET, "c", parts[0]))
+        parts = _answer(_next(Vote(), _public(), BUDGET, "c", None), 0.9, 3, shift)
+        later = _tables(_next(Vote(), _public(), BUDGET, "c", parts[0]))
         assert len(later) == 11 and not np.isin(first, np.concatenate([people for people, _ in later])).any()
         affinity = np.array(later[0][1].affinity).reshape(CLASSES, CLASSES)
         assert len({mechanism.affinity for _, mechanism in later}) == 1
@@ -194,7 +200,7 @@ def test_votes_for_another_class_are_read_by_class() -> None:
 def test_private_labels_come_first_and_are_learned_from() -> None:
     budget = replace(BUDGET, private_labels=True, eps_labels=3.0)
     public = replace(_public(), labels=np.full(N, -1))
-    (first,) = Vote().next_questions(public, budget, "c", None)
+    (first,) = _next(Vote(), public, budget, "c", None)
     assert first.query.attributes == ("label",) and np.array_equal(first.devices, SPLIT.labelled)  # type: ignore[arg-type]
     reports = _collect(Vote(), budget, public=public)
     known = knowledge(reports, public)
@@ -230,7 +236,7 @@ def test_batches_are_asked_where_little_is_known() -> None:
 
 def test_a_graded_vote_has_two_candidates_and_loses_less_for_an_entry() -> None:
     method = Vote(slope=0.25)
-    questions = method.next_questions(_public(), BUDGET, "c", None)
+    questions = _next(method, _public(), BUDGET, "c", None)
     holds = method.guarantee(FACTS, questions, BUDGET).holds
     bit, edge = holds["bit_adjacency"].value, holds["relationship"].value
     assert bit is not None and 0 < bit < 1 and edge == pytest.approx(2 * bit)
@@ -304,7 +310,7 @@ def test_everybody_is_asked_once_where_fewer_have_no_label_than_there_are_batche
     public = PublicKnowledge(FACTS, split, known, np.ones((N, 1), np.float32))
     method, parts, asked = Vote(batches=3, affinity="homophily", told="labelled"), list[Reports](), list[int]()
     assert method.batches_of(split, FACTS, BUDGET) == few
-    while made := method.next_questions(public, BUDGET, "c", joined_reports(parts) if parts else None):
+    while made := _next(method, public, BUDGET, "c", joined_reports(parts) if parts else None):
         asked += [person for people, _ in _tables(made) for person in people.tolist()]
         assert len(asked) <= N
         parts += _answer(made, 0.8, len(parts))

@@ -43,11 +43,9 @@ def owned(n: int = 60, d: int = 30, *, seed: int = 0) -> OwnedGraph:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_table_has_it_with_the_papers_settings(name: str) -> None:
     method = find(name)
-    assert method.name == name and method.default_gnn == "sage"
-    assert method.training_defaults["hidden"] == 64 and method.training_defaults["epochs"] == 500
-    assert method.trust == ("none" if name.startswith("b") else "trusted curator")
-    with pytest.raises(TypeError, match="OwnedGraph"):
-        method().reconstruct(None, None)  # type: ignore[arg-type]
+    assert method.spec.name == name and method.spec.default_gnn == "sage"
+    assert method.spec.training_defaults["hidden"] == 64 and method.spec.training_defaults["epochs"] == 500
+    assert method.spec.trust == ("none" if name.startswith("b") else "trusted curator")
 
 
 def test_three_figures() -> None:
