@@ -18,7 +18,7 @@ def divided(
 ) -> tuple[Budget, Settings]:
     """Return the budget with the feature share in force, and the settings with its provenance.
 
-    A method that chooses its share (:meth:`ldpsim.curator.methods.base.Method.chooses_share`) does so unless one is
+    A method that chooses its share (``MethodSpec.auto_share``) does so unless one is
     given or stored. Where a finer budget is given there is nothing to divide: features without a budget of their own
     are then not asked.
 

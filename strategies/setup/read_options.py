@@ -1,7 +1,7 @@
 """Every given option of a run is read, or refused in one line.
 
-A method names the options that it reads (``Method.options``), a parameter the values of others beside which it is read
-(:func:`ldpsim.curator.methods.base.parameter`), and an option why nothing reads it beside other options
+A method names the options that it reads (``MethodSpec.options``), a parameter the values of others beside which it is
+read (:func:`ldpsim.curator.methods.parameters.parameter`), and an option why nothing reads it beside other options
 (:mod:`ldpsim.strategies.setup.unread`). Everything here follows from these declarations: the refusals, the options that
 a method of a comparison or a cell of a sweep runs without, and the lists on the pages of the methods.
 """
@@ -113,28 +113,6 @@ def check_any_reads(options: RunOptions, reasons: Mapping[str, Mapping[str, str]
             raise ValueError(f"{said(options, name)}: {said_of}{_elsewhere(name, options, *reasons)}")
 
 
-def readers(name: str, beside: RunOptions | None = None) -> dict[str, str]:
-    """Return the methods that read an option, each with the setting that it needs; that is often empty.
-
-    Args:
-        name: The option.
-        beside: Options, this one among them, beside which a method has to read it; None: beside some.
-    """
-    found = {}
-    others = None if beside is None else replace(beside, settings={})  # a reason depends on the method beside them
-    for method, kind in table().items():
-        usual = kind()
-        if others is not None:
-            reads = not _unread_option(name, others, usual)
-        else:
-            reads = name in usual.in_force().options_read and not (
-                name == "gnn" and not usual.in_force().trains_network
-            )
-        if reads or name in kind.spec.read_with:
-            found[method] = "" if reads else kind.spec.read_with[name]
-    return found
-
-
 def said(options: RunOptions, name: str) -> str:
     """Return a given option, or ``settings.KEY``, as the command line has it."""
     if name.startswith(SET):
@@ -143,25 +121,22 @@ def said(options: RunOptions, name: str) -> str:
     return _OPTIONS[name].said(getattr(options, name))
 
 
-def listed(found: Mapping[str, str]) -> str:
-    """Return methods in words, with the setting that each needs.
-
-    >>> listed({"hogs": "", "lpgnn": "adjacency=private"})
-    'hogs, lpgnn (with --set adjacency=private)'
-    """
-    return ", ".join(name + (f" (with --set {needed})" if needed else "") for name, needed in found.items())
-
-
 def _given(options: RunOptions) -> Sequence[str]:
     return [name for name, spec in _OPTIONS.items() if name != "settings" and spec.is_given(getattr(options, name))]
 
 
 def _elsewhere(name: str, options: RunOptions, *asked: str) -> str:
-    """Return the other methods that read an option, in words."""
+    """Return the other methods that read an option, in words, each with the setting that it needs."""
     if name not in OF_METHODS:
         return ""
-    found = {method: needed for method, needed in readers(name, options).items() if method not in asked}
-    return f"; it is read by {listed(found)}" if found else ""
+    others, found = replace(options, settings={}), []  # a reason depends on the method beside them
+    for method, kind in table().items():
+        needed = kind.spec.read_with.get(name)
+        if method not in asked and not _unread_option(name, others, kind()):
+            found.append(method)
+        elif method not in asked and needed:
+            found.append(f"{method} (with --set {needed})")
+    return f"; it is read by {', '.join(found)}" if found else ""
 
 
 def _not_by(method: Method, name: str) -> str:
