@@ -1,4 +1,4 @@
-"""What a method declares: data, read before anybody is asked."""
+"""Declarations of a method: data, read before anybody is asked."""
 
 from __future__ import annotations
 
@@ -66,6 +66,7 @@ class MethodSpec:
         halves: Attribute -> parameters with which answers are about this attribute alone. Beside volunteers, an answer
             about several attributes has null models that ask in this way: the rest was worth the difference.
         own_budget: What stands in the place of epsilon; None: it is epsilon.
+        least_posterior: Smallest P_ij of the pairs that it holds at once as likely links; None: it holds none.
         memory: Law of the memory of the curator's work; None where no law was tried.
     """
 
@@ -98,6 +99,7 @@ class MethodSpec:
     learns_from_validation: bool = False
     halves: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     own_budget: OwnBudget | None = None
+    least_posterior: float | None = None
     memory: MemoryLaw | None = None
 
     @property

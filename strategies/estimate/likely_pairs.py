@@ -16,7 +16,6 @@ from scipy.sparse import csr_array
 from ldpsim.curator.links.hogs import edge_posterior
 from ldpsim.curator.links.similarity import BitRows, Rows, public_rows
 from ldpsim.curator.methods.base import Method
-from ldpsim.curator.methods.local.hogs import HoGS
 from ldpsim.devices.mechanisms import Mechanism
 from ldpsim.strategies.estimate.asked import PaperQuestion
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
@@ -35,7 +34,7 @@ def likely_pairs(method: Method, asked: Sequence[PaperQuestion], facts: GraphFac
     """
     mechanisms = [m for q in asked for stage in q.query.plan for ask in stage for m in ask.mechanisms]
     flip = next((m for m in mechanisms if m.field == "adjacency" and m.flip_probability), None)
-    least = method.least_posterior() if isinstance(method, HoGS) else None
+    least = method.in_force().least_posterior
     if least is None or flip is None or flip.flip_probability is None or flip.flip_odds is None:
         return None
     rows = _rows(facts, next((m for m in mechanisms if m.packed), None))

@@ -31,7 +31,7 @@ Points on which the paper is silent, and deviations:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -148,16 +148,16 @@ class HoGS(LocalMethod):
             E^, int64 (2, E) in both directions; the weights of eq. 10, float32 CSR (n, n); diagnostics.
         """
         bits, rows = self._evidence(reports, public)
-        links = likely_links(bits, rows, self.least_posterior())
+        links = likely_links(bits, rows, self.in_force().least_posterior or self.tau)
         edge, potential = links.at_least(self.tau), links.at_least(POTENTIAL)
         notes = {"edges": len(edge), "potential_links": len(potential), "pairs_compared": links.looked_at,
                  "path": links.path}  # fmt: skip
         weights = link_weights(potential.left, potential.right, potential.probability, reports.facts.n)
         return both_ways(edge.left, edge.right), weights, notes
 
-    def least_posterior(self) -> float:
-        """Smallest P_ij of an edge or, where features are averaged, of a potential neighbour."""
-        return min(self.tau, POTENTIAL) if self.l else self.tau
+    def in_force(self) -> MethodSpec:
+        """As :meth:`Method.in_force`; a potential neighbour is held where features are averaged."""
+        return replace(self.spec, least_posterior=min(self.tau, POTENTIAL) if self.l else self.tau)
 
     def _evidence(self, reports: Reports, public: PublicKnowledge) -> tuple[FlippedRows, Rows]:
         """Return the reported bits, and the rows whose cosines are s_ij."""

@@ -63,7 +63,7 @@ class HoGSAblation(HoGS):
 
     def in_force(self) -> MethodSpec:
         """As :meth:`Method.in_force`; Blink's topology fits whole degrees, which both ends report."""
-        spec = self.spec
+        spec = super().in_force()
         return replace(spec, options=spec.options - {"reporting"}) if self.topology == "blink" else spec
 
     def perturb_adjacency(self, facts: PublicFacts, budget: Budget, eps_a: float) -> tuple[Mechanism, ...]:
