@@ -16,19 +16,6 @@ NO_NETWORK = "none"  # in the place of a network's name, for a method that predi
 TRAINING_GRID: Grid = {"lr": (0.01, 0.1), "weight_decay": (1e-3, 1e-4, 1e-5), "gnn_dropout": (0.1, 0.5)}
 
 
-@dataclass(frozen=True)
-class OwnBudget:
-    """A parameter that sets how much a method learns of a person, in place of epsilon.
-
-    Args:
-        parameter: Its name.
-        symbol: Its name in a table.
-    """
-
-    parameter: str
-    symbol: str
-
-
 @dataclass(frozen=True, kw_only=True)
 class MethodSpec:
     """The declarations of a method. ``ldpsim methods`` prints the first five.
@@ -65,7 +52,7 @@ class MethodSpec:
             models then learn from these labels too.
         halves: Attribute -> parameters with which answers are about this attribute alone. Beside volunteers, an answer
             about several attributes has null models that ask in this way: the rest was worth the difference.
-        own_budget: What stands in the place of epsilon; None: it is epsilon.
+        own_budget: Parameter that sets how much it learns of a person, and its symbol in a table; None: it is epsilon.
         least_posterior: Smallest P_ij of the pairs that it holds at once as likely links; None: it holds none.
         memory: Law of the memory of the curator's work; None where no law was tried.
     """
@@ -98,7 +85,7 @@ class MethodSpec:
     joins_both_ends: bool = False
     learns_from_validation: bool = False
     halves: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    own_budget: OwnBudget | None = None
+    own_budget: tuple[str, str] | None = None
     least_posterior: float | None = None
     memory: MemoryLaw | None = None
 

@@ -86,7 +86,8 @@ def match_by(accounts: Accounts, options: RunOptions, level: str, target: float)
     method = setup.method
     knob, start = "epsilon", setup.budget.epsilon
     if method.spec.own_budget is not None:
-        knob, start = method.spec.own_budget.parameter, getattr(method, method.spec.own_budget.parameter)
+        knob = method.spec.own_budget[0]
+        start = getattr(method, knob)
 
     def at(value: float) -> dict[str, Any]:
         return held(accounts.before(_with(setup, knob, value)).to_dict()["holds"], level)

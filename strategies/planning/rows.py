@@ -196,7 +196,8 @@ def plan_row(paper: OnPaper, options: RunOptions, level: str, speed: float) -> P
 
 def _budget(method: Any, options: RunOptions, epsilon: float) -> str:
     if method.spec.own_budget is not None:
-        return f"{method.spec.own_budget.symbol} {getattr(method, method.spec.own_budget.parameter):.3g}"
+        parameter, symbol = method.spec.own_budget
+        return f"{symbol} {getattr(method, parameter):.3g}"
     parts = {"eps_a": options.eps_adjacency, "eps_f": options.eps_features, "eps_l": options.eps_labels}
     named = [f"{name} {value:.3g}" for name, value in parts.items() if value is not None]
     return ", ".join(named) if options.epsilon is None and named else ", ".join([f"{epsilon:.3g}", *named])

@@ -26,7 +26,7 @@ from ldpsim.curator.privacy.level import Level
 from ldpsim.devices.facts import Split
 from ldpsim.devices.mechanisms.exact_loss import Loss
 from ldpsim.devices.policy.policy import Mode, Policy, policy_for_training
-from ldpsim.devices.training_task import UNPROTECTED, GaussianUpdate, Task
+from ldpsim.devices.training_task import UNPROTECTED, Task
 from ldpsim.strategies.engines import collect as engines
 from ldpsim.strategies.people.owned_graph import own
 from ldpsim.strategies.results.lifetime import TrainingAnswers, read_ledgers
@@ -200,8 +200,5 @@ def phase_seconds(collect: float, train: float) -> dict[str, float]:
 
 def task_of(setup: RunSetup, collection: str) -> Task:
     """Return the task of a federated method's devices."""
-    method, facts, training = cast(Federated, setup.method), setup.population.facts, setup.settings.training
-    wanted = method.update_noise(facts, setup.budget)
-    noise = None if wanted is None else GaussianUpdate.from_epsilon(wanted[0], clip=wanted[1], delta=wanted[2])
-    return Task(collection, method.spec.sees, facts.d, training.hidden, facts.classes, float(training.lr),
-                method.local_steps, scaling=method.scaling, noise=noise)  # fmt: skip
+    method = cast(Federated, setup.method)
+    return method.task(collection, setup.population.facts, setup.settings.training, setup.budget)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ldpsim.curator import options as o
 from ldpsim.curator.methods.base import Budget, Method, MethodSpec, Question
@@ -24,6 +24,10 @@ from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.devices.facts import MOST_LOCAL_STEPS, PublicFacts
 from ldpsim.devices.mechanisms.exact_loss import Loss
+from ldpsim.devices.training_task import Task
+
+if TYPE_CHECKING:
+    from ldpsim.curator.learning.training import TrainingSettings
 
 _FEDAVG = "McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data (FedAvg)"
 FEDPROX = "Li et al., Federated Optimization in Heterogeneous Networks (FedProx)"
@@ -121,9 +125,10 @@ class Federated(Method):
         """Number of updates that a device agrees to."""
         return math.ceil(self.rounds * self.fraction)
 
-    def update_noise(self, facts: PublicFacts, budget: Budget) -> tuple[float, float, float] | None:
-        """Return epsilon, clipping norm and delta of a device's noise on an update; None unless overridden."""
-        return None
+    def task(self, collection: str, facts: PublicFacts, training: TrainingSettings, budget: Budget) -> Task:
+        """Return the task of the devices."""
+        return Task(collection, self.spec.sees, facts.d, training.hidden, facts.classes, float(training.lr),
+                    self.local_steps, scaling=self.scaling)  # fmt: skip
 
     def notes(self, people: int, budget: Budget) -> dict[str, float]:
         """Return figures for the part ``federated`` of the result, where ``people`` devices train."""

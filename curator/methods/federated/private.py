@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ldpsim.curator.methods.base import Budget, Question
 from ldpsim.curator.methods.federated.fedavg import FedAvgMLP, FederatedSpec
@@ -25,6 +26,10 @@ from ldpsim.curator.shown import shown_loss
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import gaussian
 from ldpsim.devices.mechanisms.exact_loss import Loss
+from ldpsim.devices.training_task import GaussianUpdate, Task
+
+if TYPE_CHECKING:
+    from ldpsim.curator.learning.training import TrainingSettings
 
 CLIPPINGS = ("fixed", "adaptive")
 
@@ -189,10 +194,11 @@ class LDPFedAvg(FedAvgMLP):
         """Return epsilon and delta of one answer."""
         return budget.epsilon / self.answers, (self.delta or small_delta(facts.n)) / self.answers
 
-    def update_noise(self, facts: PublicFacts, budget: Budget) -> tuple[float, float, float] | None:
-        """Return epsilon, clipping norm and delta of one answer."""
+    def task(self, collection: str, facts: PublicFacts, training: TrainingSettings, budget: Budget) -> Task:
+        """As :meth:`Federated.task`, with noise on each answer."""
         epsilon, delta = self.each(facts, budget)
-        return epsilon, self.clip, delta
+        noise = GaussianUpdate.from_epsilon(epsilon, clip=self.clip, delta=delta)
+        return replace(super().task(collection, facts, training, budget), noise=noise)
 
     def guarantee_of_training(
         self, facts: PublicFacts, budget: Budget, *, people: int, models: int, answers: int, loss: Loss

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from ldpsim.curator import options as o
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods.base import Budget, Method, MethodSpec, Question
-from ldpsim.curator.methods.spec import OwnBudget
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.owner.privacy.accountant import Account, LabelRelease, account, central_node
 from ldpsim.curator.owner.privacy.release import small_delta
@@ -122,7 +121,7 @@ class LabelAnswers(OwnerMethod):
         private=("adjacency", "features", "label"),
         mechanisms=("laplace",),
         options=o.QUESTION,
-        own_budget=OwnBudget("lambda_", "λ"),
+        own_budget=("lambda_", "λ"),
     )
 
     def __post_init__(self) -> None:
