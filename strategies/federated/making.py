@@ -44,9 +44,8 @@ def strategy_for(method: Federated, plan: TrainingPlan) -> Strategy:
     Raises:
         ValueError: for a method whose strategy is nowhere.
     """
-    name = (
-        method.spec.strategy if "." in method.spec.strategy else f"ldpsim.strategies.federated.{method.spec.strategy}"
-    )
+    own = method.spec.strategy
+    name = own if "." in own else f"ldpsim.strategies.federated.{own}"
     try:
         module: Any = import_module(name)
     except ModuleNotFoundError as error:
@@ -54,8 +53,6 @@ def strategy_for(method: Federated, plan: TrainingPlan) -> Strategy:
             raise
         module = None
     if not hasattr(module, "make"):
-        raise ValueError(
-            f"{method.spec.name}: its strategy {method.spec.strategy!r} needs make(method, plan) in a module {name}"
-        )
+        raise ValueError(f"{method.spec.name}: its strategy {own!r} needs make(method, plan) in a module {name}")
     made: Strategy = module.make(method, plan)
     return made

@@ -164,7 +164,7 @@ class FedAvgMLP(Federated):
 
     spec = replace(
         Federated.spec, name="fedavg-mlp", paper=_FEDAVG, default_gnn="mlp", training_defaults={"hidden": 16, "lr": 0.3}
-    )
+    )  # fmt: skip
 
 
 class ProximalTerm:
@@ -211,13 +211,9 @@ class Isolate(FedAvgMLP):
     evaluate_every: int = unused(0)
 
     spec = replace(
-        FedAvgMLP.spec,
-        name="isolate",
-        options=o.SPLIT,
-        paper="reference: no party talks to another",
-        trained_by="alone",
-        trust="untrusted curator",
-    )
+        FedAvgMLP.spec, name="isolate", options=o.SPLIT, paper="reference: no party talks to another",
+        trained_by="alone", trust="untrusted curator",
+    )  # fmt: skip
 
     def guarantee(
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
@@ -237,15 +233,9 @@ class FedAvgGNN(Federated):
     """
 
     spec = replace(
-        Federated.spec,
-        name="fedavg-gnn",
-        paper=_FEDAVG,
-        strategy="ego_fedavg",
-        optimisers=("average",),
-        sees="ego",
-        uses=("adjacency", "features", "label"),
-        training_defaults={"hidden": 16, "lr": 0.5},
-    )
+        Federated.spec, name="fedavg-gnn", paper=_FEDAVG, strategy="ego_fedavg", optimisers=("average",), sees="ego",
+        uses=("adjacency", "features", "label"), training_defaults={"hidden": 16, "lr": 0.5},
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -256,10 +246,6 @@ class FedGCN(Federated):
     """
 
     spec = replace(
-        Federated.spec,
-        name="fedgcn",
-        paper="Yao, Jin, Ravi, Joe-Wong, FedGCN: Convergence-Communication Tradeoffs",
-        sees="sums",
-        uses=("adjacency", "features", "label"),
-        training_defaults={"hidden": 16, "lr": 0.5},
-    )
+        Federated.spec, name="fedgcn", paper="Yao, Jin, Ravi, Joe-Wong, FedGCN: Convergence-Communication Tradeoffs",
+        sees="sums", uses=("adjacency", "features", "label"), training_defaults={"hidden": 16, "lr": 0.5},
+    )  # fmt: skip

@@ -28,12 +28,9 @@ class FedNova(FedAvgMLP):
     normalised: bool = True
 
     spec = replace(
-        FedAvgMLP.spec,
-        name="fednova",
-        paper="Wang et al., Tackling the Objective Inconsistency Problem (FedNova)",
-        strategy="fednova",
-        optimisers=("average",),
-    )
+        FedAvgMLP.spec, name="fednova", paper="Wang et al., Tackling the Objective Inconsistency Problem (FedNova)",
+        strategy="fednova", optimisers=("average",),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -60,15 +60,10 @@ class DPFedAvg(FedAvgMLP):
     delta: float = 0.0
 
     spec = replace(
-        FedAvgMLP.spec,
-        name="dp-fedavg",
-        strategy="dp_fedavg",
-        central_noise=True,
+        FedAvgMLP.spec, name="dp-fedavg", strategy="dp_fedavg", central_noise=True,
         paper="McMahan et al., Learning Differentially Private Recurrent Language Models (DP-FedAvg)",
-        mechanisms=("gaussian",),
-        options=FedAvgMLP.spec.options | {"epsilon"},
-        private=("features", "label"),
-    )
+        mechanisms=("gaussian",), options=FedAvgMLP.spec.options | {"epsilon"}, private=("features", "label"),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -168,15 +163,11 @@ class LDPFedAvg(FedAvgMLP):
     delta: float = 0.0
 
     spec = replace(
-        FedAvgMLP.spec,
-        name="ldp-fedavg",
-        takes_turns=True,
+        FedAvgMLP.spec, name="ldp-fedavg", takes_turns=True,
         paper="FedAvg with local noise on the update (analytic Gaussian, Balle and Wang 2018)",
-        trust="untrusted curator",
-        private=("features", "label"),
-        mechanisms=("gaussian_update",),
+        trust="untrusted curator", private=("features", "label"), mechanisms=("gaussian_update",),
         options=FedAvgMLP.spec.options | {"epsilon"},
-    )
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()

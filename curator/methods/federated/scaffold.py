@@ -17,10 +17,7 @@ class SCAFFOLD(FedAvgMLP):
     """
 
     spec = replace(
-        FedAvgMLP.spec,
-        name="scaffold",
+        FedAvgMLP.spec, name="scaffold",
         paper="Karimireddy et al., SCAFFOLD: Stochastic Controlled Averaging for Federated Learning",
-        strategy="scaffold",
-        optimisers=("average",),
-        vectors_down=2,
-    )
+        strategy="scaffold", optimisers=("average",), vectors_down=2,
+    )  # fmt: skip

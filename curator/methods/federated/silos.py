@@ -44,16 +44,14 @@ class Silos(Federated):
     beta: float = parameter(10_000.0, partition=("dirichlet",))
 
     spec = replace(
-        Federated.spec,
-        name="silo-fedavg-gcn",
-        paper="McMahan et al. (FedAvg), with the settings of Yao et al. (FedGCN)",
-        trained_by="silos",
+        Federated.spec, name="silo-fedavg-gcn",
+        paper="McMahan et al. (FedAvg), with the settings of Yao et al. (FedGCN)", trained_by="silos",
         uses=("adjacency", "features", "label"),
         seen="the silo has the raw record, and the server sees every update of the silo in clear",
         options=Federated.spec.options | {"on_requery"},
         training_read=frozenset({"hidden", "lr", "weight_decay", "gnn_dropout"}),
         training_defaults={"hidden": 16, "lr": 0.5, "weight_decay": 5e-4, "gnn_dropout": 0.5},
-    )
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -92,8 +90,6 @@ class SiloFedGCN(Silos):
     """
 
     spec = replace(
-        Silos.spec,
-        name="silo-fedgcn",
-        paper="Yao, Jin, Ravi, Joe-Wong, FedGCN: Convergence-Communication Tradeoffs",
+        Silos.spec, name="silo-fedgcn", paper="Yao, Jin, Ravi, Joe-Wong, FedGCN: Convergence-Communication Tradeoffs",
         sums=True,
-    )
+    )  # fmt: skip

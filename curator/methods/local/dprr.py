@@ -54,16 +54,13 @@ class DPRR(LinkMethod):
     direction: str = "outgoing"
 
     spec = replace(
-        LinkMethod.spec,
-        name="dprr",
+        LinkMethod.spec, name="dprr",
         # it keeps as many as people have neighbours
         memory=MemoryLaw(work=40.0),
         paper="Hidano and Murakami, Degree-Preserving Randomized Response for GNNs under LDP",
-        mechanisms=("randomized_response", "degree", "grr"),
-        search_grid=({"direction": DIRECTIONS}, TRAINING_GRID),
-        query_grid={"degree_share": (0.1, 0.3, 0.5, 0.7, 0.9)},
-        options=LinkMethod.spec.options | {"reporting"},
-    )
+        mechanisms=("randomized_response", "degree", "grr"), search_grid=({"direction": DIRECTIONS}, TRAINING_GRID),
+        query_grid={"degree_share": (0.1, 0.3, 0.5, 0.7, 0.9)}, options=LinkMethod.spec.options | {"reporting"},
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()

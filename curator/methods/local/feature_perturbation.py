@@ -74,12 +74,10 @@ class FeaturePerturbation(LocalMethod):
     links_of: ClassVar[str]
     edge_loss: ClassVar[str]  # reason why the loss of an edge differs from that of one bit
     spec = MethodSpec(
-        private=("adjacency", "features"),
-        options=o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon"},
-        finer=("eps_adjacency", "eps_features"),
-        training_defaults=HoGS.spec.training_defaults,
+        private=("adjacency", "features"), options=o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon"},
+        finer=("eps_adjacency", "eps_features"), training_defaults=HoGS.spec.training_defaults,
         search_grid=({"l": (0, 1, 2), "lr": (0.01, 0.1)}, HoGS.spec.search_grid[1]),
-    )
+    )  # fmt: skip
 
     l: int  # noqa: E741 - the paper's name
     scaling: str
@@ -148,14 +146,11 @@ class FPBlink(FeaturePerturbation):
     scaling: str = "standardised"
 
     spec = replace(
-        FeaturePerturbation.spec,
-        name="fp-blink",
-        memory=MemoryLaw(work=60.0, estimates=True),
-        joins_both_ends=True,
+        FeaturePerturbation.spec, name="fp-blink", memory=MemoryLaw(work=60.0, estimates=True), joins_both_ends=True,
         paper="Xu et al., HoGS (its baseline: Blink with feature perturbation)",
         mechanisms=("randomized_response", "degree", "one_bit", "grr"),
         query_grid={"delta1": (0.25, 0.33, 0.5, 0.66, 0.75), "delta2": (0.25, 0.33, 0.5, 0.66, 0.75)},
-    )
+    )  # fmt: skip
     links_of: ClassVar[str] = "blink"
     edge_loss: ClassVar[str] = BIT_AND_DEGREE
 
@@ -208,14 +203,12 @@ class FPLDPGen(FeaturePerturbation):
     scaling: str = "standardised"
 
     spec = replace(
-        FeaturePerturbation.spec,
-        name="fp-ldpgen",
-        memory=MemoryLaw(estimates=True),
+        FeaturePerturbation.spec, name="fp-ldpgen", memory=MemoryLaw(estimates=True),
         options=FeaturePerturbation.spec.options | {"feature_share"},
         paper="Xu et al., HoGS (its baseline: LDPGen with feature perturbation)",
         mechanisms=("group_degrees", "one_bit", "grr"),
         query_grid={"feature_share": HoGS.spec.query_grid["feature_share"], **LDPGen.spec.query_grid},
-    )
+    )  # fmt: skip
     links_of: ClassVar[str] = "ldpgen"
     edge_loss: ClassVar[str] = TWO_STAGES
 

@@ -119,10 +119,7 @@ class Noisy(HoGSAblation):
     topology: str = "noisy"
 
     spec = replace(
-        HoGSAblation.spec,
-        name="noisy",
-        memory=MemoryLaw(work=16.0, listed=True, estimates=True),
-        paper="reference: the reports of HoGS as they came",
-        search_grid=(TRAINING_GRID,),
+        HoGSAblation.spec, name="noisy", memory=MemoryLaw(work=16.0, listed=True, estimates=True),
+        paper="reference: the reports of HoGS as they came", search_grid=(TRAINING_GRID,),
         query_grid={"feature_share": HoGS.spec.query_grid["feature_share"]},
-    )
+    )  # fmt: skip

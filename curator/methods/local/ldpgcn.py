@@ -51,15 +51,11 @@ class LDPGCN(LinkMethod):
     pairs: str = "mean"
 
     spec = replace(
-        LinkMethod.spec,
-        name="ldpgcn",
-        memory=MemoryLaw(report=0.0, pairs=10.0),
+        LinkMethod.spec, name="ldpgcn", memory=MemoryLaw(report=0.0, pairs=10.0),
         paper="Wu et al., LinkTeller (DPGCN with Laplace noise); made local in Blink",
-        mechanisms=("noisy_row", "degree", "grr"),
-        training_defaults={"epochs": 200},
-        search_grid=({"pairs": PAIRS}, TRAINING_GRID),
-        query_grid={"count_share": (0.01, 0.05, 0.1)},
-    )
+        mechanisms=("noisy_row", "degree", "grr"), training_defaults={"epochs": 200},
+        search_grid=({"pairs": PAIRS}, TRAINING_GRID), query_grid={"count_share": (0.01, 0.05, 0.1)},
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -79,13 +79,11 @@ class LDPGen(LinkMethod):
     graph: str = "sampled"
 
     spec = replace(
-        LinkMethod.spec,
-        name="ldpgen",
-        memory=MemoryLaw(),
+        LinkMethod.spec, name="ldpgen", memory=MemoryLaw(),
         paper="Qin et al., Generating Synthetic Decentralized Social Graphs with LDP (LDPGen)",
         mechanisms=("group_degrees", "grr"),
         query_grid={"first_share": (0.3, 0.5, 0.7), "first_groups": (2, 5), "groups": (2, 5, 10)},
-    )
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -46,12 +46,9 @@ class LinkMethod(LocalMethod):
     public_scaling: str = "row-normalised"
 
     spec = MethodSpec(
-        private=("adjacency",),
-        public_features=True,
-        mechanisms=("randomized_response", "grr"),
-        options=o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon"},
-        finer=("eps_adjacency",),
-    )
+        private=("adjacency",), public_features=True, mechanisms=("randomized_response", "grr"),
+        options=o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon"}, finer=("eps_adjacency",),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         check_choices(self, public_scaling=PUBLIC_SCALINGS)

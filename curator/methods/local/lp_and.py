@@ -37,18 +37,13 @@ class LPAnd(LinkMethod):
     public_scaling: str = unused("row-normalised")
 
     spec = replace(
-        LinkMethod.spec,
-        public_features=False,
-        name="lp-and",
-        trains_network=False,
-        memory=MemoryLaw(work=6.0, rows=0.0, codes=0.0),
-        joins_both_ends=True,
+        LinkMethod.spec, public_features=False, name="lp-and", trains_network=False,
+        memory=MemoryLaw(work=6.0, rows=0.0, codes=0.0), joins_both_ends=True,
         # nothing to choose
-        search_grid=({},),
-        common_selection=False,
+        search_grid=({},), common_selection=False,
         paper="null model; Zhu and Ghahramani, Learning from Labeled and Unlabeled Data",
         options=LinkMethod.spec.options | {"reporting", "public_features"},
-    )
+    )  # fmt: skip
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Return the AND graph with no feature columns."""

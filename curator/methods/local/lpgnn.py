@@ -110,26 +110,21 @@ class LPGNN(LocalMethod):
     adjacency: str = "public"
 
     spec = MethodSpec(
-        name="lpgnn",
-        memory=MemoryLaw(rows=1.0, codes=0.1),
-        paper="Sajadmanesh and Gatica-Perez, Locally Private Graph Neural Networks",
-        private=("features", "label"),
-        mechanisms=("multi_bit", "laplace", "analytic_gaussian", "grr"),
-        default_gnn="sage",
+        name="lpgnn", memory=MemoryLaw(rows=1.0, codes=0.1),
+        paper="Sajadmanesh and Gatica-Perez, Locally Private Graph Neural Networks", private=("features", "label"),
+        mechanisms=("multi_bit", "laplace", "analytic_gaussian", "grr"), default_gnn="sage",
         # the published ones for Cora at finite budgets
-        training_defaults={"weight_decay": 1e-3, "gnn_dropout": 0.5, "epochs": 500},
-        common_selection=False,
+        training_defaults={"weight_decay": 1e-3, "gnn_dropout": 0.5, "epochs": 500}, common_selection=False,
         search_grid=(
             {"k_x": (0, 2, 4, 8, 16), "k_y": (0, 2, 4, 8)},
             {"lr": (0.01, 0.001), "weight_decay": (1e-2, 1e-3, 1e-4), "gnn_dropout": (0.25, 0.5, 0.75)},
         ),
         query_grid={"m": ("1", "2", "4", "8"), "mechanism": MECHANISMS, "feature_share": (0.1, 0.3, 0.5, 0.7, 0.9)},
-        public_graph=True,
-        asks_labels=True,
+        public_graph=True, asks_labels=True,
         options=o.SPLIT | o.REPORTS | o.NETWORK | {"epsilon", "feature_share", "label_mechanism"},
         finer=("eps_features", "eps_labels"),
         read_with=dict.fromkeys(("eps_adjacency", "reporting"), "adjacency=private"),
-    )
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         check_range(self, "k_x", "k_y", least=0, most=MOST_HOPS)

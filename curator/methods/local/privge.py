@@ -67,20 +67,16 @@ class PrivGE(PublicGraphMethod):
     patience: int = 20
 
     spec = replace(
-        PublicGraphMethod.spec,
-        name="privge",
-        memory=MemoryLaw(rows=1.0, codes=0.1),
+        PublicGraphMethod.spec, name="privge", memory=MemoryLaw(rows=1.0, codes=0.1),
         paper="Li et al., Privacy-Preserving Graph Embedding based on Local Differential Privacy (PrivGE)",
-        mechanisms=("window", "grr"),
-        default_gnn="mlp",
-        options=PublicGraphMethod.spec.options - o.NETWORK,
+        mechanisms=("window", "grr"), default_gnn="mlp", options=PublicGraphMethod.spec.options - o.NETWORK,
         training_defaults={"hidden": 128, "weight_decay": 5e-4, "gnn_dropout": 0.7, "epochs": 1000},
         search_grid=(
             {"alpha": (0.05, 0.1, 0.2), "r": (0.1, 0.5), "debias": (False, True)},
             {"lr": (0.01, 0.001), "weight_decay": (0.0, 5e-4), "gnn_dropout": (0.1, 0.5, 0.7), "layers": (2, 3)},
         ),
         query_grid={"m": (1, 3, 5, 20)},
-    )
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         check_range(self, "m", "layers", "batch", "patience", least=1)

@@ -32,12 +32,9 @@ class PublicGraphMethod(LocalMethod):
     """A method that asks for features alone; its graph is public."""
 
     spec = MethodSpec(
-        private=("features",),
-        common_selection=False,
-        public_graph=True,
-        options=o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon"},
-        finer=("eps_features",),
-    )
+        private=("features",), common_selection=False, public_graph=True,
+        options=o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon"}, finer=("eps_features",),
+    )  # fmt: skip
 
     def mechanism_for(self, epsilon: float, facts: PublicFacts) -> Mechanism:
         """Return the mechanism about the features at a finite budget of the vector (ValueError if it does not fit)."""

@@ -105,24 +105,19 @@ class RGNN(LocalMethod):
     proportions: str = parameter("raw", alpha=ABOVE_0)
 
     spec = MethodSpec(
-        name="rgnn",
-        memory=MemoryLaw(codes=1.0, estimates=True, large=1 << 26),
+        name="rgnn", memory=MemoryLaw(codes=1.0, estimates=True, large=1 << 26),
         paper="Bhaila et al., Local Differential Privacy in GNNs: a Reconstruction Approach (RGNN)",
-        private=("features", "label"),
-        mechanisms=("grr_fs", "grr"),
-        default_gnn="sage",
+        private=("features", "label"), mechanisms=("grr_fs", "grr"), default_gnn="sage",
         training_defaults={"weight_decay": 0.0, "gnn_dropout": 0.0, "epochs": 100},
         search_grid=(
             {"Kx": (4, 16), "Ky": (4, 16)},
             {"C": (16, 64, 128), "alpha": (0.0, 0.1, 1.0, 10.0)},
             {"lr": (0.01, 0.001)},
         ),
-        query_grid={"m": (1, 5, 10, 20), "group": (1, 5, 25), "feature_share": (0.3, 0.5, 0.7, 0.9)},
-        public_graph=True,
-        asks_labels=True,
-        options=o.SPLIT | o.REPORTS | o.NETWORK | {"epsilon", "feature_share", "label_mechanism"},
+        query_grid={"m": (1, 5, 10, 20), "group": (1, 5, 25), "feature_share": (0.3, 0.5, 0.7, 0.9)}, public_graph=True,
+        asks_labels=True, options=o.SPLIT | o.REPORTS | o.NETWORK | {"epsilon", "feature_share", "label_mechanism"},
         finer=("eps_features", "eps_labels"),
-    )
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         check_range(self, "m", least=1, most=1 << 16)

@@ -17,13 +17,10 @@ class RR(LinkMethod):
     """The graph of all reported ones."""
 
     spec = replace(
-        LinkMethod.spec,
-        name="rr",
-        memory=MemoryLaw(work=16.0, listed=True),
-        paper="Warner, Randomized Response; a baseline of Blink",
-        training_defaults={"epochs": 200},
+        LinkMethod.spec, name="rr", memory=MemoryLaw(work=16.0, listed=True),
+        paper="Warner, Randomized Response; a baseline of Blink", training_defaults={"epochs": 200},
         options=LinkMethod.spec.options | {"reporting"},
-    )
+    )  # fmt: skip
 
     def links(self, reports: Reports) -> ReconstructedLinks:
         """Return every reported 1, from the reported node to the reporter."""

@@ -83,19 +83,14 @@ class SBP(LocalMethod):
     answer: str = "pool"
 
     spec = MethodSpec(
-        name="sbp",
-        memory=MemoryLaw(work=6.0, tables=80.0, messages=24.0, estimates=True),
-        joins_both_ends=True,
+        name="sbp", memory=MemoryLaw(work=6.0, tables=80.0, messages=24.0, estimates=True), joins_both_ends=True,
         private=("adjacency", "features"),
         paper="this project: sparse block-model posterior of the reports of another method",
         mechanisms=("randomized_response", "one_bit", "grr"),
         # nothing to choose
-        search_grid=({},),
-        query_grid={"feature_share": HoGS.spec.query_grid["feature_share"]},
-        common_selection=False,
-        auto_share=True,
-        options=HoGS.spec.options,
-    )
+        search_grid=({},), query_grid={"feature_share": HoGS.spec.query_grid["feature_share"]}, common_selection=False,
+        auto_share=True, options=HoGS.spec.options,
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         check_choices(self, asks=tuple(ASKERS), sources=SOURCES, answer=("pool", "network"))

@@ -104,14 +104,10 @@ class Solitude(LocalMethod):
     m: str = "optimal"
 
     spec = MethodSpec(
-        name="solitude",
-        memory=MemoryLaw(work=16.0, listed=True, learned=True),
-        private=("adjacency", "features"),
+        name="solitude", memory=MemoryLaw(work=16.0, listed=True, learned=True), private=("adjacency", "features"),
         paper="Lin et al., Towards Private Learning on Decentralized Graphs with Local DP (Solitude)",
-        mechanisms=("randomized_response", "multi_bit", "grr"),
-        default_gnn="sage",
-        training_defaults={"weight_decay": 1e-2, "gnn_dropout": 0.5},
-        common_selection=False,
+        mechanisms=("randomized_response", "multi_bit", "grr"), default_gnn="sage",
+        training_defaults={"weight_decay": 1e-2, "gnn_dropout": 0.5}, common_selection=False,
         search_grid=(
             {"l_x": (0, 2, 4), "l_y": (0, 2, 4)},
             {"smoothing": ("mean", "symmetric"), "lr": (0.01, 0.1), "weight_decay": (1e-2, 1e-3, 1e-4)},
@@ -119,7 +115,7 @@ class Solitude(LocalMethod):
         query_grid={"feature_share": (0.1, 0.3, 0.5, 0.7, 0.9), "m": ("1", "2", "4", "8")},
         options=o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon", "feature_share"},
         finer=("eps_adjacency", "eps_features"),
-    )
+    )  # fmt: skip
     theorem: ClassVar[str] = "Corollary 3.1"
     added: ClassVar[str] = "Corollary 3.1 adds one bit of a list and the feature vector"
 
@@ -204,14 +200,11 @@ class FPSolitude(Solitude):
     m: str = unused("optimal")
 
     spec = replace(
-        Solitude.spec,
-        name="fp-solitude",
-        memory=MemoryLaw(work=16.0, listed=True, learned=True, estimates=True),
-        joins_both_ends=True,
-        paper="Solitude as compared by Xu et al. (HoGS): 1-bit on every feature",
+        Solitude.spec, name="fp-solitude", memory=MemoryLaw(work=16.0, listed=True, learned=True, estimates=True),
+        joins_both_ends=True, paper="Solitude as compared by Xu et al. (HoGS): 1-bit on every feature",
         mechanisms=("randomized_response", "one_bit", "grr"),
         query_grid={"feature_share": Solitude.spec.query_grid["feature_share"]},
-    )
+    )  # fmt: skip
     theorem: ClassVar[str] = "HoGS's Theorem 4, a feature at a time"
     added: ClassVar[str] = "the claim adds one bit of a list and one feature"
 

@@ -23,12 +23,10 @@ class SymRR(LinkMethod):
     """The pairs whose larger id reported a 1."""
 
     spec = replace(
-        LinkMethod.spec,
-        name="symrr",
-        memory=MemoryLaw(work=16.0, listed=True),
+        LinkMethod.spec, name="symrr", memory=MemoryLaw(work=16.0, listed=True),
         paper="Imola et al., Locally Differentially Private Analysis of Graph Statistics; as in Blink",
         training_defaults={"epochs": 200},
-    )
+    )  # fmt: skip
 
     def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
         """Randomised response about j < i, for every kind of reporting."""

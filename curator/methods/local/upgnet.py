@@ -80,19 +80,16 @@ class UPGNet(PublicGraphMethod):
     chosen_by: str = "loss"
 
     spec = replace(
-        PublicGraphMethod.spec,
-        name="upgnet",
-        memory=MemoryLaw(rows=1.0, codes=0.1),
+        PublicGraphMethod.spec, name="upgnet", memory=MemoryLaw(rows=1.0, codes=0.1),
         paper="He et al., Going Deeper into Locally Differentially Private Graph Neural Networks (UPGNet)",
-        mechanisms=("multi_bit", "window", "grr"),
-        default_gnn="sage",
+        mechanisms=("multi_bit", "window", "grr"), default_gnn="sage",
         training_defaults={"lr": 0.003, "weight_decay": 1e-2, "gnn_dropout": 0.75, "epochs": 200},
         search_grid=(
             {"K": (2, 4, 8, 16), "nfr": ("sd", "off"), "scale": ("unit", "raw")},
             {"lr": (0.01, 0.001), "weight_decay": (1e-2, 1e-3, 1e-4), "gnn_dropout": (0.25, 0.5, 0.75)},
         ),
         query_grid={"mechanism": ("mbm", "mpm")},
-    )
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         check_range(self, "K", least=1, most=MOST_HOPS)

@@ -123,22 +123,15 @@ class Vote(LocalMethod):
     evidence: str = parameter("both", hashed="unless default", volunteers=ABOVE_0)
 
     spec = MethodSpec(
-        name="vote",
-        paper="this project: one vote of each neighbourhood",
-        private=("adjacency",),
-        mechanisms=("neighbourhood_vote", "graded_vote", "own_features_vote", "grr"),
-        in_batches=True,
-        rebuilds_graph=False,
-        trains_network=False,
-        learns_from_validation=True,
-        halves={"features": {"evidence": "features"}, "adjacency": {"evidence": "list"}},
-        asks_volunteers=True,
+        name="vote", paper="this project: one vote of each neighbourhood", private=("adjacency",),
+        mechanisms=("neighbourhood_vote", "graded_vote", "own_features_vote", "grr"), in_batches=True,
+        rebuilds_graph=False, trains_network=False, learns_from_validation=True,
+        halves={"features": {"evidence": "features"}, "adjacency": {"evidence": "list"}}, asks_volunteers=True,
         # nothing to choose
-        search_grid=({},),
-        query_grid={"candidates": ("2", "3", "4"), "homophily": (0.5, 0.8), "batches": (1, 2, 4)},
+        search_grid=({},), query_grid={"candidates": ("2", "3", "4"), "homophily": (0.5, 0.8), "batches": (1, 2, 4)},
         options=o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon", "public_features", "reporting"},
         finer=("eps_adjacency",),
-    )
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         check_choices(self, table=FORMS, affinity=("asked", "homophily"), told=(TRAINING, LABELLED), evidence=EVIDENCE)

@@ -30,11 +30,10 @@ class Gap(GraphOwner):
     """
 
     spec = replace(
-        GraphOwner.spec,
-        name="gap",
+        GraphOwner.spec, name="gap",
         paper="Sajadmanesh, Shamsabadi, Bellet, Gatica-Perez, GAP: Differentially Private Graph Neural \
 Networks with Aggregation Perturbation",
-    )
+    )  # fmt: skip
 
     def trainings(self) -> int:
         """As :meth:`GraphOwner.trainings`: encoder and classifier; without a graph one network."""

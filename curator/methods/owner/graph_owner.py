@@ -81,17 +81,12 @@ class GraphOwner(OwnerMethod):
     delta: float = 0.0
 
     spec = replace(
-        OwnerMethod.spec,
-        trust="trusted curator",
-        private=("adjacency", "features", "label"),
-        mechanisms=("gaussian",),
-        default_gnn="mlp",
-        trained_by="graph owner",
-        options=o.QUESTION | {"split", "label_rate", "epsilon"},
+        OwnerMethod.spec, trust="trusted curator", private=("adjacency", "features", "label"), mechanisms=("gaussian",),
+        default_gnn="mlp", trained_by="graph owner", options=o.QUESTION | {"split", "label_rate", "epsilon"},
         training_read=frozenset({"hidden", "lr", "weight_decay", "epochs"}),
         reference_read=frozenset({"hidden", "lr", "weight_decay", "epochs"}),
         training_defaults={"hidden": 16, "lr": 0.01, "weight_decay": 0.0, "gnn_dropout": 0.0, "epochs": 100},
-    )
+    )  # fmt: skip
     stages_norm: ClassVar[str] = "none"  # of networks that clip gradients
     printed_by: ClassVar[str] = "tight"  # accountant of the edge level in its public code
 

@@ -43,15 +43,10 @@ class OwnerMethod(Method):
     """A method on an :class:`OwnedGraph` and a public graph."""
 
     spec: ClassVar[MethodSpec] = MethodSpec(
-        paper=_PAPER,
-        default_gnn="sage",
-        trained_by="owner",
-        options=frozenset(),
-        training_read=_TRAINING,
-        reference_read=_TRAINING,
-        common_selection=False,
+        paper=_PAPER, default_gnn="sage", trained_by="owner", options=frozenset(), training_read=_TRAINING,
+        reference_read=_TRAINING, common_selection=False,
         training_defaults={"hidden": 64, "lr": 0.01, "weight_decay": 0.0, "gnn_dropout": 0.5, "epochs": 500},
-    )
+    )  # fmt: skip
     scores: str = "votes"  # of its teachers: what gets the noise
     basis: str = "given"  # of its teachers' training (:mod:`ldpsim.curator.owner.teachers.sage`)
 
@@ -116,13 +111,9 @@ class LabelAnswers(OwnerMethod):
     query_selection: str = "random"
 
     spec = replace(
-        OwnerMethod.spec,
-        trust="trusted curator",
-        private=("adjacency", "features", "label"),
-        mechanisms=("laplace",),
-        options=o.QUESTION,
-        own_budget=("lambda_", "λ"),
-    )
+        OwnerMethod.spec, trust="trusted curator", private=("adjacency", "features", "label"), mechanisms=("laplace",),
+        options=o.QUESTION, own_budget=("lambda_", "λ"),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         if self.queries < 1:

@@ -29,11 +29,10 @@ class ProGap(GraphOwner):
     """
 
     spec = replace(
-        GraphOwner.spec,
-        name="progap",
+        GraphOwner.spec, name="progap",
         paper="Sajadmanesh, Gatica-Perez, ProGAP: Progressive Graph Neural Networks with Differential \
 Privacy Guarantees",
-    )
+    )  # fmt: skip
     stages_norm: ClassVar[str] = "group"
     printed_by: ClassVar[str] = "rdp"
 

@@ -25,7 +25,7 @@ class PublicGraph(Reference):
 
     spec = replace(
         Reference.spec, paper="Sajadmanesh and Gatica-Perez, LPGNN (its references)", reads=("adjacency", "label")
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -34,10 +34,8 @@ class Reference(GraphMethod):
     scaling: str = "row-normalised"
 
     spec: ClassVar[MethodSpec] = MethodSpec(
-        trust="none",
-        paper="reference",
-        options=o.SPLIT | o.NETWORK,
-    )
+        trust="none", paper="reference", options=o.SPLIT | o.NETWORK,
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         check_choices(self, scaling=PUBLIC_SCALINGS)
