@@ -34,23 +34,19 @@ def divided(
     """
     method, given = settings.method, options.feature_share
     parts = {"--eps-adjacency": budget.eps_adjacency, "--eps-features": budget.eps_features}
-    if not method.in_force().auto_share:
+    spec = method.in_force()
+    if not spec.auto_share:
         if given == AUTO:
-            raise ValueError(f"--feature-share auto: {method.spec.name} has no rule for its share; give a number")
-        if (
-            given == 0
-            and "features" in method.spec.private
-            and not budget.public_features
-            and budget.eps_features is None
-        ):
-            raise ValueError(f"--feature-share 0: {method.spec.name} cannot do without private features")
+            raise ValueError(f"--feature-share auto: {spec.name} has no rule for its share; give a number")
+        if given == 0 and "features" in spec.private and not budget.public_features and budget.eps_features is None:
+            raise ValueError(f"--feature-share 0: {spec.name} cannot do without private features")
     elif given == AUTO:
         for option, value in parts.items():
             if value is not None:
                 raise ValueError(f"--feature-share auto with {option} {value:g}: nothing is left to divide")
     if given is None and settings.feature_share is not None:
         return replace(budget, feature_share=settings.feature_share), settings
-    if given not in (None, AUTO) or not method.in_force().auto_share or budget.public_features:
+    if given not in (None, AUTO) or not spec.auto_share or budget.public_features:
         return budget, settings
     whole = all(value is None for value in parts.values())
     share = RULE.share(facts, labels, budget.epsilon, budget.reporting) if whole else 0.0
