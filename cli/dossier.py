@@ -124,7 +124,7 @@ def _filled(kind: str, whole: Any, subject: Part, others: list[Part]) -> str:
         record=record,
         whole=whole,
         people=whole["facts"]["n"] if kind == PLAN else record["dataset"]["nodes"],
-        method=find(str(record["method"])),
+        method=find(str(record["method"])).spec,
         asks=listed_as(record["method"], volunteers=config.get("volunteers") is not None, labels=bool(labels)).asks,
         mechanisms=record["mechanisms"] if kind == PLAN else mechanisms_of_run(record),
         holds=holds,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,16 +13,10 @@ from ldpsim.cli.output import console, echo, print_json, text_table
 from ldpsim.cli.words import epsilon as shown
 
 if TYPE_CHECKING:
-    from ldpsim.curator.owner.privacy.accountant import Account, Figure
+    from ldpsim.curator.owner.privacy.account import Account
 
 _METHODS = "privgnn|pate-g|pate-m|vote"
 _NAMES = {"privgnn": "PrivGnn", "pate-g": "PATE-G", "pate-m": "PATE-M"}
-_TARGETS = {
-    "label": "the labels, a person",
-    "vector": "the noisy vectors, a person",
-    "label_edge": "the labels, an edge",
-    "printed": "the printed figure",
-}
 _GAMMA, _SAMPLING = (o.OF_AN_OWNER[name][1] for name in ("gamma", "sampling"))
 
 
@@ -37,15 +32,6 @@ def epsilon(
     ] = None,
     lambda_: Annotated[
         float | None, o.plain_option("--lambda", "1 / scale of the Laplace noise on each class.", "X")
-    ] = None,
-    target_epsilon: Annotated[
-        float | None, o.plain_option("--target-epsilon", "Find the largest lambda within E instead.", "E")
-    ] = None,
-    target_level: Annotated[
-        str | None,
-        o.plain_option(
-            "--target-level", "The figure that E is about.", "label|vector|label_edge|printed", show_default="label"
-        ),
     ] = None,
     classes: Annotated[int | None, o.plain_option("--classes", "Number of labels (privgnn needs it).", "C")] = None,
     gamma: Annotated[
@@ -83,8 +69,8 @@ def epsilon(
     """
     of_votes = {"--epsilon": epsilon_, "--eps-labels": eps_labels, "--lists": lists, "--reporting": reporting}
     of_owners = {
-        "--delta": delta, "--lambda": lambda_, "--target-epsilon": target_epsilon, "--target-level": target_level,
-        "--classes": classes, "--gamma": gamma, "--sampling": sampling, "--as-printed": as_printed or None,
+        "--delta": delta, "--lambda": lambda_, "--classes": classes, "--gamma": gamma, "--sampling": sampling,
+        "--as-printed": as_printed or None,
     }  # fmt: skip
     foreign = [option for option, value in (of_owners if method == "vote" else of_votes).items() if value is not None]
     if foreign:
@@ -96,88 +82,74 @@ def epsilon(
              as_json=as_json)  # fmt: skip
         return
     from ldpsim.curator.names import nearest
-    from ldpsim.curator.owner.privacy.accountant import FIGURES, METHODS, LabelRelease, account, largest_lambda
+    from ldpsim.curator.owner.privacy.account import METHODS, LabelRelease, account
 
     if method not in METHODS:
         raise ValueError(
             f"{method}: must be one of {', '.join(METHODS)}, vote{nearest(method, METHODS)}; "
             "`ldpsim plan METHOD --no-worth` shows the losses of any other method"
         )
-    if queries is None or delta is None:
-        raise ValueError(f"{'--delta' if delta is None else '--queries'}: {method} needs this option")
-    if (lambda_ is None) == (target_epsilon is None):
-        raise ValueError("one of --lambda and --target-epsilon is needed, and not both")
-    if target_level is not None and target_epsilon is None:
-        raise ValueError(f"--target-level {target_level}: goes with --target-epsilon")
-    figure: Any = target_level or ("printed" if as_printed else "label")
-    if figure not in FIGURES:
-        raise ValueError(f"--target-level {figure}: must be one of {', '.join(FIGURES)}{nearest(figure, FIGURES)}")
-    if method == "privgnn" and classes is None and not as_printed:
-        raise ValueError("--classes: the loss of a label depends on the number of classes (--as-printed needs none)")
-
-    start = 0.1 if lambda_ is None else lambda_
-    asked = LabelRelease(
-        queries=queries, lambda_=start, delta=delta, classes=classes, gamma=0.3 if gamma is None else gamma,
+    if queries is None or delta is None or lambda_ is None:
+        missing = "--queries" if queries is None else "--delta" if delta is None else "--lambda"
+        raise ValueError(f"{missing}: {method} needs this option")
+    found = account(method, LabelRelease(
+        queries=queries, lambda_=lambda_, delta=delta, classes=classes, gamma=0.3 if gamma is None else gamma,
         sampling=sampling or "fresh", nodes=nodes,  # type: ignore[arg-type]
-    )  # fmt: skip
-    if target_epsilon is not None:
-        from dataclasses import replace
-
-        asked = replace(asked, lambda_=largest_lambda(method, asked, target=target_epsilon, figure=figure))
-    found = account(method, asked)
-    unused = [
+    ))  # fmt: skip
+    warnings = list(found.warnings) + [
         f"{_NAMES[method]} draws no sample: {option} has no effect"
         for option, given in (("--gamma", gamma), ("--sampling", sampling))
-        if given is not None and found.sampling == "all"
+        if given is not None and found.votes
     ]
     if as_json:
-        document = {**found.to_dict(), "as_printed": as_printed}
-        document["warnings"] += unused
-        if target_epsilon is not None:
-            document |= {"target_epsilon": target_epsilon, "target_level": figure}
-        for line in document["warnings"]:
+        for line in warnings:
             echo(f"warning: {line}", err=True)
-        print_json(document)
+        print_json({**_document(found), "warnings": warnings, "as_printed": as_printed})
         return
-
-    target = None if target_epsilon is None else (figure, target_epsilon)
-    console().print(view(found, target=target, table_first=as_printed, notes=unused))
+    console().print(view(found, table_first=as_printed, notes=warnings))
 
 
-def view(
-    found: Account, *, target: tuple[Figure, float] | None = None, table_first: bool = False, notes: list[str]
-) -> Any:
+def _document(found: Account) -> dict[str, Any]:
+    asked = found.release
+    return {
+        "method": found.method,
+        "queries": asked.queries,
+        "gamma": None if found.votes else asked.gamma,
+        "lambda": asked.lambda_,
+        "classes": asked.classes,
+        "delta": asked.delta,
+        "sampling": None if found.votes else asked.sampling,
+        "printed": {"epsilon": found.printed, "delta_used": found.delta_printed},
+        "holds": {"label": found.label, "vector": found.vector, "label_edge": found.label_edge},
+        "nodes": asked.nodes,
+        "label_accuracy_at_most": found.ceiling,
+    }
+
+
+def view(found: Account, *, table_first: bool = False, notes: list[str]) -> Any:
     """Return the text to print.
 
     Args:
         found: The figures.
-        target: Figure and value for which lambda was found, None if lambda was given.
         table_first: Whether the paper's figure comes first.
-        notes: Additional warnings.
+        notes: Warnings.
     """
     from rich.console import Group
 
     asked = found.release
     setting = f"{asked.queries:,} queries, lambda {asked.lambda_:g} (noise Lap({1 / asked.lambda_:.4g})), "
     setting += f"delta {asked.delta:g}"
-    if asked.classes is not None and found.ceiling is not None:
+    if found.ceiling is not None:
         setting += f", {asked.classes} classes"
     blocks: list[list[Any]] = [[f"[bold]{_NAMES[found.method]}[/bold]: {setting}"]]
-    if target is not None:
-        words = f"the largest whose epsilon, for {_TARGETS[target[0]]}, is at most {target[1]:g}"
-        blocks[0].append(f"[bold]lambda {asked.lambda_:g}[/bold] is {words}")
     blocks += [[_printed(found)], _holding(found)] if table_first else [_holding(found), [_printed(found)]]
-    if found.query_label is not None:
-        one = f"One query alone, on everybody's data: its label {shown(found.query_label)}, "
-        one += f"its vector {shown(found.query_vector)}."
-        if found.ceiling is not None:
-            one += f" Under this noise a label is right with probability {found.ceiling:.4f} at most."
-        blocks.append([one])
+    if found.ceiling is not None:
+        blocks.append([f"Under this noise a label is right with probability {found.ceiling:.4f} at most."])
     blocks.append(
         [
             f"Labels are composed {found.composition}. Figures of vectors are upper bounds.",
             "The owner is trusted with all data. Public nodes and edges are not protected.",
-            *(f"[yellow]note: {line}[/yellow]" for line in (*found.warnings, *notes)),
+            *(f"[yellow]note: {line}[/yellow]" for line in notes),
         ]
     )
     spaced = [part for block in blocks for part in (*block, "")]
@@ -185,50 +157,38 @@ def view(
 
 
 def _holding(found: Account) -> list[Any]:
-
-    names = list(found.bounds)
-    title = {"fresh": ">fresh samples", "once": ">one sample", "all": ">epsilon"}
-    if found.sampling == "all":
-        heading = f"[bold]Holds[/bold] at delta {found.release.delta:g}, when this changes in the owner's data:"
-        rows = {
-            "a person or an edge; labels released": "label",
-            "... noisy counts released": "vector",
-            "... if one count could change by 2, as in a posterior": "one_coordinate",
-            "... and that by Rényi divergences": "vector_rdp",
-        }
+    asked = found.release
+    if found.votes:
+        heading = f"[bold]Holds[/bold] at delta {asked.delta:g}, when this changes in the owner's data:"
+        rows = {"a person or an edge; labels released": found.label, "... noisy counts released": found.vector}
     else:
-        way = {"fresh": "a fresh sample for every query", "once": "one sample for all queries"}[found.sampling]
+        way = {"fresh": "a fresh sample for every query", "once": "one sample for all queries"}[asked.sampling]
         heading = (
-            f"[bold]Holds[/bold] at delta {found.release.delta:g}, people drawn with probability "
-            f"{found.release.gamma:g}; asked for: {way}"
+            f"[bold]Holds[/bold] at delta {asked.delta:g}, people drawn with probability {asked.gamma:g}, {way}, when "
+            "this changes in the owner's data:"
         )
-        attained = found.release.classes is not None and found.release.classes > 2  # two classes: an upper bound
+        attained = " (exact)" * (asked.classes is not None and asked.classes > 2)  # two classes: an upper bound
         rows = {
-            "a person; labels released (exact)": "label",
-            f"an edge; labels released{' (exact)' if attained else ''}": "label_edge",
-            "a person; noisy vectors released": "vector",
-            "... the same by Rényi divergences": "vector_rdp",
-            "an edge; noisy vectors released": "vector_edge",
+            "a person; labels released (exact)": found.label,
+            f"an edge; labels released{attained}": found.label_edge,
+            "a person; noisy vectors released": found.vector,
         }
-    shown_rows = text_table("", *(title[name] for name in names))
-    for words, key in rows.items():
-        figures = [(name, shown(getattr(found.bounds[name], key))) for name in names]
-        marked = [f"[bold]{text}[/bold]" if name == found.sampling else text for name, text in figures]
-        shown_rows.add_row(words, *marked)
-    return [heading, shown_rows]
+    table = text_table("", ">epsilon")
+    for words, value in rows.items():
+        table.add_row(words, f"[bold]{shown(value)}[/bold]")
+    return [heading, table]
 
 
 def _printed(found: Account) -> str:
-    printed = found.printed
-    if found.method == "privgnn":
-        how = (
-            f"Rényi divergences at sensitivity 1, fresh samples, and delta {printed.delta_used:g}: ten times the one "
-            f"given, as in its tables. The same formula at delta {found.release.delta:g}: "
-            f"{shown(printed.at_delta_given)}."
-        )
+    if found.votes:
+        how = f"The moments bound at delta {found.delta_printed:g}, whatever the votes."
     else:
-        how = f"The moments bound at delta {printed.delta_used:g}, whatever the votes."
+        how = (
+            f"Rényi divergences at sensitivity 1, fresh samples, and delta {found.delta_printed:g}: ten times the one "
+            "given, as in its tables."
+        )
+    cut = math.floor(100 * found.printed) / 100
     return (
-        f"[bold]Printed[/bold], by the PrivGnn paper's analysis: [bold]{printed.in_the_table:.2f}[/bold] "
-        f"({printed.epsilon:.6f}, cut at two decimals). {how} Not a guarantee."
+        f"[bold]Printed[/bold], by the PrivGnn paper's analysis: [bold]{cut:.2f}[/bold] "
+        f"({found.printed:.6f}, cut at two decimals). {how} Not a guarantee."
     )

@@ -109,7 +109,7 @@ def read_account(state: State, device: int | None = None) -> LedgerContent:
 
 def _parts_of(state: State, shard: int) -> list[tuple[Answer, Part]]:
     from ldpsim.devices.enrolment.state import ledger_name
-    from ldpsim.devices.ledger.chain import checked
+    from ldpsim.devices.ledger.chain import sound
     from ldpsim.devices.ledger.ledger import LedgerDamaged
 
     path = state.folder / ledger_name(shard)
@@ -117,11 +117,14 @@ def _parts_of(state: State, shard: int) -> list[tuple[Answer, Part]]:
         raise ValueError(f"{path} is missing: the releases of these devices are not known")
     parts = []
     try:
-        for device, answers in state.ledger(shard * state.shard).devices():
-            if not 0 <= device < len(state):
-                raise LedgerDamaged(f"no device {device} is enrolled here")
-            for answer in checked(answers, state.seal_key(device)):
-                parts += [(answer, part) for part in answer.parts]
+        answers = state.ledger(shard * state.shard).answers()
+        devices = sorted({answer.device for answer in answers})
+        if devices and not 0 <= devices[0] <= devices[-1] < len(state):
+            raise LedgerDamaged("an answer is of nobody who is enrolled here")
+        for answer, is_sound in zip(answers, sound(answers, state.seal_keys(devices)), strict=True):
+            if not is_sound:
+                raise LedgerDamaged(f"answer {answer.number} of device {answer.device} is missing, or not its own")
+            parts += [(answer, part) for part in answer.parts]
     except LedgerDamaged as error:
         raise ValueError(f"{path} is damaged ({error}): its devices answer LEDGER_DAMAGED") from error
     return sorted(parts, key=lambda found: (found[0].device, found[1].attribute, found[0].number))
@@ -200,8 +203,8 @@ def to_json(account: LedgerContent) -> dict[str, Any]:
         document["entries"] = [
             {
                 "attribute": part.attribute, "stage": stage_of(answer), "when": when(answer.time),
-                "collection": answer.collection, "fingerprint": part.fingerprint.hex(), "loss_bit": part.loss_bit,
-                "loss_vector": part.loss_vector, "delta": part.delta, "bytes": size_of(answer, part),
+                "collection": answer.collection, "fingerprint": part.fingerprint.hex(), "loss_bit": part.loss.bit,
+                "loss_vector": part.loss.vector, "delta": part.loss.delta, "bytes": size_of(answer, part),
             }
             for answer, part in account.parts
         ]  # fmt: skip
@@ -218,16 +221,12 @@ def releases(parts: Sequence[tuple[Answer, Part]]) -> dict[tuple[str, str], list
 
 def size_of(answer: Answer, part: Part) -> int:
     """Return the bytes that left: of the attribute's report, or of the whole answer of a training."""
-    from ldpsim.devices.ledger.rows import TrainingAnswer
-
-    return answer.size if isinstance(answer, TrainingAnswer) else len(part.report)
+    return answer.size if answer.is_training else len(part.report)
 
 
 def stage_of(answer: Answer) -> int:
     """Return the stage of a query's answer, or the number of a training's."""
-    from ldpsim.devices.ledger.rows import TrainingAnswer
-
-    return answer.number if isinstance(answer, TrainingAnswer) else answer.stage
+    return answer.number if answer.is_training else answer.stage
 
 
 def when(seconds: float) -> str:
@@ -265,7 +264,7 @@ def view(account: LedgerContent) -> Any:
         f"device {account.device} released" if one else "released", "when", *figures, ">bytes", "!collection"
     )
     for (name, collection), rows in releases(account.parts).items():
-        losses = [math.fsum(part.loss_bit for _, part in rows), math.fsum(part.loss_vector for _, part in rows)]
+        losses = [math.fsum(part.loss.bit for _, part in rows), math.fsum(part.loss.vector for _, part in rows)]
         counts = [epsilon(loss) for loss in losses] if one else [f"{len({answer.device for answer, _ in rows}):,}"]
         size = f"{sum(size_of(*row) for row in rows):,}"
         shown.add_row(

@@ -10,7 +10,7 @@ from ldpsim.cli.output import console, print_json, text_table
 _SHORT = {
     "randomized_response": "RR", "one_bit": "1bit", "multi_bit": "MB", "grr": "GRR", "grr_fs": "GRR-FS",
     "degree": "deg", "group_degrees": "groups", "laplace": "Lap", "analytic_gaussian": "Gauss", "noisy_row": "row",
-    "gaussian": "Gauss", "gaussian_update": "Gauss", "neighbourhood_vote": "vote", "graded_vote": "graded",
+    "gaussian": "Gauss", "gaussian_update": "Gauss", "neighbourhood_vote": "vote",
     "window": "win",
 }  # fmt: skip
 _LETTERS = {"adjacency": "E", "features": "F", "label": "L"}
@@ -44,5 +44,5 @@ def rows_of_methods() -> list[dict[str, Any]]:
     from ldpsim.curator.methods import table
 
     shown = ("name", "paper", "trust", "private", "mechanisms")
-    found = [{name: getattr(method, name) for name in shown} for _, method in sorted(table().items())]
+    found = [{name: getattr(method.spec, name) for name in shown} for _, method in sorted(table().items())]
     return [{**row, "private": list(row["private"]), "mechanisms": list(row["mechanisms"])} for row in found]

@@ -8,7 +8,6 @@ Python caller get the same line for the same mistake. Here only text is read: ``
 from __future__ import annotations
 
 import inspect
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
@@ -20,7 +19,7 @@ import typer
 from ldpsim.cli import completion
 from ldpsim.cli.config import check_places, read_config
 from ldpsim.cli.errors import ask_for_debug
-from ldpsim.strategies.setup.option_spec import OUTPUT, READERS, OptionSpec, declared
+from ldpsim.strategies.setup.option_spec import OUTPUT, OptionSpec, declared
 from ldpsim.strategies.setup.options import RunOptions, Seeds
 
 
@@ -39,9 +38,6 @@ OF_AN_OWNER = {
         str, "How nodes are chosen: random, pagerank, degree or cluster.", "random", "RULE"
     ),
 }
-
-
-_READERS: Mapping[str, str] = tomllib.loads(READERS.read_text())
 
 
 def whole_number(text: str | int) -> int:
@@ -87,9 +83,8 @@ def debug(**more: Any) -> Any:
 def _typer_option(name: str, spec: OptionSpec, *, hidden: bool = False) -> Any:
     metavar = spec.metavar or "|".join(spec.values) or None
     counts = {"parser": whole_number} if name == "clients" else {}
-    help = " ".join(filter(None, (spec.help, _READERS.get(name, ""))))
     return in_panel(
-        None if spec.common else spec.panel, spec.flag or f"--{name.replace('_', '-')}", help, metavar,
+        None if spec.common else spec.panel, spec.flag or f"--{name.replace('_', '-')}", spec.help, metavar,
         show_default=spec.shown or True, envvar=spec.envvar, hidden=hidden,
         autocompletion=completion.OF_A_RUN.get(name, completion.from_metavar(metavar)), **counts,
     )  # fmt: skip

@@ -51,7 +51,7 @@ def registry_texts(record: Mapping[str, Any]) -> dict[str, str]:
         fields = {
             "record": record,
             "entries": entries,
-            "method": find(record["method"]),
+            "method": find(record["method"]).spec,
             "mechanisms": mechanisms_of_run(record),
             "in_words": privacy_in_words(record),
             "left_out": [NOT_COUNTED[name] for name in left_out if name in NOT_COUNTED],

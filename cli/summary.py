@@ -18,7 +18,7 @@ from ldpsim.cli.titled_rows import TitledRows
 from ldpsim.cli.verdict import ShellCommand, verdict
 from ldpsim.cli.words import GUESS, TONES, best_guess, count, epsilon, percent, points, share, size
 from ldpsim.cli.words import seconds as in_words
-from ldpsim.curator.methods.base import NO_NETWORK
+from ldpsim.curator.methods.spec import NO_NETWORK
 from ldpsim.curator.privacy.levels import level_spec
 from ldpsim.strategies.outputs.sums import really_asked
 from ldpsim.strategies.results.in_words import claimed, density_of

@@ -1,6 +1,6 @@
 """Names of the options of a run that only some methods read, by what a method does.
 
-A method names its options in ``Method.options``, in these groups and one by one. An option is declared, with its
+A method names its options in ``MethodSpec.options``, in these groups and one by one. An option is declared, with its
 meaning and default, in ``strategies/setup/options.py``; a test reads that these are names of options there.
 """
 

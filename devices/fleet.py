@@ -1,132 +1,266 @@
-"""Many devices in one process: one commit a batch, before any reply leaves.
+"""Messages to devices of one state folder, and their replies.
 
-A message that names many devices is a batch of its own (:mod:`ldpsim.devices.answer_many`). Other
-messages the fleet hands to the ClientApp one by one, inside one ledger transaction. If
-the transaction fails, nothing was released, and every message of the batch is answered
-``LEDGER_DAMAGED``. Where the counter, advanced after the commit, shows that a device's ledger
-is a copy, that device answers ``COUNTER_MISMATCH`` and the others go on. Rounds of a federated
-training are computed for all devices of a batch at once
-(:mod:`ldpsim.devices.federated.participation`), with the results they have one by one.
+Devices that are asked the same are one batch: they share a commit, before any of their replies leaves
+(:func:`ldpsim.devices.device.answering`). A ClientApp gives one message, a simulation's Grid all of them. Reports may
+be drawn in a pool of other processes; the fleet itself reads, decides, commits and replies, so a process that is lost
+takes nothing with it, and what it was to draw is drawn here.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
 from itertools import groupby, islice
-from pathlib import Path
+from typing import Protocol
 
-from flwr.app import Context, Message, RecordDict, UserConfig
+from flwr.app import Message, MessageType
 
-from ldpsim.devices.client_app import HOSTS_SHARD, app, open_state
-from ldpsim.devices.device import Refusal
-from ldpsim.devices.enrolment.state import SHARD, State
-from ldpsim.devices.federated.participation import TOGETHER, answer_batch
+from ldpsim.devices.device import Device, Refusal, Steps, answering
+from ldpsim.devices.draw import Drawn, DrawTask, draw
+from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.federated.participation import TRAINING, answer_round
+from ldpsim.devices.federated.wire import common
 from ldpsim.devices.ledger.ledger import CounterMismatch, LedgerDamaged
-from ldpsim.devices.wire import REPORTS_TYPE, reply
+from ldpsim.devices.query import InvalidQuery
+from ldpsim.devices.report import Report
+from ldpsim.devices.wire import (
+    HANDOVER_TYPE,
+    QUERY_TYPE,
+    REPORTS_TYPE,
+    WHOAMI_TYPE,
+    batch_reply,
+    introduction,
+    read_batch,
+    read_query,
+    reply,
+)
 
 BATCH = 512
 MOST_OPEN = 8  # ledgers; each one has three files and a cache of pages
+_OTHER_MODE = (MessageType.TRAIN, MessageType.EVALUATE)
+_QUESTIONS = (QUERY_TYPE, HANDOVER_TYPE)
+
+
+class DrawPool(Protocol):
+    """Processes that draw reports.
+
+    Attributes:
+        workers: How many of them draw at a time.
+    """
+
+    workers: int
+
+    def submit(self, function: Callable[[DrawTask], Drawn], task: DrawTask, /) -> Future[Drawn]:
+        """Start a draw."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """A question to devices of one shard.
+
+    Args:
+        devices: Public numbers, in rising order.
+        question: As for :func:`ldpsim.devices.device.answering`.
+        messages: A message to each device; or one for all of them.
+        many: Whether it is one for all.
+        raw: Whether the whole record is asked.
+    """
+
+    devices: Sequence[int]
+    question: bytes | Refusal
+    messages: Sequence[Message]
+    many: bool = False
+    raw: bool = False
+
+    def replies(self, answers: Sequence[Report | Refusal]) -> list[Message]:
+        if self.many:
+            return [batch_reply(answers, self.messages[0])]
+        each = zip(answers, self.messages, self.devices, strict=True)
+        return [reply(answer, message, device=device) for answer, message, device in each]
+
+
+@dataclass(frozen=True, eq=False)
+class _Running:
+    """A batch whose reports are being drawn.
+
+    Args:
+        batch: The batch.
+        steps: The rest of its answer.
+        task: What is to be drawn.
+        future: The draw in another process; None: it is drawn here.
+    """
+
+    batch: _Batch
+    steps: Steps
+    task: DrawTask
+    future: Future[Drawn] | None
+
+    @property
+    def is_drawn(self) -> bool:
+        return self.future is not None and self.future.done()
+
+    def replies(self) -> list[Message]:
+        """Return the replies, once the reports are drawn and entered."""
+        answers = _next(self.steps, self._drawn())
+        assert isinstance(answers, list)
+        return self.batch.replies(answers)
+
+    def _drawn(self) -> Drawn:
+        if self.future is None:
+            return draw(self.task)
+        try:
+            return self.future.result()
+        except Exception:  # its process is lost, in one of the ways of its pool
+            return draw(self.task)
 
 
 class Fleet:
     """Answers messages for the devices of one state folder.
 
     Args:
-        folder: An enrolled state folder.
-        batch: How many messages share a commit.
+        state: The opened folder; its owner closes it.
+        device: The only device that is asked, that of a SuperNode. None: a node's id is the number of its device
+            plus 1, and a message may be for many devices.
+        batch: How many single messages share a commit.
+        pool: Where reports are drawn; None: in this process.
     """
 
-    def __init__(self, folder: Path, *, batch: int = BATCH, pool: object = None) -> None:
-        self.folder = folder
+    def __init__(
+        self, state: State, *, device: int | None = None, batch: int = BATCH, pool: DrawPool | None = None
+    ) -> None:
+        self.state = state
         self.batch = batch
+        self._device = device
+        self._pool = pool
+        self._ahead = 0 if pool is None else 4 * pool.workers  # batches whose reports the pool draws
         self._recent: dict[int, None] = {}  # shards in the order of their last batch
 
     def answer(self, messages: Iterable[Message]) -> Iterator[Message]:
-        """Yield the replies; those of a batch leave after its commit.
+        """Yield the replies; those of a batch leave after its commit."""
+        for kind, run in groupby(messages, key=lambda message: message.metadata.message_type):
+            if kind == REPORTS_TYPE:
+                yield from self._answers(map(self._batch_for_all, run))
+            elif kind in _QUESTIONS:
+                yield from self._answers(map(self._batch_of, self._groups(run, _question)))
+            elif kind in TRAINING and self.state.policy.mode == "federated":
+                for group in self._groups(run, lambda m: common(m) if m.has_content() else ()):
+                    yield from self._train(group)
+            else:
+                yield from map(self._other, run)
 
-        The device of a message is the node it is sent to: node id - 1 is the partition id.
-        """
-        for is_batch, run in groupby(messages, key=lambda message: message.metadata.message_type == REPORTS_TYPE):
-            if is_batch:
-                for message in run:
-                    self._keep_open(_device_of(message) // SHARD)
-                    node = message.metadata.dst_node_id
-                    config: UserConfig = {"state-dir": str(self.folder), "partition-id": node - 1, HOSTS_SHARD: True}
-                    yield app(message, Context(message.metadata.run_id, node, config, RecordDict(), {}))
-                continue
-            while chunk := list(islice(run, self.batch)):
-                shards: dict[int, list[Message]] = {}
-                for message in chunk:
-                    shards.setdefault(_device_of(message) // SHARD, []).append(message)
-                for shard, group in shards.items():
-                    self._keep_open(shard)
-                    yield from self._answer_batch(shard, group)
+    def _of(self, message: Message) -> int:
+        return message.metadata.dst_node_id - 1 if self._device is None else self._device
+
+    def _groups(self, messages: Iterator[Message], key: Callable[[Message], object]) -> Iterator[list[Message]]:
+        """Yield messages of one shard and key together, one a device; the messages to a device keep their order."""
+        while chunk := list(islice(messages, self.batch)):
+            turns: Counter[int] = Counter()
+            groups: dict[object, list[Message]] = {}
+            for message in chunk:
+                device = self._of(message)
+                groups.setdefault((turns[device], device // self.state.shard, key(message)), []).append(message)
+                turns[device] += 1
+            for _, group in sorted(groups.items(), key=lambda item: item[0][0]):  # type: ignore[index]
+                yield sorted(group, key=self._of)
+
+    def _other(self, message: Message) -> Message:
+        """Answer who a node is; refuse a message of another mode, or of a kind that no device knows."""
+        kind, device = message.metadata.message_type, self._of(message)
+        if kind == WHOAMI_TYPE:
+            return introduction(message, device=device, own_state=True)
+        of_another_mode = kind in TRAINING or kind.partition(".")[0] in _OTHER_MODE
+        refusal = Refusal.MODE_REFUSED if of_another_mode else Refusal.UNKNOWN_QUERY
+        return reply(Device(device, self.state).refuse(refusal), message, device=device)
 
     def _keep_open(self, shard: int) -> None:
         """Note that a shard's ledger is used, and close those that were not for the longest time."""
         self._recent.pop(shard, None)
         self._recent[shard] = None
-        while len(self._recent) > MOST_OPEN:
+        while len(self._recent) > max(MOST_OPEN, self._ahead + 1):
             last = next(iter(self._recent))
             del self._recent[last]
-            with suppress(ValueError, OSError):  # a folder that cannot be opened has no ledger open
-                open_state(str(self.folder), os.getpid()).close(last)
+            self.state.close(last)
 
-    def _answer_batch(self, shard: int, messages: Sequence[Message]) -> list[Message]:
+    def _batch_of(self, messages: Sequence[Message]) -> _Batch:
+        devices, first = [self._of(message) for message in messages], messages[0]
+        return _Batch(devices, _question(first), messages, raw=first.metadata.message_type == HANDOVER_TYPE)
+
+    def _batch_for_all(self, message: Message) -> _Batch:
+        own = self._of(message)
         try:
-            state = open_state(str(self.folder), os.getpid())
-            together = _first_of_a_training(state, messages)
-            try:
-                return self._answer(state, shard, together, messages)
-            except LedgerDamaged:
-                raise
-            except Exception:
-                if not together:
-                    raise
-                # A malformed training message. Nothing was committed, so all are answered again, one by
-                # one: that message gets a fixed refusal, and the others their own answers.
-                return self._answer(state, shard, [], messages)
-        except (LedgerDamaged, ValueError, OSError):
+            question, devices = read_batch(message)
+            rising = all(first < second for first, second in zip(devices, devices[1:], strict=False))
+            shards = {device // self.state.shard for device in (own, *devices[:1], *devices[-1:])}
+            if self._device is None and devices and rising and len(shards) == 1:
+                return _Batch(devices, question, [message], many=True)
+        except InvalidQuery:
+            pass
+        return _Batch([own], Refusal.UNKNOWN_QUERY, [message])
+
+    def _answers(self, batches: Iterable[_Batch]) -> Iterator[Message]:
+        """Answer batches. While the pool has enough to draw, the next batch is drawn here."""
+        running: dict[int, _Running] = {}  # by shard: a ledger has one transaction at a time
+        try:
+            for batch in batches:
+                shard = batch.devices[0] // self.state.shard
+                if shard in running:
+                    yield from running.pop(shard).replies()
+                self._keep_open(shard)
+                steps = answering(self.state, batch.devices, batch.question, raw=batch.raw)
+                task = _next(steps, None)
+                if isinstance(task, list):
+                    yield from batch.replies(task)
+                    continue
+                waits = self._pool is not None and len(running) < self._ahead
+                own = _Running(batch, steps, task, self._pool.submit(draw, task) if self._pool and waits else None)
+                if waits:
+                    running[shard] = own
+                else:
+                    yield from own.replies()
+                for other in [other for other, one in running.items() if one.is_drawn]:
+                    yield from running.pop(other).replies()
+            while running:
+                yield from running.popitem()[1].replies()
+        finally:
+            for one in running.values():
+                one.steps.close()
+
+    def _train(self, messages: Sequence[Message]) -> list[Message]:
+        """Answer messages of a training, one a device of one shard; their rows share a commit."""
+        devices = [self._of(message) for message in messages]
+        self._keep_open(devices[0] // self.state.shard)
+        try:
+            parties = [(Device(self._of(message), self.state), message) for message in messages]
+            kind = TRAINING[messages[0].metadata.message_type]
+            with self.state.ledger(devices[0]).transaction(devices):
+                replies = list(answer_round(parties, kind, self.state.received))
+        except CounterMismatch as error:  # it is committed, but nothing of these devices may leave
+            lost = {m.metadata.dst_node_id: m for m in messages if self._of(m) in error.devices}
+            kept = [answer for answer in replies if answer.metadata.src_node_id not in lost]
+            return kept + [reply(Refusal.COUNTER_MISMATCH, message, device=-1) for message in lost.values()]
+        except (LedgerDamaged, OSError):
             return [reply(Refusal.LEDGER_DAMAGED, message, device=-1) for message in messages]
-
-    def _answer(
-        self, state: State, shard: int, together: Sequence[Message], messages: Sequence[Message]
-    ) -> list[Message]:
-        # The handlers keep nothing of a context, so one serves the whole batch.
-        config: UserConfig = {"state-dir": str(self.folder), "num-partitions": len(state)}
-        context = Context(messages[0].metadata.run_id, 0, config, RecordDict(), {})
-        at_once = {id(message) for message in together}
-        replies: list[Message] = []
-        devices = {_device_of(message) for message in messages}
-        try:
-            with state.ledger(shard * SHARD).transaction(devices):
-                replies += answer_batch(state, together)
-                for message in messages:
-                    if id(message) not in at_once:
-                        context.node_id = node = message.metadata.dst_node_id
-                        config["partition-id"] = node - 1
-                        replies.append(app(message, context))
-        except CounterMismatch as error:  # the transaction is committed, but nothing of these devices may leave
-            lost = {device + 1 for device in error.devices}
-            replies = [answer for answer in replies if answer.metadata.src_node_id not in lost]
-            asked = [message for message in messages if message.metadata.dst_node_id in lost]
-            replies += [reply(Refusal.of(error), message, device=_device_of(message)) for message in asked]
+        except Exception:
+            # A malformed message. Nothing was committed, so each is answered alone: that one is refused.
+            if len(messages) > 1:
+                return [answer for message in messages for answer in self._train([message])]
+            return [reply(Device(devices[0], self.state).refuse_unknown(), messages[0], device=devices[0])]
         return replies
 
 
-def _device_of(message: Message) -> int:
-    return message.metadata.dst_node_id - 1
+def _question(message: Message) -> bytes:
+    """Return the bytes of a question; no query is empty, so other messages get the answer to a malformed one."""
+    try:
+        return read_query(message)
+    except InvalidQuery:
+        return b""
 
 
-def _first_of_a_training(state: State, messages: Sequence[Message]) -> list[Message]:
-    """Return the messages that are computed at once: one a device, and only of devices that train."""
-    if state.policy.mode != "federated":
-        return []
-    found: dict[int, Message] = {}
-    for message in messages:
-        index = _device_of(message)
-        if message.metadata.message_type in TOGETHER and 0 <= index < len(state):
-            found.setdefault(index, message)
-    return list(found.values())
+def _next(steps: Steps, drawn: Drawn | None) -> DrawTask | list[Report | Refusal]:
+    """Return what is to be drawn next, or the answers."""
+    try:
+        return steps.send(drawn)  # type: ignore[arg-type]  # None starts a generator
+    except StopIteration as end:
+        return list(end.value)

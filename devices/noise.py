@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import hmac
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms
@@ -94,6 +95,11 @@ class NoiseStream:
     def first_words(self, size: int) -> bytes:
         """Return the first ``size`` words that draws would take, 32 bits each, little-endian; none is taken."""
         return self._keystream(_HIGH).update(_blank(size))
+
+    def skip(self, size: int) -> None:
+        """Leave out ``size`` words, which were drawn elsewhere (:class:`Draws`)."""
+        if size:
+            self._draw(_HIGH, size)
 
     def bernoulli(self, threshold: int | NDArray[np.uint64], size: int) -> BoolArray:
         """Return ``size`` trials with probability threshold / 2**64 (one threshold, or one each).
@@ -170,16 +176,19 @@ class NoiseStream:
         Raises:
             ValueError: for a bound outside 1 .. 2**32.
         """
-        bounds = np.broadcast_to(np.asarray(bound, np.int64), size)
-        if size and not (1 <= bounds.min() and bounds.max() <= 1 << 32):
+        if isinstance(bound, int):
+            least = most = bound
+        else:
+            least, most = (bound.min(), bound.max()) if size else (1, 1)
+        if not 1 <= least <= most <= 1 << 32:
             raise ValueError("the bounds of uniform integers must lie in 1..2**32")
         words = self._draw(_HIGH, size).astype(np.int64)
-        limits = (1 << 32) - (1 << 32) % bounds
-        beyond = np.flatnonzero(words >= limits)
-        while len(beyond):
-            words[beyond] = self._draw(_HIGH, len(beyond))
-            beyond = beyond[words[beyond] >= limits[beyond]]
-        return words % bounds
+        limits = (1 << 32) - (1 << 32) % bound
+        beyond = words >= limits
+        while beyond.any():
+            words[beyond] = self._draw(_HIGH, int(beyond.sum()))
+            beyond &= words >= limits
+        return words % bound
 
     def words(self, size: int) -> NDArray[np.uint64]:
         """Return ``size`` independent uniform 64-bit integers."""
@@ -216,24 +225,68 @@ class NoiseStream:
         return found
 
 
-def first_words(streams: Sequence[NoiseStream], sizes: Sequence[int]) -> Iterator[tuple[int, int, Words]]:
-    """Yield (first, end, words): the first words of the streams first .. end - 1, joined; none is taken.
+class Draws:
+    """Draws of several devices, a row for each: those of its own stream, in order.
 
-    What is done with them is done for several devices together. A draw that needs further words (a tie
-    with a threshold, a word beyond the last whole multiple of a bound) is rare: that device then draws alone.
+    They are computed together. A row that needs further words (a tie with a threshold, a word beyond the last whole
+    multiple of a bound) goes on with its own stream. Noise alone decides that.
 
     Args:
         streams: The noise of each device.
-        sizes: How many words of each stream.
+        words: How many words each of them takes as a rule.
     """
-    first, total = 0, 0
-    for place, size in enumerate(sizes):
-        if total and total + size > AT_ONCE:
-            yield first, place, joined_words(streams[first:place], sizes[first:place])
-            first, total = place, 0
-        total += size
-    if first < len(sizes):
-        yield first, len(sizes), joined_words(streams[first:], sizes[first:])
+
+    def __init__(self, streams: Sequence[NoiseStream], words: int) -> None:
+        self._streams = streams
+        self._words = joined_words(streams, [words] * len(streams)).reshape(len(streams), words)
+        self._taken = 0
+        self._alone: set[int] = set()  # rows that draw from their own stream
+
+    def each(
+        self,
+        size: int,
+        together: Callable[[Words], tuple[NDArray[Any], BoolArray]],
+        alone: Callable[[int, NoiseStream], NDArray[Any]],
+    ) -> NDArray[Any]:
+        """Return a draw of ``size`` words, (devices, ...).
+
+        Args:
+            size: Words of each device.
+            together: Returns the draws from words (devices, size), and where they need further words, of that shape.
+            alone: Returns one row's draw from its stream.
+        """
+        found, odd = together(self._words[:, self._taken : self._taken + size])
+        for row in self._alone.union(np.flatnonzero(odd.any(axis=1)).tolist() if odd.any() else ()):
+            if row not in self._alone:
+                self._streams[row].skip(self._taken)
+                self._alone.add(row)
+            found[row] = alone(row, self._streams[row])
+        self._taken += size
+        return found
+
+    def bernoulli(self, threshold: int | NDArray[np.uint64], size: int) -> BoolArray:
+        """bool (devices, size): :meth:`NoiseStream.bernoulli` of each; one threshold, or (devices, size) of them."""
+
+        def together(words: Words) -> tuple[BoolArray, BoolArray]:
+            tops = threshold >> 32 if isinstance(threshold, int) else threshold >> _HALF
+            return words < tops, words == tops
+
+        def alone(row: int, own: NoiseStream) -> BoolArray:
+            return own.bernoulli(threshold if isinstance(threshold, int) else threshold[row], size)
+
+        return self.each(size, together, alone)
+
+    def uniform_integers(self, bound: int | NDArray[np.int64], size: int) -> NDArray[np.int64]:
+        """int64 (devices, size): :meth:`NoiseStream.uniform_integers` of each."""
+
+        def together(words: Words) -> tuple[NDArray[np.int64], BoolArray]:
+            given = words.astype(np.int64)
+            return given % bound, given >= (1 << 32) - (1 << 32) % bound
+
+        def alone(row: int, own: NoiseStream) -> NDArray[np.int64]:
+            return own.uniform_integers(bound if isinstance(bound, int) or bound.ndim == 1 else bound[row], size)
+
+        return self.each(size, together, alone)
 
 
 def joined_words(streams: Sequence[NoiseStream], sizes: Sequence[int]) -> Words:

@@ -16,7 +16,7 @@ anything is computed. It is at most
     c1 * bytes + c2 * numbers + c3 * steps,    bytes <= 4 MiB, numbers <= 2^17, steps <= 2^17
 
 where ``numbers`` counts the entries of all lists in the plan (domains of a mechanism), and
-``steps`` adds :attr:`ldpsim.devices.mechanisms.base.Mechanism.judging_steps` of all mechanisms of all stages.
+``steps`` adds, for all mechanisms of all stages, the arithmetic operations on 60 digits that a loss takes.
 Any question beyond a bound is malformed. A vault's own limit on bytes is lower
 (:func:`ldpsim.devices.vault.protocol.question_limit`).
 """
@@ -34,7 +34,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from ldpsim.devices.array_types import BoolArray
-from ldpsim.devices.mechanisms import Loss, find
+from ldpsim.devices.mechanisms import GroupDegrees, Loss, find
 from ldpsim.devices.mechanisms.base import LATER, Mechanism
 
 FORMAT = 1
@@ -42,6 +42,7 @@ ATTRIBUTES = ("adjacency", "features", "label")
 COLLECTION_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 MAX_BYTES = 1 << 22
 MAX_NUMBERS = MAX_STEPS = 1 << 17
+STEPS = 100  # of a mechanism that does not name its ``judging_steps``: a loss by a formula takes fewer
 
 
 class InvalidQuery(ValueError):
@@ -77,16 +78,16 @@ class Ask:
     def __post_init__(self) -> None:
         if self.attribute not in ATTRIBUTES or not 1 <= len(self.mechanisms) <= 4:
             raise InvalidQuery(f"cannot ask about {self.attribute!r}")
-        if any(self.attribute not in m.attributes for m in self.mechanisms):
+        if any(self.attribute != m.reads[0] for m in self.mechanisms):
             raise InvalidQuery(f"a mechanism does not apply to {self.attribute}")
-        also = frozenset().union(*(m.also_reads for m in self.mechanisms))
-        if also and (len(self.mechanisms) > 1 or not also <= set(ATTRIBUTES) - {self.attribute}):
+        several = any(len(m.reads) > 1 for m in self.mechanisms)
+        if several and (len(self.mechanisms) > 1 or not set(self.attributes) <= set(ATTRIBUTES)):
             raise InvalidQuery(f"a mechanism that reads more than {self.attribute} is asked alone")
 
     @property
     def attributes(self) -> tuple[str, ...]:
         """All attributes that the answer depends on: its own, and those that its mechanism also reads."""
-        return (self.attribute, *sorted(self.mechanisms[0].also_reads))
+        return self.mechanisms[0].reads
 
     def loss(self, *, device: int | None = None) -> Loss:
         """Return the sum of the mechanisms' losses."""
@@ -148,12 +149,13 @@ class Query:
     @property
     def judging_steps(self) -> int:
         """Upper bound of the steps that the losses of all stages take."""
-        return sum(mechanism.judging_steps for stage in self.plan for ask in stage for mechanism in ask.mechanisms)
+        return sum(getattr(m, "judging_steps", STEPS) for stage in self.plan for ask in stage for m in ask.mechanisms)
 
     @cached_property
     def answerable(self) -> bool:
         """Return whether each mechanism of this stage is given the grouping that it needs."""
-        return all(mechanism.takes(self.grouping) for ask in self.asks for mechanism in ask.mechanisms)
+        asked = (m for ask in self.asks for m in ask.mechanisms)
+        return all(m.takes(self.grouping) for m in asked if isinstance(m, GroupDegrees))
 
     @cached_property
     def in_clear(self) -> bool | None:

@@ -42,9 +42,9 @@ class HandedOver(InClear):
     name: ClassVar[str] = "handed_over"
 
     @property
-    def attributes(self) -> frozenset[str]:  # type: ignore[override]
+    def reads(self) -> tuple[str, ...]:  # type: ignore[override]
         """Return the attribute."""
-        return frozenset({self.attribute})
+        return (self.attribute,)
 
     def agrees_with(self, facts: PublicFacts) -> bool:
         """Return True: it makes no use of the facts."""

@@ -1,7 +1,7 @@
 """Task of a federated training, and the loss of an answer to it.
 
-A task is one public description for a whole training: the network, the local steps, the
-data that the device uses, and whether it clips its update and adds noise. A task with
+A task is one public description for a whole training of devices or of silos: the network, the
+local steps, the data that a party uses, and whether it clips its update and adds noise. A task with
 unknown fields is invalid, as a query is. The loss of an answer depends on the task and on
 the kind of the answer alone.
 """
@@ -20,8 +20,8 @@ import numpy as np
 from ldpsim.devices.array_types import FloatArray
 from ldpsim.devices.facts import MOST_LOCAL_STEPS, PublicFacts
 from ldpsim.devices.mechanisms import gaussian
-from ldpsim.devices.mechanisms.analytic_gaussian import UNIT
 from ldpsim.devices.mechanisms.exact_loss import Loss, check_delta
+from ldpsim.devices.mechanisms.noisy_steps import UNIT
 from ldpsim.devices.network import LARGEST, Shape
 from ldpsim.devices.noise import NoiseStream, derive_key
 from ldpsim.devices.query import COLLECTION_ID, InvalidQuery, canonical, malformed
@@ -35,6 +35,8 @@ SEES: dict[str, tuple[str, ...]] = {
     "sums": ("adjacency", "features", "label"),
 }
 SCALINGS = ("none", "row", "unit")
+MOST_COLUMNS, MOST_UNITS = 1 << 22, 1 << 14  # the products take memory for every column
+_OF_SILOS = ("weight_decay", "dropout", "seed")
 CLEAR, NOISY = "clear_update", "gaussian_update"
 UNPROTECTED = Loss(math.inf, math.inf)
 
@@ -109,18 +111,20 @@ class GaussianUpdate:
 
 @dataclass(frozen=True)
 class Task:
-    """A training that a device may take part in.
+    """A training that a device or a silo may take part in.
 
     Args:
         collection: Id of the training, 1..64 of ``A-Za-z0-9._-``.
-        sees: ``own`` features; ``ego``: also neighbours' representations; ``sums``: also
-            the neighbours' summed features, received before.
+        sees: ``own`` features, of a silo also the edges among its members; ``ego``: also neighbours'
+            representations; ``sums``: also the neighbours' summed features, received before.
         d, hidden, classes: The network.
         lr: Learning rate of the local steps (plain gradient descent).
         steps: Local steps an answer.
         scaling: Of the own features: ``none``, ``row`` (divided by their sum) or ``unit``
             (by their L2 norm).
         noise: How an update is protected, None: not at all.
+        weight_decay, dropout: Of the local steps of silos; 0 for devices.
+        seed: Seed of the dropout; None: the task is one of devices.
 
     Raises:
         InvalidQuery: for anything that is not of this form.
@@ -135,18 +139,37 @@ class Task:
     steps: int
     scaling: str = "unit"
     noise: GaussianUpdate | None = None
+    weight_decay: float = 0.0
+    dropout: float = 0.0
+    seed: int | None = None
 
     def __post_init__(self) -> None:
         known = isinstance(self.collection, str) and self.sees in SEES and self.scaling in SCALINGS
         sizes = (self.d, self.hidden, self.classes, self.steps)
-        if not known or not all(type(size) is int and size >= 1 for size in sizes) or self.hidden > 1 << 14:
+        if not known or not all(type(size) is int and size >= 1 for size in sizes):
             raise InvalidQuery("the task is malformed")
-        if not COLLECTION_ID.fullmatch(self.collection) or self.steps > MOST_LOCAL_STEPS:
+        if not COLLECTION_ID.fullmatch(self.collection) or type(self.seed) not in (int, type(None)):
             raise InvalidQuery("the task is malformed")
-        if not (type(self.lr) is float and 0 < self.lr <= LARGEST):
-            raise InvalidQuery("the learning rate is malformed")
-        if self.noise is not None and self.sees != "own":
+        if self.d > MOST_COLUMNS or max(self.hidden, self.classes) > MOST_UNITS or self.steps > MOST_LOCAL_STEPS:
+            raise InvalidQuery("the task is too large")
+        rates = (self.lr, self.weight_decay, self.dropout)
+        if (
+            not all(type(rate) is float and 0 <= rate <= LARGEST for rate in rates)
+            or not self.dropout < 1
+            or not self.lr
+        ):
+            raise InvalidQuery("the rates of the task are malformed")
+        if not self.of_silos and (self.weight_decay or self.dropout):
+            raise InvalidQuery("devices have neither weight decay nor dropout")
+        if self.of_silos and self.sees == "ego":
+            raise InvalidQuery("silos send no representations")
+        if self.noise is not None and (self.sees != "own" or self.of_silos):
             raise InvalidQuery("only updates from a device's own features are sent under noise")
+
+    @property
+    def of_silos(self) -> bool:
+        """Whether silos train, not devices."""
+        return self.seed is not None
 
     @property
     def shape(self) -> Shape:
@@ -178,11 +201,16 @@ class Task:
 
     def to_bytes(self) -> bytes:
         """Return the canonical bytes (JSON, sorted keys, no spaces, ASCII)."""
-        return canonical({"v": FORMAT, **asdict(self)})
+        return canonical(self._values())
 
     def question_bytes(self) -> bytes:
         """Return the canonical bytes without the training's id: the same question in another training is the same."""
-        return canonical({"v": FORMAT, **asdict(self), "collection": None})
+        return canonical({**self._values(), "collection": None})
+
+    def _values(self) -> dict[str, object]:
+        # The noise of devices is bound to these bytes: what only silos have is not in a device's task.
+        values = {"v": FORMAT, **asdict(self)}
+        return {name: value for name, value in values.items() if self.of_silos or name not in _OF_SILOS}
 
     @staticmethod
     def from_bytes(data: bytes) -> Task:

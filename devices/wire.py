@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.collector import SignedTerms
-from ldpsim.devices.device import Refusal, Report, most_bytes
+from ldpsim.devices.device import Refusal
 from ldpsim.devices.query import InvalidQuery, Query
 from ldpsim.devices.raw_record import is_hand_over
+from ldpsim.devices.report import Report, most_bytes
 
 QUERY_TYPE = "query.report"
 REPORTS_TYPE = "query.reports"
@@ -184,7 +185,7 @@ class ReportColumns:
     Args:
         devices: int64, their public numbers, in rising order.
         reports: The bytes of each report.
-        parts: Its parts (:func:`ldpsim.devices.device.unpack_report`), by attribute and mechanism.
+        parts: Its parts (:func:`ldpsim.devices.report.unpack_report`), by attribute and mechanism.
         replayed: How many are replays.
     """
 

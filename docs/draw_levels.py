@@ -16,6 +16,7 @@ from docs.dark_svg import with_dark_style
 from docs.rooms import ROOT
 from ldpsim.cli import words
 from ldpsim.curator.methods import Budget, find
+from ldpsim.curator.methods.base import questions_asked
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.privacy.levels import LEVELS, LevelSpec
 from ldpsim.devices.facts import PublicFacts, Split
@@ -39,7 +40,7 @@ def worked_example() -> Guarantee:
     facts, everybody = PublicFacts(n=len(PEOPLE), d=len(FEATURES), classes=2), np.arange(len(PEOPLE))
     method, budget = find("hogs")(), Budget(epsilon=2, feature_share=0.25)
     split = Split(everybody, everybody[:0], everybody[:0])
-    return method.guarantee(facts, method.questions(facts, split, budget, "example"), budget)
+    return method.guarantee(facts, questions_asked(method, facts, split, budget, "example"), budget)
 
 
 def changed(spec: LevelSpec) -> list[int]:

@@ -48,7 +48,7 @@ def pages_file() -> dict[str, dict[str, Any]]:
     """Return what ``pages.toml`` says of each method, and of those that train in rounds together."""
     said: dict[str, dict[str, Any]] = tomllib.loads((FOLDER / "pages.toml").read_text())
     in_rounds = said.pop("in_rounds")
-    return {**{name: in_rounds for name in BUILT_IN if find(name).in_rounds}, **said}
+    return {**{name: in_rounds for name in BUILT_IN if find(name).spec.in_rounds}, **said}
 
 
 def of_method(name: str) -> dict[str, Any]:
@@ -96,12 +96,12 @@ def settings_table(kind: type[Method]) -> Iterator[str]:
         beside = " and ".join(map(beside_words, entry.metadata.get("beside", {}).items()))
         told = in_markdown(meaning.get(entry.name, "")) + (f" Read beside {beside} alone." if beside else "")
         yield f"| `{entry.name}` | {default} | {told} |"
-    if kind().trains_network():
+    if kind().in_force().trains_network:
         meaning = documented(TrainingSettings)
-        own: Mapping[str, Any] = {"gnn": kind.default_gnn, **kind.training_defaults}
+        own: Mapping[str, Any] = {"gnn": kind.spec.default_gnn, **kind.spec.training_defaults}
         for entry in fields(TrainingSettings):
             usual = entry.name in ("hidden", "lr", "weight_decay", "gnn_dropout", "epochs")
-            chosen = kind.options if entry.name == "gnn" else kind.training_read
+            chosen = kind.spec.options if entry.name == "gnn" else kind.spec.training_read
             read = chosen is None or entry.name in chosen
             if read and (entry.name in own or usual):
                 name = "--gnn" if entry.name == "gnn" else entry.name
@@ -111,13 +111,15 @@ def settings_table(kind: type[Method]) -> Iterator[str]:
 def options_table(kind: type[Method]) -> Iterator[str]:
     """Yield the rows of the options that only some methods read, and that this one reads or refuses."""
     specs, usual = declared(RunOptions), kind()
-    refused = OF_METHODS - usual.options_read()
+    refused = OF_METHODS - usual.in_force().options_read
     read = OF_METHODS - refused
     yield from ("| options | |", "|---|---|")
     for told, found in (("read", read), ("refused", refused)):
-        flags = [f"`{spec.option}`" for name, spec in specs.items() if name in found and name not in kind.read_with]
+        flags = [
+            f"`{spec.option}`" for name, spec in specs.items() if name in found and name not in kind.spec.read_with
+        ]
         yield f"| {', '.join(flags) or 'none'} | {told} |"
-    for name, setting in kind.read_with.items():
+    for name, setting in kind.spec.read_with.items():
         yield f"| `{specs[name].option}` | read with `--set {setting}`, else refused |"
 
 
@@ -140,9 +142,9 @@ def about(kind: type[Method]) -> str:
 
 def paper_link(kind: type[Method]) -> str:
     """Return the address of a method's paper from its docstrings, empty without one or for a method of ldpsim."""
-    if kind.paper.startswith("this project"):
+    if kind.spec.paper.startswith("this project"):
         return ""
-    if "paper" in (noted := of_method(kind.name)):
+    if "paper" in (noted := of_method(kind.spec.name)):
         return str(noted["paper"])
     texts = [kind.__doc__ or "", *(text for _, text in reversed([*explanations(kind)]))]
     found = re.search(r"https://[^\s,;)]+", "\n".join(texts))
@@ -185,7 +187,7 @@ def example(name: str) -> str:
     short = {"epochs": "10"} if not issubclass(kind, Federated) else {} if "rounds" in unused else {"rounds": "1"}
     if issubclass(kind, LabelAnswers):
         short = {"queries": "10", **short}
-    given = f", settings={short}" if short and kind().trains_network() else ""
+    given = f", settings={short}" if short and kind().in_force().trains_network else ""
     return "\n".join((
         ">>> from ldpsim.strategies import RunOptions, simulate",
         f'>>> options = RunOptions(method="{name}", clients=100{given}, nulls=False, reference=False)',
@@ -229,11 +231,11 @@ def page(name: str) -> str:
     kind, noted = find(name), of_method(name)
     guarantee, spent = default_guarantee(name)
     link = paper_link(kind)
-    private = ", ".join(kind.private) or "nothing"
-    mechanisms = ", ".join(f"`{each}`" for each in kind.mechanisms) or "none"
+    private = ", ".join(kind.spec.private) or "nothing"
+    mechanisms = ", ".join(f"`{each}`" for each in kind.spec.mechanisms) or "none"
     parts = [
         f"# `{name}`",
-        f"{kind.paper}" + (f" ([paper]({link}))." if link else "."),
+        f"{kind.spec.paper}" + (f" ([paper]({link}))." if link else "."),
         f"Trust: {guarantee.trust}. Private: {private}. Mechanisms: {mechanisms}.",
         f"```sh\nldpsim run --method {name}{' --queries 500' if issubclass(kind, LabelAnswers) else ''}\n```",
         f"```{{eval-rst}}\n{chr(10).join(structured(about(kind).splitlines()))}\n```",
@@ -268,8 +270,10 @@ def list_of_methods() -> str:
     rows = ["| method | curator | private | paper |", "|---|---|---|---|"]
     for name in BUILT_IN:
         kind = find(name)
-        private = ", ".join(kind.private) or "nothing"
-        rows.append(f"| [{name}]({name}.md) | {kind.trust.removesuffix(' curator')} | {private} | {kind.paper} |")
+        private = ", ".join(kind.spec.private) or "nothing"
+        rows.append(
+            f"| [{name}]({name}.md) | {kind.spec.trust.removesuffix(' curator')} | {private} | {kind.spec.paper} |"
+        )
     return "\n".join(rows)
 
 

@@ -91,7 +91,7 @@ def graph_before_training(options: RunOptions, population: Population) -> tuple[
     """
     method = find(options.method)
     run = run_of(method())
-    if type(run) is not OneReportRun or method.reads:
+    if type(run) is not OneReportRun or method.spec.reads:
         raise ValueError(f"{options.method}: its devices do not answer one question, so it gives no graph to train on")
     setup = set_up(replace(options, out=None, repeats=1, reference=False, nulls=False), population=population)
     with tempfile.TemporaryDirectory(prefix="ldpsim-") as folder:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,9 @@ from ldpsim.curator.learning.networks import make_network
 from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings, choose_device, train
 from ldpsim.curator.owner.teachers import answering
 from ldpsim.curator.owner.teachers.answering import Teaching, posteriors
-from ldpsim.curator.owner.teachers.graph import PlainGraph, cut
-from ldpsim.curator.owner.teachers.randomness import Masks, weights_generator
-from ldpsim.curator.owner.teachers.sage import SageSettings, train_sage
-from ldpsim.curator.owner.teachers.stacked import train_stacked
-from ldpsim.curator.owner.teachers.weights import Layout
+from ldpsim.curator.owner.teachers.graph import PlainGraph
+from ldpsim.curator.owner.teachers.sage import SageSettings
+from ldpsim.curator.owner.teachers.sage import train as train_teachers
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 N, D, CLASSES = 200, 30, 3
@@ -47,9 +46,7 @@ def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> to
         return CUDA
     # The function's code, because many modules hold the function itself.
     monkeypatch.setattr(choose_device, "__code__", (lambda name: torch.device("cpu")).__code__)
-    monkeypatch.setattr(
-        answering, "train_stacked", lambda *given, device, **more: train_stacked(*given, device=CPU, **more)
-    )
+    monkeypatch.setattr(answering, "train", lambda *given, device, **more: train_teachers(*given, device=CPU, **more))
     return CPU
 
 
@@ -124,32 +121,29 @@ def private(n: int, seed: int = 0) -> PlainGraph:
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.5, 0.3])
-def test_stacked_teachers_equal_one_at_a_time_in_float64(where: torch.device, dropout: float) -> None:
-    """The masks of dropout are drawn on the CPU for every device."""
+def test_stacked_teachers_equal_those_of_a_cpu_in_float64(where: torch.device, dropout: float) -> None:
+    """Dropout is drawn on the CPU for every device."""
     graph, settings = private(60), SageSettings(hidden=16, epochs=40, dropout=dropout)
-    rng, layout = np.random.default_rng(5), Layout(D, settings.hidden, CLASSES)
-    pieces = [cut(graph, np.sort(rng.choice(60, 30, replace=False)), dtype=np.float64) for _ in range(4)]
-    generators = [weights_generator(7, number) for number in range(4)]
-    starts = [layout.draw(generator, torch.float64) for generator in generators]
-    masks = [Masks(each, epochs=40, rows=30, units=16, dropout=dropout) for each in generators]
-    stacked = train_stacked(pieces, starts, layout, masks, settings, device=where)
-    for found, piece, start, mask in zip(stacked, pieces, starts, masks, strict=True):
-        alone = train_sage(piece, start, layout, mask, settings)
-        for name in ("vector", "mean", "variance"):
-            ours, expected = getattr(found, name), getattr(alone, name)
-            assert ours.device == CPU
-            torch.testing.assert_close(ours, expected, rtol=0, atol=1e-6)
-        assert float((alone.vector - start).abs().max()) > 0.1  # it was trained
+    exact, rng = replace(graph, features=graph.features.astype(np.float64)), np.random.default_rng(5)
+    parts = [exact.part(np.sort(rng.choice(60, size, replace=False))) for size in (30, 25, 30, 28)]
+    stacked, expected = (
+        train_teachers(parts, range(4), CLASSES, settings, rows=30, device=device) for device in (where, CPU)
+    )
+    for ours, other in zip(stacked.state_dict().values(), expected.state_dict().values(), strict=True):
+        assert ours.device == CPU and ours.dtype == torch.float64
+        torch.testing.assert_close(ours, other, rtol=0, atol=1e-6)
+    start = train_teachers(parts, range(4), CLASSES, replace(settings, lr=1e-12), rows=30)
+    assert float((expected.first - start.first).abs().max()) > 0.1  # it was trained
 
 
 def test_posteriors_of_all_teachers(where: torch.device) -> None:
-    """A CUDA device trains the teachers as stacks, one for each size."""
+    """A CUDA device trains the teachers as one stack."""
     teaching = Teaching(neighbours=25, gamma=0.4, classes=CLASSES, noise_seed=1, training_seed=2,
                         settings=SageSettings(hidden=8, epochs=30))  # fmt: skip
     queries = [(number, number % 40) for number in range(20)]
     people, public = private(60), private(40, seed=1)
-    ours = posteriors(people, public, queries, teaching, device=CUDA)
-    expected = posteriors(people, public, queries, teaching, device=CPU)
+    ours = posteriors(people, public, queries, teaching, device="cuda")
+    expected = posteriors(people, public, queries, teaching)
     np.testing.assert_allclose(ours, expected, rtol=0, atol=0.02)
     assert np.mean(ours.argmax(1) == expected.argmax(1)) >= 0.95 and expected.max() > 0.5
 

@@ -18,7 +18,6 @@ PARTS = {
     "epsilon": "an option, and the words for its value",
     "find": "a mechanism or a method by its name",
     "generate": "people or a key, of the module that names them",
-    "hand_over": "the message, and its handler on the device",
     "label_mechanism": "an option, and what it makes",
     "log_probability": "of the distribution that is the module",
     "make": "of a federated method, and of what its module names",

@@ -25,6 +25,7 @@ CURATOR_FROM_DEVICES = (
     "ldpsim.devices.mechanisms",
     "ldpsim.devices.facts",
     "ldpsim.devices.array_types",
+    "ldpsim.devices.training_task",
 )
 
 

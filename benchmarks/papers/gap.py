@@ -123,7 +123,7 @@ def run(cell: GapCell) -> dict[str, str]:
         seeds = (chosen.split, cell.seed, chosen.training)
     kind: Any = find(cell.method)
     method = kind(level=cell.level, hops=cell.hops, **given)
-    settings = TrainingSettings(gnn=method.default_gnn, **method.usual_training())
+    settings = TrainingSettings(gnn=method.spec.default_gnn, **method.in_force().training_defaults)
     noise = cell.epsilon != NO_NOISE
     released = method.release(people=len(people), training=len(train), epochs=settings.epochs,
                               epsilon=float(cell.epsilon) if noise else 8.0)  # fmt: skip

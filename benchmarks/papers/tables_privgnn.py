@@ -34,7 +34,7 @@ from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods.owner.owner import B1, B2, B1Sampled, private_graph
 from ldpsim.curator.methods.owner.pate import PateG, PateM
 from ldpsim.curator.methods.owner.privgnn import PrivGnn
-from ldpsim.curator.owner.privacy.accountant import LabelRelease, account
+from ldpsim.curator.owner.privacy.account import LabelRelease, account
 from ldpsim.curator.owner.teachers.sage import SageSettings
 from ldpsim.curator.owner.teachers.selection import query_order
 from ldpsim.curator.owner.teachers.student import train_network
@@ -46,7 +46,7 @@ from ldpsim.strategies.runs.teachers import Classroom
 LAMBDAS = (0.1, 0.2, 0.4, 0.8, 1.0)
 MOST, DRAWS = 1000, 10
 DELTA, CLASSES = 1e-4, 10
-TRAINING = TrainingSettings(gnn="sage", **PrivGnn.training_defaults)
+TRAINING = TrainingSettings(gnn="sage", **PrivGnn.spec.training_defaults)
 SETTINGS = SageSettings()
 BASELINES = {"b1": B1, "b1-sampled": B1Sampled, "b2": B2}
 VOTING = {"pate-g": PateG, "pate-m": PateM}
@@ -239,11 +239,11 @@ def rows_of(cell: StudentRun, result: dict[str, Any] | None) -> list[Row]:
     full = {**dict(zip(KEYS, cell.key, strict=True)), "paper": paper(cell), **result}
     if cell.method not in BASELINES:
         found = cost(cell.method, cell.queries, cell.lambda_, cell.gamma)
-        full["printed"] = found.printed.epsilon
+        full["printed"] = found.printed
         if cell.method == "privgnn":
             full["ceiling"] = found.ceiling
         if cell.scores in ("posterior", ""):
-            full |= {"label": found.holds.label, "vector": found.holds.vector}
+            full |= {"label": found.label, "vector": found.vector}
     return [{name: "" if full.get(name) is None else f"{full[name]}" for name in COLUMNS}]
 
 

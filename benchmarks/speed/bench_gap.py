@@ -35,7 +35,7 @@ AIM = 2.0
 def ours(people: Population, learners: Learners) -> None:
     """Train GAP as a run does."""
     method = Gap()
-    settings = TrainingSettings(gnn="mlp", **method.usual_training())
+    settings = TrainingSettings(gnn="mlp", **method.in_force().training_defaults)
     released = method.release(people=len(people), training=len(learners.train), epochs=settings.epochs, epsilon=4.0)
     senders = np.repeat(np.arange(len(people)), np.diff(people.neighbour_indptr))
     data = HandedLists(sparse_features(people), people.labels, senders, people.neighbour_indices.astype(np.int64))
@@ -46,7 +46,7 @@ def plain(people: Population, learners: Learners) -> None:
     """Train the same networks with PyTorch Geometric, without noise."""
     from torch_geometric.nn import SimpleConv
 
-    settings = TrainingSettings(gnn="mlp", **Gap().usual_training())
+    settings = TrainingSettings(gnn="mlp", **Gap().in_force().training_defaults)
     x = torch.from_numpy(sparse_features(people).toarray())
     y, train = torch.from_numpy(people.labels), torch.from_numpy(learners.train)
     edges = torch.from_numpy(np.concatenate([people.edges, people.edges[::-1]], axis=1).astype(np.int64))

@@ -17,7 +17,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
@@ -26,13 +25,9 @@ from flwr.app import Message
 from benchmarks.speed.process import MIB, beside, resident
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.generated import generate
-from ldpsim.devices.device import Device
+from ldpsim.devices.device import answer
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.fleet import Fleet
-from ldpsim.devices.ledger.counter import Entry
-from ldpsim.devices.ledger.counter_folder import FolderCounter
-from ldpsim.devices.ledger.ledger import Ledger
-from ldpsim.devices.ledger.rows import Head
 from ldpsim.devices.mechanisms import OneBit, RandomizedResponse
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Ask, Query
@@ -48,39 +43,22 @@ def question(n: int) -> Query:
     return Query("bench", ((adjacency, Ask("features", (OneBit.from_epsilon(1.0, d=FEATURES),))),))
 
 
-@contextmanager
-def ledger(folder: Path, kind: str, devices: int) -> Iterator[Ledger]:
-    """A new ledger: ``full``, ``off`` (nothing is synced) or ``counted``."""
-    with tempfile.TemporaryDirectory(dir=folder) as place:
-        counter = FolderCounter(Path(place) / "count")
-        if kind == "counted":
-            counter.create({device: Entry(Head(), os.urandom(32)) for device in range(devices)})
-        Ledger.create(Path(place) / "ledger.sqlite").close()
-        made = Ledger(Path(place) / "ledger.sqlite", counter=counter if kind == "counted" else None)
-        if kind == "off":
-            made._db.execute("PRAGMA synchronous=OFF")
-        try:
-            yield made
-        finally:
-            made.close()
-
-
 def release(folder: Path, kind: str, people: Population, *, batch: bool) -> float:
-    """Milliseconds a release."""
+    """Milliseconds a release of devices with a ledger: ``full``, ``off`` (nothing is synced) or ``counted``."""
     query = question(len(people))
     policy = policy_for([query], people.facts)
-    with ledger(folder, kind, len(people)) as entered:
-        devices = [Device(i, people.record(i), i.to_bytes(32, "little"), policy, entered) for i in range(len(people))]
-        devices[0].answer(query)  # what is computed once a question is computed now
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        counters = Path(place) / "counters" if kind == "counted" else None
+        state = enrol(Path(place) / "state", people, policy, seed=0, counters=counters)
+        if kind == "off":
+            state.ledger()._db.execute("PRAGMA synchronous=OFF")
+        answer(state, [0], query)  # what is computed once a question is computed now
         began = time.perf_counter()
-        if batch:
-            with entered.transaction(range(len(people))):
-                for device in devices[1:]:
-                    device.answer(query)
-        else:
-            for device in devices[1:]:
-                device.answer(query)
-        return 1000 * (time.perf_counter() - began) / (len(devices) - 1)
+        for devices in [range(1, len(people))] if batch else [[device] for device in range(1, len(people))]:
+            answer(state, devices, query)
+        seconds = time.perf_counter() - began
+        state.close()
+        return 1000 * seconds / (len(people) - 1)
 
 
 def durability(folder: Path, devices: int) -> None:
@@ -122,8 +100,7 @@ def storm(folder: Path, devices: int, messages: int) -> None:
     people = generate(devices, FEATURES, 4, seed=0, words=8)
     query = question(devices)
     with tempfile.TemporaryDirectory(dir=folder) as place:
-        state = Path(place) / "state"
-        enrol(state, people, policy_for([query], people.facts), seed=0).close()
+        state = enrol(Path(place) / "state", people, policy_for([query], people.facts), seed=0)
         content, fleet = query_content(query), Fleet(state)
 
         def retries(count: int) -> Iterator[Message]:

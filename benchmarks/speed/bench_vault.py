@@ -24,9 +24,9 @@ from ldpsim.curator.methods import HoGS
 from ldpsim.curator.methods.base import Budget
 from ldpsim.devices import datasets
 from ldpsim.devices.data.splits import make_split
-from ldpsim.devices.device import Report
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.policy.policy import policy_for
+from ldpsim.devices.report import Report
 from ldpsim.devices.vault.client import VaultDevice
 
 

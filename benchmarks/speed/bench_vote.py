@@ -30,7 +30,6 @@ from benchmarks.speed.process import beside
 from ldpsim.curator.methods import Budget, Question, Vote
 from ldpsim.devices.data.population import Population, Record
 from ldpsim.devices.datasets.generated import generate
-from ldpsim.devices.device import Device, Report
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.mechanisms import GRR, Mechanism, NeighbourhoodVote
 from ldpsim.devices.noise import NoiseStream
@@ -51,7 +50,7 @@ def vote(population: Population) -> NeighbourhoodVote:
 
 def question(mechanism: Mechanism) -> Query:
     """Return the question of one mechanism."""
-    (attribute,) = mechanism.attributes
+    attribute = mechanism.reads[0]
     return Query("bench", ((Ask(attribute, (mechanism,)),),))
 
 
@@ -67,29 +66,19 @@ def collection(population: Population, query: Query, folder: Path) -> tuple[floa
     return seconds, collected.downlink_bytes // devices
 
 
-def by_degree(population: Population, folder: Path) -> dict[int, tuple[float, float]]:
-    """Return the microseconds of the mechanism and of a whole answer, by number of neighbours."""
+def by_degree(population: Population) -> dict[int, float]:
+    """Return the microseconds of the mechanism by number of neighbours."""
     asked, rng, found = vote(population), np.random.default_rng(1), {}
-    query = question(asked)
-    state = enrol(folder, population, policy_for([query], population.facts), seed=1)
     for degree in DEGREES:
         near = np.sort(rng.choice(len(population), degree, replace=False)).astype(np.int32)
         record = Record(np.zeros(0, np.int32), np.zeros(0, np.float32), near, 0)
-        asked.respond(record, NoiseStream(bytes(32)), device=0)
-        alone, whole = [], []
-        for index in range(degree % 1000, degree % 1000 + 300):  # a device answers once
+        asked.respond([record], [NoiseStream(bytes(32))], devices=[0])
+        alone = []
+        for index in range(degree % 1000, degree % 1000 + 300):
             began = time.process_time()
-            asked.respond(record, NoiseStream(bytes(32)), device=index)
+            asked.respond([record], [NoiseStream(bytes(32))], devices=[index])
             alone.append(time.process_time() - began)
-        for index in range(degree, degree + 300):
-            device = Device(index, record, bytes(32), state.policy, state.ledger(index))
-            began = time.process_time()
-            answer = device.answer(query)
-            whole.append(time.process_time() - began)
-            if not isinstance(answer, Report):
-                raise SystemExit(f"device {index} answered {answer}")
-        found[degree] = (1e6 * statistics.median(alone), 1e6 * statistics.median(whole))
-    state.close()
+        found[degree] = 1e6 * statistics.median(alone)
     return found
 
 
@@ -125,10 +114,10 @@ def beside_volunteers(people: int, together: int = 1000) -> dict[str, tuple[floa
     records = [population.record(device) for device in devices]
 
     def alone() -> None:
-        mechanism.respond(records[0], NoiseStream(bytes(32)), device=devices[0])
+        mechanism.respond(records[:1], [NoiseStream(bytes(32))], devices=devices[:1])
 
     def many() -> None:
-        mechanism.respond_many(records, [NoiseStream(bytes(32))] * len(devices), devices=devices)
+        mechanism.respond(records, [NoiseStream(bytes(32))] * len(devices), devices=devices)
 
     found = {}
     for name, answer, number in (("alone", alone, 1), ("together", many, len(devices))):
@@ -164,9 +153,8 @@ def main() -> None:
         print("  " + ", ".join(f"{name} {1e6 * cpu / given.devices:.0f} us CPU a device, {down:,} bytes down"
                                for name, (cpu, down) in seconds.items()))  # fmt: skip
     print(f"  vote / label: {statistics.median(ratios):.2f} (median of {given.repeats})")
-    with tempfile.TemporaryDirectory(prefix="ldpsim-bench-") as folder:
-        for degree, (alone, whole) in by_degree(population, Path(folder) / "state").items():
-            print(f"  {degree:>5,} neighbours: {alone:.0f} us the mechanism, {whole:.0f} us the whole answer")
+    for degree, alone in by_degree(population).items():
+        print(f"  {degree:>5,} neighbours: {alone:.0f} us the mechanism")
     for name, (room, taken) in beside_volunteers(READ[0]).items():
         print(f"  beside volunteers, {READ[0]:,} people, {name}: {room:,.0f} bytes of work memory and {taken:.0f} us "
               "of the mechanism a device")  # fmt: skip

@@ -85,11 +85,11 @@ LARGER = Case("generated", 30_000)  # left out where a report is a row of number
 def names() -> dict[str, tuple[str, Mapping[str, Any]]]:
     """Return what has constants: the method of each name, and its options."""
     plain: dict[str, tuple[str, Mapping[str, Any]]] = {
-        method: (method, {"public_features": find(method).public_features}) for method in LISTED
+        method: (method, {"public_features": find(method).spec.public_features}) for method in LISTED
     }
     beside: dict[str, tuple[str, Mapping[str, Any]]] = {
         name_of_constants(method, volunteers=True): (method, {"volunteers": VOLUNTEERS})
-        for method in LISTED if find(method).asks_volunteers
+        for method in LISTED if find(method).spec.asks_volunteers
     }  # fmt: skip
     return plain | beside
 
@@ -213,7 +213,7 @@ def constants_of(name: str, slower: float, process: float) -> dict[str, Any] | N
     """
     method, _ = names()[name]
     seen: list[tuple[dict[str, float], dict[str, float], int, Case]] = []
-    numbers = "noisy_row" in find(method).mechanisms  # the one mechanism whose reports are a matrix of all pairs
+    numbers = "noisy_row" in find(method).spec.mechanisms  # the one mechanism whose reports are a matrix of all pairs
     for case in CASES if numbers else (*CASES, LARGER):
         options = options_of(name, case)
         found = measured(options)
@@ -221,7 +221,11 @@ def constants_of(name: str, slower: float, process: float) -> dict[str, Any] | N
             print(f"{name}, {case}: {found}", file=sys.stderr)
             continue
         seconds, memory = {phase: slower * value for phase, value in found[0].items()}, found[1]
-        if "epochs" in options.settings and find(method)().trains_network() and not issubclass(find(method), Federated):
+        if (
+            "epochs" in options.settings
+            and find(method)().in_force().trains_network
+            and not issubclass(find(method), Federated)
+        ):
             seconds["train"] *= usual_epochs(options) / EPOCHS
         seen.append((driver_values(options), seconds, memory, case))
         print(f"{name} {case.dataset} {case.clients}: {sum(found[0].values()):.2f} s, {found[1] / 2**20:.0f} MiB",
@@ -239,7 +243,7 @@ def constants_of(name: str, slower: float, process: float) -> dict[str, Any] | N
         more = [(row, seconds[phase]) for row, seconds, people, _ in large
                 for _ in range(LONG if people >= MANY else 1)]  # fmt: skip
         made[phase] = fit(small + more, used)
-    if find(method).memory is None:
+    if find(method).spec.memory is None:
         made["memory"] = fit([(row, float(memory)) for row, _, memory, _ in seen]
                              + [(row, peak - process) for row, _, _, peak in large], USED["memory"])  # fmt: skip
     whole = [(row, seconds) for row, seconds, _, case in seen if case.whole]

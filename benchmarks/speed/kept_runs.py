@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.speed.bench_scale import KEPT
 from benchmarks.speed.scale_run import BUDGETS, UNTRAINED
-from ldpsim.devices.datasets.generated_kinds import arxiv_like
+from ldpsim.devices.datasets.generated import arxiv_like
 from ldpsim.strategies.estimate.graph_facts import GraphFacts, measured
 from ldpsim.strategies.setup.options import RunOptions
 

@@ -118,7 +118,7 @@ def memory_law() -> dict[str, Any]:
     for method in ("lpgnn", "rgnn", "hogs", "sbp", "rr", "blink", "ldpgcn"):
         listed = method not in ("lpgnn", "rgnn")
         sizes = Sizes(n=n, d=256, classes=5, edges=n * degree / 2, ones=ones if listed else 0.0)
-        law = find(method).memory
+        law = find(method).spec.memory
         assert law is not None
         phases, peak = memory_by_phase(law, sizes), peak_bytes(law, sizes)
         found = [phases[phase] / 2**30 for phase in ("reconstruct", "train", "evaluate")]

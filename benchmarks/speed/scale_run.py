@@ -26,7 +26,7 @@ from rich.console import Console
 from benchmarks.speed.phases import MIB, Phases
 from ldpsim.cli.output import WIDTH
 from ldpsim.cli.summary import summary
-from ldpsim.devices.datasets.generated_kinds import arxiv_like
+from ldpsim.devices.datasets.generated import arxiv_like
 from ldpsim.devices.datasets.npz_file import write_npz_file
 from ldpsim.strategies import RunOptions
 
@@ -100,7 +100,7 @@ def _drawn(options: RunOptions, folder: Path) -> Path:
     from ldpsim.strategies.runs.set_up import set_up
 
     setup = set_up(options)
-    questions = setup.method.questions(setup.population.facts, setup.repeats[0].split, setup.budget, "drawn")
+    questions = setup.questions(setup.repeats[0].split, "drawn")
     drawn_reports(setup.population, questions, seed=1).save(folder)
     return folder
 

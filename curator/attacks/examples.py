@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms import Mechanism
+from ldpsim.devices.mechanisms import GroupDegrees, Mechanism
 
 # Range, epsilon, reporting. Ranges that begin at 0 hide a forgotten lower end.
 SETTINGS = (((0.0, 1.0), 1.0, "both"), ((-1.0, 1.0), 1.0, "one-end"), ((0.0, 1.0), 3.0, "both"))
 SIZES = ((4, 3), (2, 1))  # people, features
-_GROUPING = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +62,9 @@ class Example:
         Some lie outside the public range or domain: the loss must hold whatever the data are. Of several
         attributes all values are combined.
         """
-        (attribute,) = self.mechanism.attributes
-        found = dict(_people(attribute, self.facts, self.device))
-        for also in sorted(self.mechanism.also_reads):
+        first, *others = self.mechanism.reads
+        found = dict(_people(first, self.facts, self.device))
+        for also in others:
             more = dict(_people(also, self.facts, self.device))
             found = {one + other: replace(a, **of_attribute(b, also))
                      for (one, a), (other, b) in itertools.product(found.items(), more.items())}  # fmt: skip
@@ -74,10 +73,9 @@ class Example:
 
 def grouping_for(mechanism: Mechanism, n: int) -> tuple[int, ...] | None:
     """Return a public grouping of n nodes, None for a mechanism that needs none."""
-    if mechanism.takes(None):
+    if not isinstance(mechanism, GroupDegrees) or mechanism.takes(None):
         return None
-    groups = int(getattr(mechanism, "groups", _GROUPING))
-    return tuple(node % groups for node in range(n))
+    return tuple(node % mechanism.groups for node in range(n))
 
 
 def examples(kind: type[Mechanism]) -> list[list[Example]]:

@@ -39,12 +39,12 @@ def audit_graph_owner(method: Any, effort: Effort) -> list[AuditRow]:
         released = replace(small, **level).release(
             people=_TRAINING, training=_TRAINING, epochs=_EPOCHS, epsilon=EPSILON
         )
-        rows.append(_row(method.name, "relationship", released, edge_moves(released), effort, steps=0))
+        rows.append(_row(method.spec.name, "relationship", released, edge_moves(released), effort, steps=0))
         if released.level != EDGE:
-            rows.append(_row(method.name, "central_node", released, record_moves(released), effort,
+            rows.append(_row(method.spec.name, "central_node", released, record_moves(released), effort,
                              steps=released.asked.steps))  # fmt: skip
     said = "reads the own row without noise: nothing is claimed"
-    return [*rows, effort.nothing_claimed(method.name, "own prediction", said)]
+    return [*rows, effort.nothing_claimed(method.spec.name, "own prediction", said)]
 
 
 @cache

@@ -123,7 +123,7 @@ def _distance(one: tuple[Any, ...], other: tuple[Any, ...]) -> int:
 
 def _draw(example: Example, person: Any) -> Callable[[Any], bytes]:
     def draw(noise: Any) -> bytes:
-        return example.mechanism.respond(person, noise, device=example.device, grouping=example.grouping)
+        return example.mechanism.respond([person], [noise], devices=[example.device], grouping=example.grouping)[0]
 
     return draw
 

@@ -27,6 +27,7 @@ from ldpsim.curator.attacks.bounds import lower_bound
 from ldpsim.curator.attacks.examples import Person, grouping_for, of_attribute
 from ldpsim.curator.attacks.laws import NotWalkable, law_of, worst_ratio
 from ldpsim.curator.methods import Budget, Method, Question
+from ldpsim.curator.methods.base import questions_asked
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.privacy.levels import level_spec
 from ldpsim.devices.facts import PublicFacts, Split
@@ -66,8 +67,8 @@ def audit_method(
         from ldpsim.curator.attacks.owner_audit import audit_owner
 
         return audit_owner(method, effort)
-    if method.reads:
-        return [effort.nothing_claimed(kind.name, "user", "sees raw data: nothing is claimed")]
+    if method.spec.reads:
+        return [effort.nothing_claimed(kind.spec.name, "user", "sees raw data: nothing is claimed")]
     found = _setting(method, budgets)
     if isinstance(found, str):  # its parameters may be made for thousands: the default numbers among them become small
         few = {entry.name: 2 for entry in fields(method)  # type: ignore[arg-type]
@@ -75,11 +76,13 @@ def audit_method(
         small = _setting(replace(method, **few), budgets) if few else found  # type: ignore[type-var]
         found = found if isinstance(small, str) else small
     if isinstance(found, str):
-        return [effort.not_audited(kind.name, "user", found)]
+        return [effort.not_audited(kind.spec.name, "user", found)]
     facts, questions, guarantee, budget = found
     bounded = [name for name, level in guarantee.holds.items() if level.status == "bounded"]
     if not bounded:
-        return [effort.nothing_claimed(kind.name, "user", "everything is unprotected or not asked: nothing is claimed")]
+        return [
+            effort.nothing_claimed(kind.spec.name, "user", "everything is unprotected or not asked: nothing is claimed")
+        ]
     if not questions:
         return _trained_in_rounds(method, facts, guarantee, bounded, budget, effort)
     world = _World(facts, questions, stream)
@@ -106,7 +109,7 @@ def _trained_in_rounds(
             exact = gaussian.epsilon_of(level.delta, shift=shift * math.sqrt(times), sigma=sigma)
             how = f"{times} Gaussian answers, delta {level.delta:g}"
         passed = exact is not None and exact <= level.value + _ROUNDING
-        rows.append(AuditRow(method.name, name, level.value, exact, None, effort.confidence, 0, passed, how))
+        rows.append(AuditRow(method.spec.name, name, level.value, exact, None, effort.confidence, 0, passed, how))
     return rows
 
 
@@ -125,7 +128,7 @@ def _setting(
         split = Split(nodes[: n // 2], nodes[n // 2 : n // 2 + n // 4], nodes[n // 2 + n // 4 :])
         for budget in budgets:
             try:
-                questions = method.questions(facts, split, budget, "audit")
+                questions = questions_asked(method, facts, split, budget, "audit")
                 return facts, questions, method.guarantee(facts, questions, budget), budget
             except (ValueError, TypeError) as error:
                 why = why or str(error)
@@ -150,7 +153,7 @@ class _World:
         """Yield the answers of a device that depend on these attributes, each once, with those that it depends on."""
         for own in ATTRIBUTES:
             for mechanism in self.asked.get((device, own), []):
-                read = tuple(name for name in attributes if name == own or name in mechanism.also_reads)
+                read = tuple(name for name in attributes if name == own or name in mechanism.reads)
                 if read:
                     yield mechanism, read
 
@@ -178,7 +181,7 @@ class _World:
         """(exact loss, whether all draws were walked through) of one change at one device, both ways."""
         total, walked = 0.0, True
         for mechanism, read in self.answers(device, attributes):
-            key = (device if "adjacency" in mechanism.attributes else -1, mechanism, read, entry)
+            key = (device if "adjacency" in mechanism.reads else -1, mechanism, read, entry)
             if key not in self._known:
                 self._known[key] = self._loss(device, read, mechanism, entry)
             found, by_walk = self._known[key]
@@ -192,7 +195,7 @@ class _World:
             return 0.0, True
 
         def draw(noise: Any, person: Person) -> bytes:
-            return mechanism.respond(person, noise, device=device, grouping=grouping)  # type: ignore[arg-type]
+            return mechanism.respond([person], [noise], devices=[device], grouping=grouping)[0]  # type: ignore[list-item]
 
         try:
             if mechanism in self._unwalkable:
@@ -246,7 +249,8 @@ class _World:
             for place, (device, mechanism, person) in enumerate(seen):
                 key = hashlib.sha256(f"{label} {side} {number} {place}".encode()).digest()
                 grouping = grouping_for(mechanism, self.facts.n)
-                parts.append(mechanism.respond(person, self._stream(key), device=device, grouping=grouping))  # type: ignore[arg-type]
+                noise = [self._stream(key)]
+                parts += mechanism.respond([person], noise, devices=[device], grouping=grouping)  # type: ignore[list-item]
             drawn.append(b"|".join(parts))
         return drawn
 
@@ -264,10 +268,10 @@ def _level(method: Method, world: _World, guarantee: Guarantee, level: str, effo
         if total > worst:
             worst, walked, change = total, all(by_walk for _, by_walk in losses), counted
     assert change is not None
-    name = f"{effort.seed} {method.name} {level}"
+    name = f"{effort.seed} {method.spec.name} {level}"
     sides = [world.sample(change, side, name, effort.trials) for side in (False, True)]
     bound = lower_bound(*sides, error=effort.error, delta=guarantee.holds[level].delta)
     how = "walked through" if walked else "ratios of drawn reports"
     delta = guarantee.holds[level].delta
     passed = (delta > 0 or worst <= claimed + _ROUNDING) and bound <= claimed
-    return AuditRow(method.name, level, claimed, worst, bound, effort.confidence, effort.trials, passed, how)
+    return AuditRow(method.spec.name, level, claimed, worst, bound, effort.confidence, effort.trials, passed, how)

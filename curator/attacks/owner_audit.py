@@ -34,15 +34,14 @@ _QUADRATURE = 1e-6
 
 def audit_owner(method: OwnerMethod, effort: Effort) -> list[AuditRow]:
     """Audit an owner's method at a few queries; the baselines claim nothing."""
-    if method.trained_by == "graph owner":
+    if method.spec.trained_by == "graph owner":
         return audit_graph_owner(method, effort)
     if not isinstance(method, LabelAnswers):
         said = "sees raw data and adds no noise: nothing is claimed"
-        return [effort.nothing_claimed(method.name, "central_node", said)]
+        return [effort.nothing_claimed(method.spec.name, "central_node", said)]
     asked = replace(method, queries=QUERIES, lambda_=LAMBDA, delta=DELTA)
     found = asked.account(PEOPLE, CLASSES)
-    assert found.query_label is not None
-    votes = found.sampling == "all"
+    votes = found.votes
     truth, other = label_chances(CLASSES, LAMBDA)
     exact = moved_vote(LAMBDA) if votes else math.log(truth / other)
     one, two = np.eye(CLASSES)[:2] + (2.0 if votes else 0.0)
@@ -52,7 +51,7 @@ def audit_owner(method: OwnerMethod, effort: Effort) -> list[AuditRow]:
     ]
     bound = lower_bound(*sides, error=effort.error)
     rows = [
-        AuditRow(method.name, "one label", found.query_label, exact, bound, effort.confidence, effort.trials,
+        AuditRow(method.spec.name, "one label", found.query_label, exact, bound, effort.confidence, effort.trials,
                  exact <= found.query_label + _QUADRATURE and bound <= found.query_label,
                  "two counts, each moved by one, 10,000 votes behind" if votes else "quadrature")
     ]  # fmt: skip
@@ -62,7 +61,7 @@ def audit_owner(method: OwnerMethod, effort: Effort) -> list[AuditRow]:
         return rows  # how many votes stand behind a count is not bounded: there is no worst outcome to sum over
     composed = composed_loss(truth, other, found.release.gamma, QUERIES, DELTA)
     how = f"{QUERIES} queries, delta {DELTA:g}, summed over every outcome"
-    rows.append(AuditRow(method.name, "central_node", level.value, composed, None, effort.confidence, 0,
+    rows.append(AuditRow(method.spec.name, "central_node", level.value, composed, None, effort.confidence, 0,
                          composed <= level.value + _QUADRATURE, how))  # fmt: skip
     return rows
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import BoolArray
-from ldpsim.devices.mechanisms.base import StepNoise
+from ldpsim.devices.mechanisms.counts import NoisyCounts
 
 Notes = dict[str, Any]  # JSON values, for result.json
 Judge = Callable[[Reports, float], tuple[BoolArray, Notes]]
@@ -35,9 +35,10 @@ class Defence:
     mend: Mend | None = field(default=None, repr=False)
 
 
-def step_noise(reports: Reports, field: str) -> StepNoise | None:
-    """Return the noise on the numbers of a field; None where there are none, or where the noise is another."""
-    return None if getattr(reports, field) is None else reports.source(field).step_noise
+def noisy_counts(reports: Reports, field: str) -> NoisyCounts | None:
+    """Return the mechanism of a field's numbers; None where there are none, or where the noise is another."""
+    asked = None if getattr(reports, field) is None else reports.source(field)
+    return asked if isinstance(asked, NoisyCounts) else None
 
 
 def nobody(reports: Reports) -> BoolArray:

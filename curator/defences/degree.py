@@ -17,13 +17,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.curator.defences.base import Notes, nobody, silent_on, step_noise
+from ldpsim.curator.defences.base import Notes, nobody, noisy_counts, silent_on
 from ldpsim.curator.defences.tails import at_least, largest_noise, largest_sum, probability_at_most
 from ldpsim.curator.reports.agreed_pairs import agreed_ones
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rows import FlippedRows, flipped_rows
 from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
-from ldpsim.devices.mechanisms.base import StepNoise
+from ldpsim.devices.mechanisms.counts import GroupDegrees, NoisyCounts
 from ldpsim.devices.mechanisms.discrete_laplace import variance
 
 _WHAT = "degrees, group degrees or noisy rows"
@@ -37,7 +37,7 @@ def implausible_degrees(reports: Reports, level: float) -> tuple[BoolArray, Note
     """
     if (caps := _caps_of_groups(reports, level)) is not None:
         return reports.reported("adjacency") & _beyond_caps(reports.needed("group_degrees"), *caps), {}
-    if (noise := step_noise(reports, "degrees")) is None:
+    if (noise := noisy_counts(reports, "degrees")) is None:
         return nobody(reports), silent_on(_WHAT)
     n, people, degrees = reports.facts.n, reports.reported("adjacency"), reports.needed("degrees")
     targets = np.arange(n) if reports.source("degrees").reporting == "one-end" else np.full(n, n - 1)
@@ -50,7 +50,7 @@ def implausible_degrees(reports: Reports, level: float) -> tuple[BoolArray, Note
         # People who did not report are in a degree and in no count of both ends.
         within = np.clip(ranges[0] - (targets - size), 0, size), np.minimum(ranges[1], size)
         found |= outside(count, size, within, chances, level / 2)
-    elif ranges is not None and (noise := step_noise(reports, "noisy_rows")) is not None:
+    elif ranges is not None and (noise := noisy_counts(reports, "noisy_rows")) is not None:
         sums = reports.needed("noisy_rows").sum(axis=1, dtype=np.float64) / noise.grid
         far = largest_sum(noise.t, noise.s, n - 1, level / 4) / noise.grid
         found |= (sums > ranges[1] + far) | (sums < ranges[0] - far)
@@ -65,7 +65,7 @@ def degree_ranges(reports: Reports, targets: IntArray, level: float) -> tuple[In
         targets: int64 (n,): the largest degree that there is.
         level: Probability that an honest person's degree is outside.
     """
-    noise = step_noise(reports, "degrees")
+    noise = noisy_counts(reports, "degrees")
     if noise is None or reports.source("degrees").reporting != reports.asks["adjacency"].mechanisms[0].reporting:
         return None
     reach = largest_noise(noise.t, noise.s, level / 2)
@@ -101,13 +101,13 @@ def clip_degrees(reports: Reports, level: float) -> tuple[Reports, Notes]:
         clipped = np.clip(given, *caps)
         notes["clipped_group_degrees"] = int((clipped != given).sum())
         reports = replace(reports, group_degrees=clipped)
-    if (noise := step_noise(reports, "noisy_rows")) is not None:
+    if (noise := noisy_counts(reports, "noisy_rows")) is not None:
         given = reports.needed("noisy_rows")
         reach = largest_noise(noise.t, noise.s, level / reports.facts.n)
         entries = np.clip(given, -reach, noise.grid + reach)
         notes["clipped_entries"] = int((entries != given).sum())
         reports = replace(reports, noisy_rows=entries)
-    if (noise := step_noise(reports, "degrees")) is not None:
+    if (noise := noisy_counts(reports, "degrees")) is not None:
         joined, clipped_degrees = _joined_degrees(reports, reports.needed("degrees"), noise, level)
         notes["clipped_degrees"] = clipped_degrees
         reports = replace(reports, degrees=joined)
@@ -115,7 +115,7 @@ def clip_degrees(reports: Reports, level: float) -> tuple[Reports, Notes]:
 
 
 def _joined_degrees(
-    reports: Reports, given: IntArray, noise: StepNoise, level: float
+    reports: Reports, given: IntArray, noise: NoisyCounts, level: float
 ) -> tuple[IntArray, int]:  # fmt: skip
     """Return clipped degrees, joined with the count that both ends report if there is one; and the number clipped."""
     reach, n = largest_noise(noise.t, noise.s, level), reports.facts.n
@@ -149,13 +149,11 @@ def _caps_of_groups(reports: Reports, level: float) -> tuple[int, NDArray[np.int
 
     None without group degrees.
     """
-    noise = step_noise(reports, "group_degrees")
-    if noise is None:
+    noise = noisy_counts(reports, "group_degrees")
+    if not isinstance(noise, GroupDegrees):
         return None
     grouping = None if reports.grouping is None else tuple(reports.grouping.tolist())
-    groups = reports.source("group_degrees").groups_of(grouping)
-    if groups is None:
-        return None
+    groups = noise.groups_of(grouping)
     count = reports.needed("group_degrees").shape[1]
     reach = largest_noise(noise.t, noise.s, level / (2 * count))
     return -reach, np.bincount(groups, minlength=count) + reach

@@ -23,6 +23,7 @@ from ldpsim.curator.defences.base import Notes, nobody, silent_on
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rows import flipped_rows
 from ldpsim.devices.array_types import BoolArray
+from ldpsim.devices.mechanisms import GRRFS, Laplace, Mechanism, MultiBit, OneBit
 
 
 def duplicated(reports: Reports, level: float) -> tuple[BoolArray, Notes]:
@@ -32,7 +33,7 @@ def duplicated(reports: Reports, level: float) -> tuple[BoolArray, Notes]:
     if rows is not None and not rows.one_end:
         chance = math.exp((reports.facts.n - 2) * math.log1p(-rows.flip))
         tests += [("rows", "adjacency", row_reader(reports, own_place=own), chance) for own in (False, True)]
-    if reports.features is not None and (likely := reports.source("features").most_likely) is not None:
+    if reports.features is not None and (likely := most_likely(reports.source("features"))) is not None:
         tests.append(("features", "features", feature_reader(reports), likely))
     found = nobody(reports)
     for _, attribute, read, chance in tests:
@@ -44,6 +45,20 @@ def duplicated(reports: Reports, level: float) -> tuple[BoolArray, Notes]:
     if not tests:
         return found, silent_on("rows or features under noise of a known law")
     return found, {"compared": sorted({what for what, *_ in tests})}
+
+
+def most_likely(mechanism: Mechanism) -> float | None:
+    """Return the largest probability of any one report about features; None where it is not known."""
+    if isinstance(mechanism, GRRFS):
+        right = np.zeros(mechanism.d, np.int64)
+        return math.exp(mechanism.log_probability(right, right))
+    if isinstance(mechanism, Laplace):
+        return math.tanh(mechanism.s / mechanism.t / 2) ** mechanism.d
+    if not isinstance(mechanism, OneBit | MultiBit):
+        return None
+    d, m = mechanism.d, mechanism.m if isinstance(mechanism, MultiBit) else mechanism.d
+    sets = math.lgamma(d + 1) - math.lgamma(m + 1) - math.lgamma(d - m + 1)
+    return math.exp(m * math.log1p(-mechanism.flip_probability) - sets)
 
 
 def most_equal(others: int, chance: float, level: float) -> int:

@@ -3,7 +3,7 @@
 A method of another package is found through the entry point group ``ldpsim.methods``. A
 method's module is imported on first use: most need torch, and a collection of reports does not.
 
->>> find("hogs").trust
+>>> find("hogs").spec.trust
 'untrusted curator'
 """
 
@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
-from ldpsim.curator.methods.base import Budget, Graph, Method, Question
+from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, Method, MethodSpec, Question
 from ldpsim.curator.names import nearest
 
 # name -> module and class; a new method is its module and one line here
@@ -66,7 +66,7 @@ BUILT_IN: dict[str, str] = {
 _BASES = ("local.hogs.HoGS", "references.references.Reference", "owner.owner.OwnerMethod")
 _CLASSES = {path.rpartition(".")[2]: path for path in (*BUILT_IN.values(), *_BASES)}
 
-__all__ = ["BUILT_IN", "Budget", "Graph", "Method", "Question", "find", "names", "table"]
+__all__ = ["BUILT_IN", "Budget", "Graph", "LocalMethod", "Method", "MethodSpec", "Question", "find", "names", "table"]
 __all__ += list(_CLASSES)
 
 
@@ -116,7 +116,7 @@ def find(name: str) -> type[Method]:
     if name not in known:
         raise ValueError(f"unknown method {name!r}{nearest(name, known)} (known: {', '.join(sorted(known))})")
     kind = known[name]
-    if kind.trained_by in ("owner", "graph owner") and not issubclass(kind, _load("owner.owner.OwnerMethod")):
+    if kind.spec.trained_by in ("owner", "graph owner") and not issubclass(kind, _load("owner.owner.OwnerMethod")):
         raise ValueError(
             f"method {name!r}: an owner trains it, so it must derive from ldpsim.curator.methods.OwnerMethod"
         )

@@ -1,10 +1,12 @@
-"""Parameters of a method that are read beside some values of others alone, or not at all."""
+"""Parameters of a method: their ranges, and those that are read beside some values of others alone, or not at all."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, fields
 from typing import Any
+
+from ldpsim.curator.setting_error import LEAST, MOST, MOST_STEPS, SettingError
 
 ABOVE_0 = object()  # every number above 0, in :func:`parameter`
 
@@ -36,7 +38,7 @@ def unread_parameters(method: Any, options: Mapping[str, Any]) -> dict[str, str]
     found = {}
     for entry in fields(method):
         if entry.metadata.get("unused"):
-            found[entry.name] = f"{method.name} does not read it"
+            found[entry.name] = f"{method.spec.name} does not read it"
         for name, values in entry.metadata.get("beside", {}).items():
             value = getattr(method, name) if hasattr(method, name) and name not in options else options[name]
             if not ((value or 0) > 0 if values is ABOVE_0 else value in values):
@@ -52,3 +54,35 @@ def beside_words(needed: tuple[str, Any]) -> str:
     """
     name, values = needed
     return f"{name} above 0" if values is ABOVE_0 else " or ".join(f"{name}={str(one).lower()}" for one in values)
+
+
+def check_choices(method: Any, **allowed: Sequence[str]) -> None:
+    """Refuse a parameter that is none of its choices (ValueError)."""
+    for name, choices in allowed.items():
+        value = getattr(method, name)
+        if value not in choices:
+            raise SettingError(f"{name}={value}", f"must be one of {', '.join(choices)}")
+
+
+def check_shares(method: Any, *names: str) -> None:
+    """Refuse a parameter outside (0, 1), or at its very ends (ValueError)."""
+    for name in names:
+        value = getattr(method, name)
+        if not LEAST <= value <= 1 - LEAST:
+            raise SettingError(f"{name}={value}", "must lie between 0 and 1, both excluded")
+
+
+def check_range(method: Any, *names: str, least: int, most: int = MOST_STEPS) -> None:
+    """Refuse a whole number outside ``least`` .. ``most`` (ValueError)."""
+    for name in names:
+        value = getattr(method, name)
+        if not least <= value <= most:
+            raise SettingError(f"{name}={value}", f"must be {least}..{most}")
+
+
+def check_numbers(method: Any, *names: str, positive: bool = False) -> None:
+    """Refuse a number below 0, with ``positive`` also 0, or one that is too small or too large (ValueError)."""
+    for name in names:
+        value = getattr(method, name)
+        if not (LEAST <= value <= MOST or (value == 0 and not positive)):
+            raise SettingError(f"{name}={value:g}", f"must be {'' if positive else '0, or '}{LEAST:g} to {MOST:g}")

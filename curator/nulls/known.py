@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, eye_array
@@ -18,7 +18,7 @@ from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.facts import PublicKnowledge, Split
-from ldpsim.devices.mechanisms import GRRFS
+from ldpsim.devices.mechanisms import GRRFS, OneBit
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +93,9 @@ def _estimated(reports: Reports) -> Any:
     """
     mechanism = reports.source("features")
     alone = csr_array(eye_array(reports.facts.n, dtype=np.float32))
-    if mechanism.coded:
-        return estimate_features(reports.features, reports.reported("features"), cast(GRRFS, mechanism), alone, 0)
-    if not mechanism.packed and reports.features.shape[1] != reports.facts.d:
+    if isinstance(mechanism, GRRFS):
+        return estimate_features(reports.features, reports.reported("features"), mechanism, alone, 0)
+    if not isinstance(mechanism, OneBit) and reports.features.shape[1] != reports.facts.d:
         # A mechanism of another package: its report is something else than a row of features.
         rows = np.asarray(mechanism.estimate(reports.features), np.float32)
         return np.where(reports.reported("features")[:, None], rows, np.float32(0))

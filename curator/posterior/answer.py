@@ -39,7 +39,7 @@ class GuardedAnswer:
     accuracy: Mapping[str, float]
 
 
-def answer(
+def guarded_answer(
     components: Mapping[str, DoubleArray], simpler: Mapping[str, DoubleArray], labels: LabelEvidence, val: IntArray,
     *, train: IntArray | None = None, late: Mapping[str, DoubleArray] | None = None,
     prior: Mapping[str, float],

@@ -18,7 +18,7 @@ from scipy.special import log_softmax
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.learning.graph_components import BY_HEART, graph_components
 from ldpsim.curator.learning.pool import pooled
-from ldpsim.curator.posterior.answer import POOL, GuardedAnswer, answer
+from ldpsim.curator.posterior.answer import POOL, GuardedAnswer, guarded_answer
 from ldpsim.curator.posterior.block_model import SparsePosterior, fit_block_model, symmetric
 from ldpsim.devices.array_types import DoubleArray, IntArray
 
@@ -75,7 +75,7 @@ def estimate(evidence: Evidence, sources: str = "train") -> Estimate:
     shares = evidence.class_estimates(evidence.train).sum(axis=0)
     simpler[_LARGEST] = np.tile(np.log(np.maximum(shares, 0) + 1), (len(people), 1))
     prior = {name: float(name == BELIEFS) for name in components}
-    published = answer(
+    published = guarded_answer(
         components, simpler, evidence.labels, evidence.val, train=evidence.train, late=late, prior=prior,
     )  # fmt: skip
     if sources == "labelled" and published.chosen == POOL and len(evidence.val):

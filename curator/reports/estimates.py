@@ -18,6 +18,7 @@ from ldpsim.curator.linear.factored import of_reports
 from ldpsim.curator.linear.propagation import bit_strips
 from ldpsim.curator.linear.strips import strips
 from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.mechanisms import MultiBit, OneBit, Window
 
 
 def estimated_strips(reports: Reports) -> Iterator[tuple[slice, NDArray[np.float32]]]:
@@ -26,7 +27,7 @@ def estimated_strips(reports: Reports) -> Iterator[tuple[slice, NDArray[np.float
     mechanism = reports.source("features")
     silent = ~reports.reported("features")
     middle = (reports.facts.feature_low + reports.facts.feature_high) / 2
-    for columns, strip in _as_reported(features, reports.facts.d, mechanism.packed):
+    for columns, strip in _as_reported(features, reports.facts.d, isinstance(mechanism, OneBit)):
         estimate = np.asarray(mechanism.estimate(strip), np.float32)
         estimate[silent] = middle
         yield columns, estimate
@@ -44,10 +45,9 @@ def sparse_estimates(reports: Reports) -> tuple[csr_array, float]:
     mechanism = reports.source("features")
     if mechanism.in_clear:
         return csr_array(features, dtype=np.float32), 0.0
-    found = mechanism.sparse_estimates(features) if issparse(features) else None
-    if found is None:
+    if not isinstance(mechanism, MultiBit | Window):
         raise ValueError(f"the reports of {mechanism.name} are not sparse")
-    estimates, constant = found
+    estimates, constant = mechanism.sparse_estimates(features)
     return csr_array(estimates, dtype=np.float32), constant
 
 
@@ -61,9 +61,8 @@ def smoothed(reports: Reports, matrix: csr_array, hops: int) -> Any:
     if issparse(reports.features) and reports.reported("features").all():
         if mechanism.in_clear and hops == 0:
             return reports.features
-        estimates = mechanism.sparse_estimates(reports.features)
-        if estimates is not None:
-            product = of_reports(*estimates, matrix, hops)
+        if isinstance(mechanism, MultiBit | Window):
+            product = of_reports(*mechanism.sparse_estimates(reports.features), matrix, hops)
             if product.pays():
                 return product
     result = np.empty((reports.facts.n, reports.facts.d), np.float32)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import BoolArray
+from ldpsim.devices.mechanisms import OneBit
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,6 @@ def feature_bits(reports: Reports) -> FlippedFeatures | None:
     if reports.features is None:
         return None
     asked = reports.source("features")
-    if not asked.packed or asked.flip_probability is None:
+    if not isinstance(asked, OneBit):
         return None
     return FlippedFeatures(reports.features, reports.facts.d, asked.flip_probability, reports.reported("features"))

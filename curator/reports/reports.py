@@ -22,7 +22,7 @@ from ldpsim.curator.reports.parts import answers_to, joined_reports
 from ldpsim.curator.reports.question import Question
 from ldpsim.devices.array_types import BoolArray, check_rows, checked_array, checked_numbers
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms import Mechanism
+from ldpsim.devices.mechanisms import GRRFS, Mechanism
 from ldpsim.devices.mechanisms.stacked_reports import ones_at
 from ldpsim.devices.query import Ask, Query
 
@@ -35,7 +35,7 @@ class Reports:
     """Answers of all devices.
 
     Each mechanism names the array that its reports fill (``Mechanism.field``) and makes it
-    (``Mechanism.stack``). Rows of silent devices are zero, -1 in ``labels``.
+    (``Mechanism.stacker``). Rows of silent devices are zero, -1 in ``labels``.
 
     Args:
         facts: Sizes, ranges and domains.
@@ -285,7 +285,7 @@ def _reports_of(mechanism: Mechanism, parts: Mapping[str, NDArray], facts: Publi
         found = ones_at(nothing.shape, starts, columns)
         return found if values is None else csr_array((values, columns, starts), shape=nothing.shape)
     array = parts[name]
-    if (type(mechanism).stack, type(mechanism).stacker) == (Mechanism.stack, Mechanism.stacker):
+    if type(mechanism).stacker is Mechanism.stacker:
         checked_array(name, array, "iuf", (facts.n, *array.shape[1:]))  # reports of any one shape
     elif checked_array(name, array, "biuf", nothing.shape).dtype != nothing.dtype:
         raise ValueError(f"{name}: the reports are of another type")
@@ -294,7 +294,7 @@ def _reports_of(mechanism: Mechanism, parts: Mapping[str, NDArray], facts: Publi
         checked_numbers(name, array[reported], max(most, default=1))
         if np.any(array[reported] >= np.array(most or [1])):
             raise ValueError(f"{name}: a report is none that the person could give")
-    if asked.coded and np.any(array >= np.array(asked.domains)):
+    if isinstance(mechanism, GRRFS) and np.any(array >= np.array(mechanism.domains)):
         raise ValueError(f"{name}: a category that there is not")
     return array
 

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import BoolArray, IntArray
+from ldpsim.devices.mechanisms import AdjacencyBits
 
 
 class PairReports:
@@ -67,11 +68,10 @@ def flipped_rows(reports: Reports) -> FlippedRows | None:
     if reports.adjacency is None:
         return None
     mechanism = reports.source("adjacency")
-    flip, odds = mechanism.flip_probability, mechanism.flip_odds
-    if flip is None or odds is None:
+    if not isinstance(mechanism, AdjacencyBits) or mechanism.flip_probability is None or mechanism.flip_odds is None:
         return None
     reported, one_end = reports.reported("adjacency"), mechanism.reporting == "one-end"
-    return FlippedRows(reports.adjacency, reported, one_end, flip, odds)
+    return FlippedRows(reports.adjacency, reported, one_end, mechanism.flip_probability, mechanism.flip_odds)
 
 
 def noisy_rows_of_bits(reports: Reports) -> FlippedRows:

@@ -1,6 +1,6 @@
 """Registry of data sets: ``load`` makes a population from a name or a file, ``describe`` lists the names.
 
-A data set is a module with ``ENTRIES``, imported here and named in ``_FAMILIES``. Importing
+A data set is a row of :data:`ldpsim.devices.datasets.published.TABLE`. Importing
 this imports neither torch nor PyG nor scipy; the readers do that themselves.
 """
 
@@ -11,19 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from ldpsim.devices.data.population import Population, WrongFeature
-from ldpsim.devices.datasets import (
-    amazon,
-    citation_full,
-    citeseer_npz,
-    fair_graphs,
-    generated,
-    large,
-    lastfm,
-    musae,
-    planetoid,
-)
-from ldpsim.devices.datasets.files import DatasetEntry, default_root, locate
+from ldpsim.devices.datasets import generated
+from ldpsim.devices.datasets.files import default_root, locate
 from ldpsim.devices.datasets.npz_file import read_npz_file
+from ldpsim.devices.datasets.published import TABLE as TABLE
 from ldpsim.devices.datasets.pyg_file import read_pyg_file
 from ldpsim.devices.datasets.sampling import induced_sample
 
@@ -34,15 +25,6 @@ IMPORT = f"`ldpsim import` makes one of an {FORMS}"
 RANGE = (
     "the public range is feature_range in the file; `ldpsim import` states it (--feature-range) or changes the values"
 )
-
-_ORDER = (
-    "cora", "citeseer", "citeseer-3312", "citeseer-lcc", "citeseer-full", "pubmed", "dblp", "computers", "facebook",
-    "github", "german", "student", "lastfm", "ogbn-arxiv", "reddit",
-)  # fmt: skip
-_FAMILIES = (planetoid, citation_full, amazon, musae, citeseer_npz, fair_graphs, lastfm, large)
-_FOUND = {entry.name: entry for family in _FAMILIES for entry in family.ENTRIES}
-# the order of the list; a data set that is not named there follows the named ones
-TABLE: dict[str, DatasetEntry] = {name: _FOUND[name] for name in dict.fromkeys((*_ORDER, *_FOUND))}
 
 
 def names() -> tuple[str, ...]:
@@ -102,15 +84,15 @@ def _read(name_or_path: str, data_dir: Path | None, option: str) -> Population:
         )
     root = default_root() if data_dir is None else Path(data_dir)
     form = locate(entry, root)
-    folder = root / form.folder
     try:
-        return form.read(entry.name, folder)
+        return form.read(entry.name, *form.paths(root))
     except ValueError:
         raise
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(
-            f"{entry.name}: {', '.join(form.files)} in {folder} cannot be read ({reason}); source: {entry.source}"
+            f"{entry.name}: {', '.join(form.files)} in {root / form.folder} cannot be read ({reason}); "
+            f"source: {entry.source}"
         ) from error
 
 

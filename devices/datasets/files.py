@@ -1,23 +1,21 @@
-"""Files of a data set, and the message when some are missing.
+"""Files of a data set, their download, and the message when some are missing.
 
-Files on disk are used first. If some are missing, the data set class that publishes them
-downloads them into a temporary folder, so a broken download leaves nothing behind.
-Otherwise the data folder is only read; PyG's ``processed/`` folders are never written there.
+Files on disk are used first. A download is kept in memory until all files of the form are there, so a broken one
+leaves nothing behind. Otherwise the data folder is only read.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ldpsim.devices.atomic_files import PASSED_AROUND, write_atomically
 from ldpsim.devices.data.population import Population
 
-PROBE_SECONDS = 5.0
+SECONDS = 5.0  # that the publisher may stay silent
 
 
 @dataclass(frozen=True)
@@ -27,12 +25,16 @@ class Form:
     Args:
         folder: Folder below the data folder, "." for itself.
         files: All files it needs.
-        read: Makes the population from (data set name, the folder).
+        read: Makes the population from the data set's name and the paths of the files.
     """
 
     folder: str
     files: tuple[str, ...]
-    read: Callable[[str, Path], Population]
+    read: Callable[..., Population]
+
+    def paths(self, root: Path) -> list[Path]:
+        """Return where the files are below the data folder."""
+        return [root / self.folder / name for name in self.files]
 
 
 @dataclass(frozen=True)
@@ -44,10 +46,7 @@ class DatasetEntry:
         source: Publisher and address.
         nodes, edges, features, classes: Its published size.
         forms: Forms on disk; the first complete one is read.
-        fetch: Downloads the first form below a folder, through PyG's or OGB's own class;
-            None if no class does that.
-        probe: Address that answers if the download can work.
-        note: Further hint for a data folder in which files are missing.
+        url: Address below which the files of the first form can be downloaded; empty if there is none.
     """
 
     name: str
@@ -57,13 +56,11 @@ class DatasetEntry:
     features: int
     classes: int
     forms: tuple[Form, ...]
-    fetch: Callable[[Path], object] | None = None
-    probe: str = ""
-    note: Callable[[Path], str] | None = None
+    url: str = ""
 
     def find(self, root: Path) -> Form | None:
         """Return the first form that is complete below ``root``."""
-        return next((form for form in self.forms if not missing(root, form)), None)
+        return next((form for form in self.forms if all(path.is_file() for path in form.paths(root))), None)
 
 
 def default_root() -> Path:
@@ -71,11 +68,6 @@ def default_root() -> Path:
     if os.environ.get("LDPSIM_DATA"):
         return Path(os.environ["LDPSIM_DATA"])
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ldpsim" / "datasets"
-
-
-def missing(root: Path, form: Form) -> list[str]:
-    """Return the names of the files of a form that are not below ``root``."""
-    return [name for name in form.files if not (root / form.folder / name).is_file()]
 
 
 def locate(entry: DatasetEntry, root: Path) -> Form:
@@ -88,33 +80,32 @@ def locate(entry: DatasetEntry, root: Path) -> Form:
     form = entry.find(root)
     if form is not None:
         return form
-    if entry.fetch is None:
-        raise ValueError(absent(entry, root, "there is no automatic download"))
+    if not entry.url:
+        raise ValueError(_absent(entry, root, "there is no automatic download"))
     form = entry.forms[0]
     try:
-        # probe first, because a download class may wait for minutes on a dead network
-        with urllib.request.urlopen(urllib.request.Request(entry.probe, method="HEAD"), timeout=PROBE_SECONDS):
-            pass
-        root.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".download-", dir=root) as scratch:
-            entry.fetch(Path(scratch))
-            target = root / form.folder
-            target.mkdir(parents=True, exist_ok=True)
-            for name in form.files:
-                (target / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.move(Path(scratch) / form.folder / name, target / name)
+        contents = [_download(f"{entry.url}/{name}") for name in form.files]
+        (root / form.folder).mkdir(parents=True, exist_ok=True)
+        for path, content in zip(form.paths(root), contents, strict=True):
+            write_atomically(path, content, mode=PASSED_AROUND)
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(absent(entry, root, f"the download failed: {reason}")) from error
+        raise ValueError(_absent(entry, root, f"the download failed: {reason}")) from error
     return form
 
 
-def absent(entry: DatasetEntry, root: Path, reason: str) -> str:
+def _download(address: str) -> bytes:
+    with urllib.request.urlopen(address, timeout=SECONDS) as answer:
+        return bytes(answer.read())
+
+
+def _absent(entry: DatasetEntry, root: Path, reason: str) -> str:
     """Return the line that tells a person which files to put where."""
-    distinct = {form.files: form for form in reversed(entry.forms)}.values()
-    ways = [f"{', '.join(missing(root, form))} into {root / form.folder}" for form in reversed(distinct)]
-    note = f" ({entry.note(root)})" if entry.note and entry.note(root) else ""
+    ways = [
+        f"{', '.join(path.name for path in form.paths(root) if not path.is_file())} into {root / form.folder}"
+        for form in entry.forms
+    ]
     return (
-        f"{entry.name}: not on disk, and {reason}; put {'; or '.join(ways)}{note}; source: {entry.source}; "
+        f"{entry.name}: not on disk, and {reason}; put {'; or '.join(ways)}; source: {entry.source}; "
         "--data-dir or LDPSIM_DATA names another folder"
     )

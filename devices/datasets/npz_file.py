@@ -24,27 +24,29 @@ import io
 import math
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpsim.devices.array_types import check_rows, checked_numbers
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.devices.data.population import Population, build_population
-from ldpsim.devices.datasets.arrays import csr_of, edges_of, labels_of, split_of
+from ldpsim.devices.facts import LARGEST_SIZE, Split
 
 LARGEST_BYTES = 1 << 35
 _PARTS = ("train", "val", "test")
+_CSR_PARTS = ("indices", "indptr", "shape")
 
 
-def read_npz_file(name: str, path: Path, *, domains: tuple[int, ...] = ()) -> Population:
+def read_npz_file(name: str, path: Path) -> Population:
     """Read a ``.npz`` of the schema above.
 
     Args:
         name: Name of the population.
         path: The file.
-        domains: Categories of each attribute, where features are one-hot coded.
 
     Raises:
         ValueError: one line: no such file or no ``.npz``, an array that is missing or has
@@ -53,7 +55,7 @@ def read_npz_file(name: str, path: Path, *, domains: tuple[int, ...] = ()) -> Po
     arrays, objects = load_arrays(path)
     if objects:
         raise ValueError(f"{path} cannot be read as a .npz of plain arrays: {objects[0]} holds Python objects")
-    return population_of(name, path.name, arrays, domains=domains)
+    return population_of(name, path.name, arrays)
 
 
 def load_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], tuple[str, ...]]:
@@ -72,9 +74,7 @@ def load_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], tuple[str, ...]]:
         raise ValueError(f"{path} cannot be read as a .npz of plain arrays: {' '.join(str(error).split())}") from error
 
 
-def population_of(
-    name: str, file: str, arrays: Mapping[str, NDArray[Any]], *, domains: tuple[int, ...] = ()
-) -> Population:
+def population_of(name: str, file: str, arrays: Mapping[str, NDArray[Any]]) -> Population:
     """Check arrays of the schema above and make a population of them.
 
     Raises:
@@ -95,7 +95,9 @@ def population_of(
             raise ValueError(f"{file}: values must be numbers, not {values.dtype} {values.shape}")
         d = int(_whole(file, arrays, "num_features", ndim=0))
     n = len(indptr) - 1
-    labels = labels_of(file, arrays["labels"], n)
+    labels = arrays["labels"]
+    if labels.shape != (n,) or labels.dtype.kind not in "iub":
+        raise ValueError(f"{file}: labels must be {n} whole numbers, not {labels.dtype} {labels.shape}")
     class_names = tuple(str(text) for text in np.atleast_1d(arrays.get("class_names", ())))
     if "num_classes" in arrays:
         classes = int(_whole(file, arrays, "num_classes", ndim=0))
@@ -107,7 +109,7 @@ def population_of(
     population = build_population(
         name, n=n, d=d, edges=edges_of(file, arrays["edge_index"]), feature_indptr=indptr, feature_indices=indices,
         feature_values=values, labels=labels, classes=classes, feature_range=(float(span[0]), float(span[1])),
-        domains=domains, class_names=class_names,
+        class_names=class_names,
     )  # fmt: skip
     given = [part for part in _PARTS if part in arrays]
     if not given:
@@ -119,7 +121,7 @@ def population_of(
 def write_npz_file(population: Population, path: Path) -> None:
     """Write a population in the schema above, whole or not at all, readable by its owner alone.
 
-    :func:`read_npz_file` gives a population of the same digest and split. ``domains`` are not written.
+    :func:`read_npz_file` gives a population of the same digest and split.
     """
     facts, split = population.facts, population.own_split
     arrays: dict[str, Any] = {
@@ -187,3 +189,80 @@ def _whole(file: str, arrays: Mapping[str, NDArray[Any]], name: str, ndim: int =
         what = "a list of whole numbers" if ndim else "one whole number"
         raise ValueError(f"{file}: {name} must be {what}, not {array.dtype} {array.shape}")
     return array
+
+
+def csr_of(name: str, x: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
+    """Return row starts, columns and values of the non-zero entries of a dense (n, d) array.
+
+    NaN counts as non-zero, so that it reaches the check that names its row and column.
+
+    Raises:
+        ValueError: where ``x`` is no table of numbers.
+    """
+    if x.ndim != 2 or x.dtype.kind not in "buif":
+        raise ValueError(f"{name}: x must be a table of numbers (n, d), not {x.dtype} {x.shape}")
+    rows, columns = np.nonzero(x)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(x)))])
+    return indptr, columns, x[rows, columns]
+
+
+def edges_of(name: str, edges: NDArray[Any]) -> NDArray[np.int64]:
+    """Check that an edge list is whole numbers (2, m) and return it as int64."""
+    if edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind not in "iu":
+        raise ValueError(f"{name}: edge_index must be whole numbers of shape (2, m), not {edges.dtype} {edges.shape}")
+    return edges.astype(np.int64)
+
+
+def split_of(name: str, population: Population, parts: dict[str, NDArray[Any]]) -> Population:
+    """Attach a data set's own split: ``parts`` has train, val and test, as masks or node ids.
+
+    Raises:
+        ValueError: where a mask has the wrong length, a node does not exist, is in two
+            parts or has no label, or a part is empty.
+    """
+    n = len(population)
+    seen = np.full(n, "", dtype="<U5")
+    ids = {}
+    for part in _PARTS:
+        given = np.asarray(parts[part])
+        if given.dtype == bool:
+            if given.shape != (n,):
+                raise ValueError(f"{name}: the {part} mask has shape {given.shape}, there are {n} nodes")
+            given = np.flatnonzero(given)
+        if given.ndim != 1 or given.dtype.kind not in "iu" or not len(given):
+            raise ValueError(f"{name}: {part} must be a mask or a list of node numbers that is not empty")
+        nodes = np.unique(given).astype(np.int64)
+        if nodes[0] < 0 or nodes[-1] >= n:
+            wrong = nodes[0] if nodes[0] < 0 else nodes[-1]
+            raise ValueError(f"{name}: {part} names node {wrong}, but nodes are 0..{n - 1}")
+        for node in nodes[seen[nodes] != ""][:1]:
+            raise ValueError(f"{name}: node {node} is in {seen[node]} and in {part}")
+        for node in nodes[population.labels[nodes] < 0][:1]:
+            raise ValueError(f"{name}: node {node} is in {part} but has no label")
+        seen[nodes] = part
+        ids[part] = nodes
+    return replace(population, own_split=Split(**ids))
+
+
+def csr_part(file: str, front: str, found: Mapping[str, Any]) -> Any:
+    """Return the CSR matrix whose parts have a word in front; a missing ``data`` is all ones."""
+    from scipy.sparse import csr_array
+
+    missing = [f"{front}_{part}" for part in _CSR_PARTS if f"{front}_{part}" not in found]
+    if missing:
+        raise ValueError(f"{file}: the array {missing[0]} is missing; found {', '.join(found)}")
+    indices, indptr, shape = (np.asarray(found[f"{front}_{part}"]) for part in _CSR_PARTS)
+    data = np.asarray(found.get(f"{front}_data", np.ones(indices.shape)))
+    try:
+        rows, columns = checked_numbers("shape", shape, LARGEST_SIZE + 1, shape=(2,)).tolist()
+        check_csr(indptr, indices, data, rows, columns)
+    except ValueError as error:
+        raise ValueError(f"{file}: {front}_indptr, {front}_indices and {front}_data do not fit: {error}") from None
+    return csr_array((data, indices, indptr), shape=(rows, columns))
+
+
+def check_csr(indptr: Any, indices: Any, values: Any, rows: int, columns: int) -> None:
+    """Check the parts of features; a value that is not finite is left to the check that names its row and column."""
+    check_rows("rows", (rows, columns), indptr, indices)
+    if values.shape != indices.shape or values.dtype.kind not in "buif":
+        raise ValueError(f"values of the type {values.dtype} and the shape {values.shape} for {len(indices)} entries")

@@ -12,8 +12,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.datasets.arrays import from_pyg
+from ldpsim.devices.datasets.npz_file import population_of
 
 
 def read_pyg_file(name: str, path: Path) -> Population:
@@ -37,15 +39,20 @@ def people_of(name: str, data: Any) -> Population:
     Raises:
         ValueError: one line: the first fault in it.
     """
-    span = [float(value) for value in data["feature_range"]] if "feature_range" in data else [0.0, 1.0]
-    if len(span) != 2 or not span[0] < span[1]:
-        raise ValueError(f"{name}: feature_range must be two numbers, the smaller one first")
-    classes = 0
-    if "num_classes" in data:
-        classes = int(data["num_classes"])
-    elif data.y is not None and data.y.numel():
-        classes = int(data.y.max()) + 1
-    return from_pyg(name, data, classes=classes, feature_range=(span[0], span[1]))
+    for attribute in ("x", "edge_index", "y"):
+        if getattr(data, attribute, None) is None:
+            raise ValueError(f"{name}: the Data object has no {attribute} (it needs x, edge_index and y)")
+    labels = data.y.numpy()
+    given = {
+        "x": (data.x.to_dense() if hasattr(data.x, "to_dense") else data.x).numpy(),
+        "edge_index": data.edge_index.numpy(),
+        "labels": labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels,
+    }
+    given |= {key: np.asarray(data[key]) for key in ("feature_range", "num_classes") if key in data}
+    masks = {part: getattr(data, f"{part}_mask", None) for part in ("train", "val", "test")}
+    if all(mask is not None for mask in masks.values()):
+        given |= {part: mask.numpy().astype(bool) for part, mask in masks.items()}  # type: ignore[union-attr]
+    return population_of(name, name, given)
 
 
 def load_plain(path: Path) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,31 +19,37 @@ def induced_population(population: Population, nodes: NDArray[np.integer]) -> Po
     list must not depend on who was drawn. A split of the data set's own keeps those of its
     nodes that are left, and is dropped where one of its parts becomes empty.
     """
-    n = len(population)
     kept = np.unique(np.asarray(nodes, dtype=np.int64))
-    number = np.full(n, -1, np.int64)
-    number[kept] = np.arange(len(kept))
-    at, indptr = _rows(population.feature_indptr, kept)
-    beside, starts = _rows(population.neighbour_indptr, kept)
-    neighbours = number[population.neighbour_indices[beside]]
-    inside = neighbours >= 0
-    owner = np.repeat(np.arange(len(kept)), np.diff(starts))[inside]
-    neighbour_indptr = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(kept)))])
     split = population.own_split
     if split is not None:
-        parts = [number[part][number[part] >= 0] for part in (split.train, split.val, split.test)]
+        parts = [np.searchsorted(kept, np.intersect1d(kept, part)) for part in (split.train, split.val, split.test)]
         split = Split(*parts) if all(map(len, parts)) else None
+    features = _matrix(
+        population.feature_values, population.feature_indices, population.feature_indptr, population.facts.d
+    )
+    features, graph = features[kept], _graph(population)[kept][:, kept]
     return replace(
         population,
         facts=replace(population.facts, n=len(kept)),
-        feature_indptr=indptr,
-        feature_indices=population.feature_indices[at],
-        feature_values=population.feature_values[at],
-        neighbour_indptr=neighbour_indptr,
-        neighbour_indices=neighbours[inside].astype(np.int32),
+        feature_indptr=features.indptr.astype(np.int64),
+        feature_indices=features.indices.astype(np.int32),
+        feature_values=features.data,
+        neighbour_indptr=graph.indptr.astype(np.int64),
+        neighbour_indices=graph.indices.astype(np.int32),
         labels=population.labels[kept],
         own_split=split,
     )
+
+
+def _graph(population: Population) -> Any:
+    ones = np.ones(len(population.neighbour_indices), np.int8)
+    return _matrix(ones, population.neighbour_indices, population.neighbour_indptr, len(population))
+
+
+def _matrix(values: NDArray[Any], columns: NDArray[Any], starts: NDArray[Any], width: int) -> Any:
+    from scipy.sparse import csr_array
+
+    return csr_array((values, columns, starts), shape=(len(starts) - 1, width))
 
 
 def induced_sample(population: Population, n: int, seed: int) -> Population:
@@ -64,12 +71,10 @@ def induced_sample(population: Population, n: int, seed: int) -> Population:
         )
     if n == size:
         return population
-    from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
     rng = np.random.Generator(np.random.PCG64(seed))
-    ones = np.ones(len(population.neighbour_indices), np.int8)
-    graph = csr_array((ones, population.neighbour_indices, population.neighbour_indptr), shape=(size, size))
+    graph = _graph(population)
     count, component = connected_components(graph, directed=False)
     by_size = np.lexsort((rng.random(count), -np.bincount(component)))
     taken = np.zeros(size, bool)
@@ -77,7 +82,7 @@ def induced_sample(population: Population, n: int, seed: int) -> Population:
     for chosen in by_size:
         members = np.flatnonzero(component == chosen)
         if len(members) > left:
-            _grow(population, members, left, taken, rng)
+            _grow(population.degrees, graph, members, left, taken, rng)
             break
         taken[members] = True
         left -= len(members)
@@ -87,10 +92,11 @@ def induced_sample(population: Population, n: int, seed: int) -> Population:
 
 
 def _grow(
-    population: Population, members: NDArray[np.int64], wanted: int, taken: NDArray[np.bool_], rng: np.random.Generator
-) -> None:
+    degrees: NDArray[np.int64], graph: Any, members: NDArray[np.int64], wanted: int, taken: NDArray[np.bool_],
+    rng: np.random.Generator,
+) -> None:  # fmt: skip
     """Mark ``wanted`` connected nodes of a component that has more than that in ``taken``."""
-    weight = population.degrees[members].astype(float)
+    weight = degrees[members].astype(float)
     start = rng.choice(members, p=weight / weight.sum()) if weight.sum() else rng.choice(members)
     layer = np.array([start])
     # every candidate is one step from a node taken before, so any choice stays connected
@@ -98,16 +104,9 @@ def _grow(
     while wanted:
         taken[layer] = True
         wanted -= len(layer)
-        at, _ = _rows(population.neighbour_indptr, layer)
-        links += np.bincount(population.neighbour_indices[at], minlength=len(taken))
-        layer = np.unique(population.neighbour_indices[at])
+        beside = graph[layer].indices
+        links += np.bincount(beside, minlength=len(taken))
+        layer = np.unique(beside)
         layer = layer[~taken[layer]]
         if len(layer) > wanted:
             layer = layer[np.lexsort((rng.random(len(layer)), -links[layer]))[:wanted]]
-
-
-def _rows(indptr: NDArray[np.int64], rows: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the positions of the entries of some CSR rows, and the row starts of the result."""
-    counts = indptr[rows + 1] - indptr[rows]
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    return np.arange(starts[-1]) + np.repeat(indptr[rows] - starts[:-1], counts), starts

@@ -87,16 +87,11 @@ def counter_of(counters: Mapping[str, Any], shard: int) -> FolderCounter | Postg
     return FolderCounter(Path(place) / f"{name}.count")
 
 
-def make_counters(counters: Mapping[str, Any], shard: int, heads: Mapping[int, Head]) -> None:
-    """Make the counters of a shard's devices, each with a new random number.
+def make_counters(counters: Mapping[str, Any], shard: int, devices: Iterable[int]) -> None:
+    """Make the counters of a shard's devices, which were never asked, each with a new random number.
 
     Raises:
         OSError: where they cannot be made; FileExistsError where the folder has them already.
     """
-    entries = {device: Entry(head, os.urandom(NONCE_BYTES)) for device, head in heads.items()}
+    entries = {device: Entry(Head(), os.urandom(NONCE_BYTES)) for device in devices}
     counter_of(counters, shard).create(entries)
-
-
-def no_answers(devices: Iterable[int]) -> dict[int, Head]:
-    """Return the heads of devices that were never asked."""
-    return {device: Head() for device in devices}

@@ -14,6 +14,7 @@ folder either holds enrolled devices or holds none. Later runs do not change it.
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
 from collections.abc import Container, Iterator, Sequence
@@ -30,9 +31,7 @@ from ldpsim.devices.atomic_files import exclusive_lock, lock_file, make_durable,
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Device
 from ldpsim.devices.enrolment import open_collections
-from ldpsim.devices.enrolment.counters import counter_of, make_counters, new_place, no_answers
-from ldpsim.devices.keyed.hashes import KeyedHashes
-from ldpsim.devices.keyed_data import SEAL
+from ldpsim.devices.enrolment.counters import counter_of, make_counters, new_place
 from ldpsim.devices.ledger.counter import Counter
 from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
 from ldpsim.devices.ledger.schema import SCHEMA, count_answered, version_of
@@ -44,6 +43,7 @@ PARTIAL = 2  # only some of the people live there: an older version would answer
 COUNTED = 4  # a counter holds each chain's end: a version that does not compare must not serve the folder
 # Devices of one shard share a ledger file.
 SHARD = 1024
+_SEAL = key_message(b"seal")  # its HMAC is the key of a device's seals
 _OURS = {"enrolment.json", "population", "secrets.bin", "collection.json"}
 
 
@@ -127,7 +127,7 @@ def enrol(
         for shard in np.unique(here // SHARD).tolist():
             Ledger.create(folder / ledger_name(shard)).close()
             if place is not None:
-                make_counters(place, shard, no_answers(here[here // SHARD == shard].tolist()))
+                make_counters(place, shard, here[here // SHARD == shard].tolist())
         head: dict[str, Any] = {
             "format": FORMAT, "devices": n, "simulation_seeded": seed is not None,
             "population_digest": population.digest, "policy": policy.to_dict(),
@@ -146,7 +146,7 @@ def _secrets(devices: Sequence[int], seed: int | None) -> bytes:
         return os.urandom(32 * len(devices))
     master = derive_key(seed.to_bytes(16, "little", signed=True), b"ldpsim simulation")
     numbers = (key_message(b"device", device.to_bytes(8, "little")) for device in devices)
-    return b"".join(KeyedHashes(np.frombuffer(master, np.uint8)[None]).macs_of_first(numbers))
+    return b"".join(hmac.digest(master, number, "sha256") for number in numbers)
 
 
 def _remove_empty_ledgers(folder: Path) -> None:
@@ -154,7 +154,7 @@ def _remove_empty_ledgers(folder: Path) -> None:
     for path in sorted(folder.glob("ledger*.sqlite")):
         try:
             ledger = Ledger(path)
-            released = next(ledger.devices(), None) is not None
+            released = bool(ledger.answers())
             ledger.close()
         except LedgerDamaged:
             released = True  # nobody can say that it is empty
@@ -256,11 +256,10 @@ class State:
         return list(np.unique(np.asarray(self.residents) // SHARD).tolist())
 
     def device(self, index: int) -> Device:
-        """Return one device; IndexError where it is not enrolled, LedgerDamaged where its ledger cannot be opened."""
+        """Return one device; IndexError where it is not enrolled."""
         if index not in self.lives_here:
             raise IndexError(f"no device {index} is enrolled here")
-        record, secret = self.population.record(index), self.secrets[index].tobytes()
-        return Device(index, record, secret, self.policy, self.ledger(index))
+        return Device(index, self)
 
     @property
     def received(self) -> Path:
@@ -274,11 +273,12 @@ class State:
 
     def seal_key(self, index: int) -> bytes:
         """The key of a device's seals, to check its rows."""
-        return self.seal_keys([index])[0]
+        return self.seal_keys([index])[index]
 
-    def seal_keys(self, devices: Sequence[int]) -> list[bytes]:
+    def seal_keys(self, devices: Sequence[int]) -> dict[int, bytes]:
         """Return :meth:`seal_key` of each device."""
-        return KeyedHashes(self.secrets[list(devices)]).macs([SEAL] * len(devices))
+        secrets = self.secrets
+        return {device: hmac.digest(secrets[device], _SEAL, "sha256") for device in devices}
 
     def open_collection(self, key: str, wanted: str) -> str:
         """Return the id of the collection that is open under ``key``, or open ``wanted`` and return it."""

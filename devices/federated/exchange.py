@@ -1,123 +1,171 @@
-"""Values that devices and silos send one another through the server, as bytes (little-endian).
+"""Values that parties of a training send one another through the server, as named arrays.
 
-``representation``  a device of ``ego``: how many neighbours and their ids (the first time),
-                    then 2 x hidden floats
-``neighbours``      to a device of ``ego``: a row of 2 x hidden floats from each neighbour
-``contribution``    a device of ``sums``: neighbours and scaled features
-``sums``            to a party of ``sums``: rows of S X, and the weights of its own sum
+``representation``  a device of ``ego``: its 2 x hidden values, and (the first time) its neighbours
+``rows``            to a device of ``ego``: a row of 2 x hidden values from each neighbour
+``variate``         a device of SCAFFOLD, and back to it: its control variate
+``contribution``    a device of ``sums``: its neighbours and scaled features, one row;
+                    a silo: rows of sums by global id, its members and their degrees
+``sums``            rows of S X, S = D^-1/2 (A + I) D^-1/2: to a device with the entries of S by which it sums
+                    them; to a silo with the global ids and degrees of the rows' people
 """
 
 from __future__ import annotations
 
-import struct
-from dataclasses import dataclass, field
+import hashlib
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from flwr.app import ArrayRecord
 from numpy.typing import NDArray
 
-from ldpsim.devices.array_types import FloatArray, check_rows
-from ldpsim.devices.data.population import Record
-from ldpsim.devices.facts import LARGEST_SIZE
-from ldpsim.devices.federated.local_steps import scaled_record
-from ldpsim.devices.network import are_usable, usable
+from ldpsim.devices.array_types import FloatArray, check_rows, checked_numbers
+from ldpsim.devices.atomic_files import private_folder, write_atomically
+from ldpsim.devices.federated.local_steps import SparseRows, variate_size
+from ldpsim.devices.federated.wire import checked_record, record_of
+from ldpsim.devices.network import usable
 from ldpsim.devices.query import InvalidQuery, malformed
 from ldpsim.devices.training_task import Task
 
-QUOTA = 1 << 26  # bytes that a device keeps of what others send it, over all trainings
-_COUNT = struct.Struct("<I")
-_NONE = 0xFFFFFFFF
-
-
-def pack_representation(first: FloatArray, second: FloatArray, neighbours: NDArray[np.int32] | None) -> bytes:
-    """Return the bytes of a representation; ``neighbours`` None: they were told before."""
-    listed = b"" if neighbours is None else np.ascontiguousarray(neighbours, "<i4").tobytes()
-    count = _COUNT.pack(_NONE if neighbours is None else len(neighbours))
-    return count + listed + usable(first).tobytes() + usable(second).tobytes()
-
-
-def read_representation(data: bytes, hidden: int, dtype: np.dtype) -> tuple[NDArray[np.int64] | None, FloatArray]:
-    """Return the neighbours, where they are told, and the 2 x hidden floats; ValueError for other bytes."""
-    try:
-        (count,) = _COUNT.unpack_from(data)
-        listed = 0 if count == _NONE else count
-        if len(data) != _COUNT.size + 4 * listed + 2 * hidden * dtype.itemsize:
-            raise ValueError("a representation is cut off")
-        neighbours = np.frombuffer(data, "<i4", listed, _COUNT.size).astype(np.int64)
-        values = np.frombuffer(data, dtype, 2 * hidden, _COUNT.size + 4 * listed)
-    except struct.error as error:
-        raise ValueError("a representation is cut off") from error
-    return None if count == _NONE else neighbours, values
-
-
-def read_neighbours(data: bytes, hidden: int, dtype: np.dtype) -> tuple[FloatArray, FloatArray]:
-    """Return the sums of what neighbours sent, (hidden,) and (hidden,); InvalidQuery for other bytes."""
-    if len(data) % (2 * hidden * dtype.itemsize):
-        raise InvalidQuery("the neighbours' representations are cut off")
-    rows = np.frombuffer(data, dtype).reshape(-1, 2 * hidden)
-    if not are_usable(rows):
-        raise InvalidQuery("the neighbours' representations are too large, or no finite numbers")
-    total = rows.sum(axis=0, dtype=dtype)
-    return total[:hidden], total[hidden:]
-
-
-def pack_contribution(record: Record, task: Task) -> bytes:
-    """Return the bytes of a device's neighbours and scaled features."""
-    columns, values = scaled_record(record, task, np.dtype(np.float32))
-    listed = np.ascontiguousarray(record.neighbours, "<i4").tobytes()
-    features = columns.astype("<i4").tobytes() + usable(values).astype("<f4").tobytes()
-    return _COUNT.pack(len(record.neighbours)) + listed + _COUNT.pack(len(columns)) + features
-
-
-def read_contribution(data: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
-    """Return neighbours, columns and values; ValueError for other bytes."""
-    try:
-        (degree,) = _COUNT.unpack_from(data)
-        (count,) = _COUNT.unpack_from(data, 4 + 4 * degree)
-        if len(data) != 8 + 4 * degree + 8 * count:
-            raise ValueError("a contribution is cut off")
-        columns = np.frombuffer(data, "<i4", count, 8 + 4 * degree).astype(np.int64)
-        values = np.frombuffer(data, "<f4", count, 8 + 4 * degree + 4 * count)
-        return np.frombuffer(data, "<i4", degree, 4).astype(np.int64), columns, values
-    except struct.error as error:
-        raise ValueError("a contribution is cut off") from error
+QUOTA, SILOS_QUOTA = 1 << 26, 1 << 31  # bytes that a device, or a silo, keeps of what it is sent, over all trainings
+_WHOLE, _SINGLE = ("int32",), ("float32",)
+_ROWS = {"starts": _WHOLE, "columns": _WHOLE, "values": _SINGLE}
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
-    """Rows of S X, S = D^-1/2 (A + I) D^-1/2, and the entries of S by which a party sums them.
+class Shared:
+    """Rows that parties exchange, and the arrays beside them, by name."""
 
-    Args:
-        indptr, columns, values: CSR rows.
-        weights: float32 (rows,).
+    rows: SparseRows
+    more: dict[str, NDArray[Any]]
+
+
+def rows_record(rows: SparseRows, **more: NDArray[Any]) -> ArrayRecord:
+    """Return rows, and other arrays, as a record of 32-bit numbers."""
+    arrays = vars(rows) | more
+    types = {name: array.astype(f"{array.dtype.kind}4") for name, array in arrays.items()}
+    return record_of(**{name: usable(array) if array.dtype.kind == "f" else array for name, array in types.items()})
+
+
+def read_representation(record: object, task: Task, dtype: str) -> tuple[NDArray[np.int64] | None, FloatArray]:
+    """Return the neighbours, where they are told, and the 2 x hidden values; InvalidQuery for another record."""
+    told = isinstance(record, ArrayRecord) and "neighbours" in record
+    found = checked_record(
+        "the values of the representation", record, values=(dtype,), **({"neighbours": _WHOLE} if told else {})
+    )
+    if len(found["values"]) != 2 * task.hidden:
+        raise InvalidQuery("the representation is of another size")
+    return found["neighbours"].astype(np.int64) if told else None, found["values"]
+
+
+def read_neighbours(record: ArrayRecord, task: Task, dtype: str) -> tuple[FloatArray, FloatArray]:
+    """Return the sums of what neighbours sent, (hidden,) and (hidden,); InvalidQuery for another record."""
+    values = checked_record("the neighbours' representations", record, rows=(dtype,))["rows"]
+    if len(values) % (2 * task.hidden):
+        raise InvalidQuery("the neighbours' representations are cut off")
+    total = values.reshape(-1, 2 * task.hidden).sum(axis=0, dtype=dtype)
+    return total[: task.hidden], total[task.hidden :]
+
+
+def read_variate(record: object, task: Task, dtype: str) -> FloatArray:
+    """Return a device's control variate; InvalidQuery for another record."""
+    found = checked_record("the numbers of the control variate", record, variate=(dtype,))["variate"]
+    if len(found) != variate_size(task):
+        raise InvalidQuery("the control variate is of another size")
+    return found
+
+
+def read_contribution(record: object, task: Task, people: int) -> Shared:
+    """Return a party's rows and its other arrays, which name people; ValueError for another record."""
+    names = ("ids", "members", "degrees") if task.of_silos else ("neighbours",)
+    told = _read_rows("the contribution", record, task, dict.fromkeys(names, _WHOLE))
+    more = {name: checked_numbers(name, numbers, people) for name, numbers in told.more.items()}
+    if not task.of_silos:
+        check_neighbours(more["neighbours"], people)
+    elif len(more["members"]) != len(more["degrees"]) or np.any(np.diff(more["ids"]) <= 0):
+        raise ValueError("the contribution names somebody twice, or is cut off")
+    if len(told.rows) != (len(more["ids"]) if task.of_silos else 1):
+        raise ValueError("the contribution has rows of nobody")
+    return told
+
+
+def check_neighbours(neighbours: NDArray[Any], people: int) -> None:
+    """Refuse (ValueError) a list of neighbours that names nobody, or one twice.
+
+    Each name brings a row: a list of a few bytes would bring a lot.
     """
+    checked_numbers("neighbours", neighbours, people)
+    if len(np.unique(neighbours)) < len(neighbours):
+        raise ValueError("the values for others name a neighbour twice")
 
-    indptr: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    values: NDArray[np.float32] = field(repr=False)
-    weights: NDArray[np.float32] = field(repr=False)
 
-    def to_bytes(self) -> bytes:
-        """Return the bytes."""
-        head = _COUNT.pack(len(self.weights)) + _COUNT.pack(len(self.columns))
-        ends = self.indptr[1:].astype("<u4").tobytes()
-        return head + ends + self.weights.tobytes() + self.columns.astype("<i4").tobytes() + self.values.tobytes()
-
-    @staticmethod
-    def from_bytes(data: bytes) -> Sums:
-        """Read the bytes; InvalidQuery for any others, or for more than a device keeps."""
-        if len(data) > QUOTA:
-            raise InvalidQuery("the sums are larger than a device keeps")
-        if len(data) < 8:
+def read_sums(record: object, task: Task) -> Shared:
+    """Return the rows of S X, and what a party sums them by; InvalidQuery for another record, or more than it keeps."""
+    if not isinstance(record, ArrayRecord) or sum(len(array.data) for array in record.values()) > _quota(task):
+        raise InvalidQuery("the sums are missing, or larger than a party keeps")
+    types = {"ids": _WHOLE, "degrees": _WHOLE} if task.of_silos else {"weights": _SINGLE}
+    with malformed("the sums"):
+        told = _read_rows("the sums", record, task, types)
+        rows, more = told.rows, told.more
+        if not len(rows) or any(len(each) != len(rows) for each in more.values()):
             raise InvalidQuery("the sums are cut off")
-        (rows,), (count,) = _COUNT.unpack_from(data), _COUNT.unpack_from(data, 4)
-        if not rows or len(data) != 8 + 8 * rows + 8 * count:
-            raise InvalidQuery("the sums are cut off")
-        indptr = np.concatenate([[0], np.frombuffer(data, "<u4", rows, 8).astype(np.int64)])
-        weights = np.frombuffer(data, "<f4", rows, 8 + 4 * rows)
-        columns = np.frombuffer(data, "<i4", count, 8 + 8 * rows).astype(np.int64)
-        values = np.frombuffer(data, "<f4", count, 8 + 8 * rows + 4 * count)
-        with malformed("the sums"):
-            check_rows("the sums", (rows, LARGEST_SIZE), indptr, columns, values)
-        if not (are_usable(values) and are_usable(weights)):
-            raise InvalidQuery("the sums are malformed")
-        return Sums(indptr, columns, values, weights)
+        if task.of_silos and (np.any(np.diff(more["ids"]) <= 0) or np.any(more["degrees"] < 0)):
+            raise InvalidQuery("the sums are out of order")
+    return told
+
+
+def _read_rows(what: str, record: object, task: Task, types: Mapping[str, tuple[str, ...]]) -> Shared:
+    found = checked_record(f"the arrays of {what}", record, **_ROWS, **types)
+    found = {name: array.astype(np.int64) if array.dtype.kind == "i" else array for name, array in found.items()}
+    rows = SparseRows(*(found.pop(name) for name in _ROWS))
+    check_rows(what, (len(rows), task.d), rows.starts, rows.columns, rows.values)
+    return Shared(rows, found)
+
+
+def _quota(task: Task) -> int:
+    return SILOS_QUOTA if task.of_silos else QUOTA
+
+
+def keep_sums(folder: Path, task: Task, index: int, record: ArrayRecord | None) -> None:
+    """Keep the sums that a party was sent; those of its oldest trainings make room under the quota.
+
+    Raises:
+        InvalidQuery: for something else than sums, or more than the quota.
+    """
+    if task.sees != "sums":
+        raise InvalidQuery("there is nothing to keep")
+    read_sums(record, task)
+    assert record is not None
+    path = _place(folder, task.collection, index)
+    others = sorted(set(folder.glob(f"*/{path.name}")) - {path}, key=lambda file: file.stat().st_mtime_ns)
+    arrays: dict[str, Any] = {name: array.numpy() for name, array in record.items()}
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    data = buffer.getvalue()
+    room = _quota(task) - len(data) - sum(file.stat().st_size for file in others)
+    while room < 0 and others:
+        room += others[0].stat().st_size
+        others.pop(0).unlink()
+    private_folder(folder)
+    private_folder(path.parent)
+    write_atomically(path, data, durable=False)
+    kept_sums.cache_clear()
+
+
+@lru_cache(maxsize=1 << 15)  # read every round, by every device of a fleet
+def kept_sums(folder: Path, task: Task, index: int) -> Shared | None:
+    """Return the sums that a party was sent, None if it was sent none; InvalidQuery for those of another task."""
+    path = _place(folder, task.collection, index)
+    if not path.is_file():
+        return None
+    with np.load(path, allow_pickle=False) as found:
+        return read_sums(record_of(**found), task)
+
+
+def _place(folder: Path, collection: str, index: int) -> Path:
+    # a digest, for a collection may be called ".."
+    return folder / hashlib.sha256(collection.encode()).hexdigest()[:32] / f"{index}.npz"

@@ -1,68 +1,276 @@
-"""Inputs of a device's local steps, and the network that the steps train
-(:mod:`ldpsim.devices.federated.batched_steps`).
+"""Local steps of parties, each the person of one device or the members of a silo.
 
-A device holds a few input rows g_r (its scaled features; for ``sums`` the rows of S X of
-itself and its neighbours), sums what comes out of them with weights c_r, and adds what
-neighbours sent, which stays constant:
+A party holds input rows g_r (scaled features, or rows of S X), sums what comes out of them for each member with
+weights c_ir, and adds what neighbours sent, which stays constant:
 
-    z_r = g_r W1 + k1 + b1,   p = sum_r c_r relu(z_r) + k2,   scores = p W2 + b2.
+    z_r = g_r W1 + k1 + b1,   p_i = sum_r c_ir relu(z_r) + k2,   scores = p_i W2 + b2.
 
-The loss is the cross-entropy of the device's own label, plus FedProx's
-(mu / 2) |w - w0|^2 where mu > 0 (Li et al. 2020); the steps are plain gradient descent.
+The loss is the mean cross-entropy of the members' labels, plus FedProx's (mu / 2) |w - w0|^2 where mu > 0 (Li et al.
+2020). The steps are plain gradient descent; those of silos have weight decay and dropout too. Many devices are computed
+at once, and get the bits that each gets alone: no sum runs over the rows of several parties, for rounding that depends
+on who else is in the batch would tell two answers of one device apart.
+
+A device's steps change W1 by G^T U, with G its few input rows and U as many rows of hidden width. So W1 is never copied
+for a device: a step works on U alone, through the products of its rows with one another, and W1's change is put
+together once at the end. A silo has many rows, and moves W1 itself.
+
+With SCAFFOLD (Karimireddy et al. 2020, https://arxiv.org/abs/1910.06378) a round carries the server's control variate
+c. A step is then y <- y - lr (g(y) - c_i + c), and after K steps the device's own control variate is (option II)
+
+    c_i+ = c_i - c + (x - y) / (K lr).
+
+The device does not keep it: it sends it with the update, and the server hands it back with the next round. So an
+answer depends on the question, the ledger and the record alone. It reveals nothing more: the server knows x, y, c and
+c_i. Without noise alone: an update under noise would lie beside an exact one. A device with one row g of inputs has the
+gradient g b^T for W1, with b the gradient of b1. So its control variate has no part for W1: it is (b1, W2, b2).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import FloatArray
-from ldpsim.devices.data.population import Record
+from ldpsim.devices.network import diverging, softmax, usable
 from ldpsim.devices.training_task import Task
 
 
 @dataclass(frozen=True, eq=False)
+class SparseRows:
+    """A matrix in compressed rows, without its width. In a row of inputs a column stands once."""
+
+    starts: NDArray[Any]
+    columns: NDArray[Any]
+    values: NDArray[Any] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def matrix(self, width: int) -> Any:
+        """Return the matrix; scipy is no import of a device that never multiplies one."""
+        from scipy.sparse import csr_array
+
+        return csr_array((self.values, self.columns, self.starts), shape=(len(self), width))
+
+    @classmethod
+    def of(cls, matrix: Any) -> SparseRows:
+        """Return the rows of a CSR matrix."""
+        return cls(matrix.indptr, matrix.indices, matrix.data)
+
+    @classmethod
+    def one(cls, columns: NDArray[Any], values: NDArray[Any]) -> SparseRows:
+        """Return a single row."""
+        return cls(np.array([0, len(columns)]), columns, values)
+
+
+@dataclass(eq=False)
 class Inputs:
-    """Data that one device trains on.
+    """Data that one party trains on, or is judged by.
 
     Args:
-        indptr, columns, values: CSR rows of the inputs; a column stands once in a row.
-        weights: float (rows,): c_r.
-        first: float (hidden,): k1, 0 where neighbours sent nothing.
-        second: float (hidden,): k2.
-        label: Class, 0 .. classes - 1.
-        variate: The device's control variate (:mod:`ldpsim.devices.federated.control_variate`); None: it has none.
+        rows: The input rows.
+        spread: c, a row a member.
+        labels: int (members,), 0 .. classes - 1.
+        first: float (hidden,): k1; None where neighbours sent nothing.
+        second: float (hidden,): k2; None likewise.
+        variate: The party's control variate, (:func:`variate_size`,); None: it has none.
     """
 
-    indptr: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    values: FloatArray = field(repr=False)
-    weights: FloatArray
-    first: FloatArray = field(repr=False)
-    second: FloatArray = field(repr=False)
-    label: int
+    rows: SparseRows
+    spread: SparseRows
+    labels: NDArray[np.int64]
+    first: FloatArray | None = field(default=None, repr=False)
+    second: FloatArray | None = field(default=None, repr=False)
     variate: FloatArray | None = field(default=None, repr=False)
 
 
-def scaled_record(record: Record, task: Task, dtype: np.dtype) -> tuple[NDArray[np.int64], FloatArray]:
-    """Return a record's columns and scaled values; a column outside 0 .. d - 1 is left out."""
-    columns = record.feature_indices.astype(np.int64)
-    values = record.feature_values.astype(dtype)
-    if len(columns) and not (columns[0] >= 0 and columns[-1] < task.d):
-        inside = (columns >= 0) & (columns < task.d)
-        columns, values = columns[inside], values[inside]
-    return columns, values if task.scaling == "none" else values / dtype.type(size_of(values, task.scaling))
+class Stack:
+    """Inputs of one or many parties, stacked. Many have one member each.
+
+    Args:
+        inputs: One a party, at least one.
+        task: The sizes and steps.
+    """
+
+    def __init__(self, inputs: Sequence[Inputs], task: Task) -> None:
+        self.task, self.inputs = task, inputs
+        rows = np.array([len(one.rows) for one in inputs])
+        ends = np.concatenate([[0], np.cumsum(rows)])
+        self.owner = np.repeat(np.arange(len(inputs)), rows)
+        self.matrix = _stacked([one.rows for one in inputs]).matrix(task.d)
+        self.spread = _stacked([one.spread for one in inputs], ends).matrix(len(self.owner))
+        ones = np.ones(len(self.owner), self.spread.dtype)
+        self.plain_sum = SparseRows(ends, np.arange(len(ones)), ones).matrix(len(ones))
+        self.labels = np.stack([one.labels for one in inputs])
+        nothing = np.zeros(task.hidden, self.matrix.dtype)
+        self.first = np.stack([nothing if one.first is None else one.first for one in inputs])
+        self.second = np.stack([nothing if one.second is None else one.second for one in inputs])
+        self.single = bool(np.all(rows == 1))
+        if not task.of_silos:
+            squares = (self.matrix.data * self.matrix.data).astype(np.float64)
+            squares = SparseRows(self.matrix.indptr, self.matrix.indices, squares).matrix(task.d)
+            self.gram: Any = (squares @ np.ones(task.d)).astype(self.matrix.dtype)[:, None]
+            if not self.single:
+                self.gram = _blocks(self.matrix, self.gram, ends)
+
+    def hidden(self, flat: FloatArray) -> FloatArray:
+        """Return all rows' hidden units before the activation, less b1."""
+        w1 = self.task.shape.parts(flat)[0]
+        result: FloatArray = self.matrix @ np.ascontiguousarray(w1) + self.first[self.owner]
+        return result
+
+    def scores(self, flat: FloatArray) -> FloatArray:
+        """Return the scores of all members under the global weights, (parties, members, classes)."""
+        _, b1, w2, b2 = self.task.shape.parts(flat)
+        result: FloatArray = np.matmul(self._summed(np.maximum(self.hidden(flat) + b1, 0)), w2) + b2
+        return result
+
+    def train(self, flat: FloatArray, *, mu: float = 0.0) -> FloatArray:
+        """Return every party's weights after its local steps, (parties, size)."""
+        return np.stack([weights.copy() for weights in self.trained(flat, mu=mu)])
+
+    def trained(
+        self, flat: FloatArray, *, mu: float = 0.0, control: FloatArray | None = None, seed: Sequence[int] = ()
+    ) -> Iterator[FloatArray]:
+        """Yield each party's weights after its local steps, (size,), in a buffer that the next ones reuse.
+
+        Args:
+            flat: The global weights, (size,).
+            mu: Weight of FedProx's term.
+            control: The server's control variate, (size,); None: steps are plain. All parties then have one of their
+                own, and one row of inputs.
+            seed: Seed of the dropout.
+        """
+        task, n = self.task, len(self.inputs)
+        b1, w2, b2, moved = self._stepped(flat, mu, control, seed)
+        base, buffer = flat.copy(), flat.copy()
+        if control is not None:
+            task.shape.parts(base)[0][...] -= task.steps * task.lr * task.shape.parts(control)[0]
+        w1, *others = task.shape.parts(buffer)
+        matrix = self.matrix
+        if not task.of_silos:
+            row = np.repeat(np.arange(len(self.owner)), np.diff(matrix.indptr))
+            with diverging():
+                moved = matrix.data[:, None] * moved[row]
+        first = matrix.indptr[np.searchsorted(self.owner, np.arange(n + 1))]
+        # One copy of the weights at a time stays in the cache; all of them would be written to memory twice.
+        for party in range(n):
+            buffer[:] = base
+            for target, result in zip(others, (b1, w2, b2), strict=True):
+                target[...] = result[party]
+            moves = slice(first[party], first[party + 1])
+            if task.of_silos:
+                w1[...] = moved
+            elif self.single:  # no column stands twice
+                w1[matrix.indices[moves]] += moved[moves]
+            else:
+                with diverging():
+                    np.add.at(w1, matrix.indices[moves], moved[moves])
+            yield buffer
+
+    def _summed(self, hidden: FloatArray) -> FloatArray:
+        """Return p of every member, (parties, members, hidden)."""
+        p: FloatArray = (self.spread @ hidden).reshape(*self.labels.shape, -1) + self.second[:, None]
+        return p
+
+    @diverging()
+    def _stepped(
+        self, flat: FloatArray, mu: float, control: FloatArray | None, seed: Sequence[int]
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return b1, W2 and b2 of every party after its steps, and U by row, or W1 of the silo."""
+        task, owner, n = self.task, self.owner, len(self.inputs)
+        w1, *others = task.shape.parts(flat)
+        b1, w2, b2 = (np.repeat(part[None], n, axis=0) for part in others)
+        start = None if task.of_silos else self.hidden(flat)
+        moved = w1.copy() if start is None else np.zeros_like(start)
+        origins = [*others, w1 if start is None else 0.0]
+        places = np.ogrid[: self.labels.shape[0], : self.labels.shape[1]]
+        drift, shift = self._controlled(control)
+        rng = np.random.Generator(np.random.PCG64(list(seed)))  # an empty seed is drawn from by nobody
+        for number in range(task.steps):
+            if start is None:
+                z = self.matrix @ moved
+            else:  # W1's part of c moves the weights of all devices alike
+                z = start if drift is None else start - number * task.lr * drift
+                z = z + (self.gram * moved if self.single else self.gram @ moved)
+            z = z + b1[owner]
+            hidden, slope = np.maximum(z, 0), z > 0
+            if task.dropout:
+                kept = ((rng.random(z.shape) < 1 - task.dropout) / (1 - task.dropout)).astype(flat.dtype)
+                hidden, slope = hidden * kept, slope * kept
+            p = self._summed(hidden)
+            error = softmax(np.matmul(p, w2) + b2[:, None])
+            error[(*places, self.labels)] -= 1
+            error /= self.labels.shape[1]
+            back = np.matmul(error, w2.transpose(0, 2, 1)).reshape(-1, task.hidden)
+            back = (self.spread.T @ back) * slope
+            steps = [self.plain_sum @ back, np.matmul(p.transpose(0, 2, 1), error), error.sum(axis=1),
+                     self.matrix.T @ back if start is None else back]  # fmt: skip
+            present = (b1, w2, b2, moved)
+            if mu or task.weight_decay:
+                pulls = (task.weight_decay * own + mu * (own - at) for own, at in zip(present, origins, strict=True))
+                steps = [step + pull for step, pull in zip(steps, pulls, strict=True)]
+            if shift is not None:
+                steps = [step + more for step, more in zip(steps, shift, strict=True)]
+            for weights, step in zip(present, steps, strict=True):
+                weights -= task.lr * step
+        return b1, w2, b2, moved
+
+    def _controlled(self, control: FloatArray | None) -> tuple[FloatArray | None, list[FloatArray] | None]:
+        """Return what c does to every row's products in a step, and c - c_i for b1, W2, b2 and the rows' own part."""
+        if control is None:
+            return None, None
+        c1, b1, w2, b2 = self.task.shape.parts(control)
+        own: FloatArray = np.stack([one.variate for one in self.inputs if one.variate is not None])
+        h, classes = w2.shape
+        own_b1, own_w2, own_b2 = own[:, :h], own[:, h:-classes], own[:, -classes:]
+        drift: FloatArray = self.matrix @ np.ascontiguousarray(c1)
+        return drift, [b1 - own_b1, w2 - own_w2.reshape(-1, h, classes), b2 - own_b2, -own_b1]
 
 
-def size_of(values: FloatArray, scaling: str) -> float:
-    """Return what a scaling divides a record's features by; 1 where there is nothing to divide."""
-    if scaling == "none":
-        return 1.0
-    return float(np.abs(values).sum() if scaling == "row" else np.sqrt((values * values).sum())) or 1.0
+def _stacked(parts: Sequence[SparseRows], offsets: NDArray[np.int64] | None = None) -> SparseRows:
+    """Return the rows of all, one below the other; the columns of each begin at its offset."""
+    starts = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part.starts) for part in parts]))])
+    columns = np.concatenate([part.columns for part in parts])
+    if offsets is not None:
+        columns = columns + np.repeat(offsets[:-1], [len(part.columns) for part in parts])
+    return SparseRows(starts, columns, np.concatenate([part.values for part in parts]))
 
 
-def class_of(record: Record, task: Task) -> int:
-    """Return the label, or the first class for a label outside the classes."""
-    return record.label if 0 <= record.label < task.classes else 0
+def _blocks(matrix: Any, squares: FloatArray, ends: NDArray[np.int64]) -> Any:
+    """Products of the rows of each device with one another: sparse, block-diagonal.
+
+    A device with one row has its square, as where all devices have one row.
+    """
+    parts = []
+    for a, b in zip(ends[:-1], ends[1:], strict=True):
+        block = matrix[a:b]
+        parts.append((block @ block.T).toarray() if b - a > 1 else squares[a:b])
+    sizes = np.diff(ends)
+    columns = np.concatenate([np.tile(np.arange(a, b), b - a) for a, b in zip(ends[:-1], ends[1:], strict=True)])
+    starts = np.concatenate([[0], np.cumsum(np.repeat(sizes, sizes))])
+    return SparseRows(starts, columns, np.concatenate([part.ravel() for part in parts])).matrix(int(ends[-1]))
+
+
+def variate_size(task: Task) -> int:
+    """Return the number of entries of a device's control variate."""
+    return task.shape.size - task.d * task.hidden
+
+
+@diverging()
+def next_variate(own: FloatArray, control: FloatArray, before: FloatArray, after: FloatArray, task: Task) -> FloatArray:
+    """Return the device's next control variate.
+
+    Args:
+        own: The present one, (:func:`variate_size`,).
+        control: The server's, (size,).
+        before, after: Weights before and after the local steps, (size,).
+        task: Steps, learning rate and sizes.
+    """
+    part = slice(len(before) - len(own), None)
+    moved: FloatArray = (before[part] - after[part]) / (task.steps * task.lr)
+    return usable((own - control[part] + moved).astype(before.dtype, copy=False))

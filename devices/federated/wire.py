@@ -2,20 +2,24 @@
 
 A round's message carries what Flower's FedAvg sends: the weights in ``arrays`` and a
 ``config``, with the task in it. A control variate is in ``control``
-(:mod:`ldpsim.devices.federated.control_variate`), bytes for one device alone in ``own``. Nothing else is
+(:mod:`ldpsim.devices.federated.local_steps`), arrays for one party alone in ``own``. Nothing else is
 accepted. An update is one ``ArrayRecord`` of new weights and one ``MetricRecord``
 with ``num-examples``, which is always 1 for a device: a training loss would be another release.
+What a party sends for others is in ``others`` (:mod:`ldpsim.devices.federated.exchange`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
+from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import FloatArray
 from ldpsim.devices.network import LARGEST, are_usable
@@ -25,10 +29,70 @@ from ldpsim.devices.training_task import Task
 EXCHANGE_TYPE = "query.exchange"
 RECEIVE_TYPE = "query.receive"
 WEIGHTS = "weights"
+OTHERS = "others"
 ATTEMPT = "attempt"
 STEPS = "local-steps"
-_STYPE = "numpy.ndarray"
-_DTYPES = ("float32", "float64")
+FLOATS = ("float32", "float64")
+
+
+def record_of(**arrays: NDArray[Any]) -> ArrayRecord:
+    """Return flat arrays by name as a record: the bytes that ``Array(array)`` has, made faster."""
+    record = ArrayRecord()
+    for name, array in arrays.items():
+        kind = str(array.dtype)
+        data = b"".join((_header(len(array), kind), np.ascontiguousarray(array).data))
+        record[name] = Array(kind, (len(array),), "numpy.ndarray", data)  # a dict would be copied
+    return record
+
+
+def checked_record(what: str, record: object, **types: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Return the flat arrays of a record, read-only.
+
+    Args:
+        what: What the arrays are, a plural, for the error.
+        record: An ``ArrayRecord`` of a stranger.
+        types: The types that each array may have, by its name.
+
+    Raises:
+        InvalidQuery: for other arrays, or floats that :func:`ldpsim.devices.network.are_usable` does not allow.
+    """
+    if not isinstance(record, ArrayRecord) or set(record) != set(types):
+        raise InvalidQuery(f"{what} are missing, or beside other arrays")
+    found = {}
+    for name, allowed in types.items():
+        array = record[name]
+        if array.dtype not in allowed or len(array.shape) != 1:
+            raise InvalidQuery(f"{what} have another shape or type")
+        # The bytes have a header of their own. numpy would take memory for the shape that it states.
+        (size,), data = array.shape, array.data
+        head = _header(size, array.dtype)
+        if len(data) != len(head) + size * np.dtype(array.dtype).itemsize or not data.startswith(head):
+            raise InvalidQuery(f"the bytes of {what} cannot be read")
+        found[name] = np.frombuffer(data, array.dtype, size, len(head))
+        if array.dtype in FLOATS and not are_usable(found[name]):
+            raise InvalidQuery(f"{what} are too large, or no finite numbers")
+    return found
+
+
+@lru_cache
+def _header(size: int, dtype: str) -> bytes:
+    buffer = io.BytesIO()
+    form = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (size,)}
+    np.lib.format.write_array_header_1_0(buffer, form)
+    return buffer.getvalue()
+
+
+def weights_record(weights: FloatArray) -> ArrayRecord:
+    """Return flat weights as a record."""
+    return record_of(**{WEIGHTS: weights})
+
+
+def read_weights(record: object, size: int) -> FloatArray:
+    """Return the flat weights of a record; InvalidQuery for anything but one array of this size."""
+    weights = checked_record("the weights", record, **{WEIGHTS: FLOATS})[WEIGHTS]
+    if len(weights) != size:
+        raise InvalidQuery("the weights have another shape or type")
+    return weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,14 +101,14 @@ class Round:
 
     Args:
         task: What is asked.
-        number: Round of the training, for people.
+        number: Round of the training.
         attempt: Tells a round that is asked again apart from the question that some devices answered; 0 the first time.
         mu: Weight of FedProx's term.
         steps: Local steps of an answer, 1 .. the task's.
         weights: (size,), the global weights; None in messages that carry none.
-        fingerprint: SHA-256 of all that every device of the round is told, except for the training's id.
-        own: Bytes for this device alone, or None.
         control: (size,), the server's control variate, or None.
+        fingerprint: SHA-256 of all that every party of the round is told, except for the training's id.
+        own: Arrays for this party alone, or None.
     """
 
     task: Task
@@ -53,35 +117,30 @@ class Round:
     mu: float
     steps: int
     weights: FloatArray | None = field(repr=False)
+    control: FloatArray | None = field(repr=False)
     fingerprint: bytes
-    own: bytes | None = field(default=None, repr=False)
-    control: FloatArray | None = field(default=None, repr=False)
+    own: ArrayRecord | None = field(default=None, repr=False)
 
     def question(self) -> bytes:
-        """Return the digest of all that this device is told, except for the training's id; the noise is bound to it."""
-        return self.fingerprint if self.own is None else hashlib.sha256(self.fingerprint + self.own).digest()
+        """Return the digest of all that this party is told, except for the training's id; the noise is bound to it."""
+        if self.own is None:
+            return self.fingerprint
+        told = [part for name in sorted(self.own) for part in (name.encode(), self.own[name].data)]
+        parts = [hashlib.sha256(part).digest() for part in told]
+        return hashlib.sha256(b"".join((self.fingerprint, *parts))).digest()
 
-    def for_device(self, own: bytes | None) -> Round:
-        """Return the same round with what another device is told."""
-        return self if own == self.own else replace(self, own=own)
+    def for_party(self, message: Message) -> Round:
+        """Return the same round with what the party of another message is told."""
+        own = read_own(message)
+        return self if own is self.own is None else replace(self, own=own)
 
 
 def round_content(
-    arrays: ArrayRecord | None, config: ConfigRecord, own: bytes | None = None, control: ArrayRecord | None = None
+    arrays: ArrayRecord | None, config: ConfigRecord, own: ArrayRecord | None = None, control: ArrayRecord | None = None
 ) -> RecordDict:
-    """Return a message's content; ``arrays``, ``config`` and ``control`` may be shared by all messages.
-
-    No ``own`` (None) and an empty one (``b""``) differ: the second is a record without an
-    entry, because Flower counts the bytes of no ``b""``.
-    """
-    content = RecordDict({"config": config})
-    if arrays is not None:
-        content["arrays"] = arrays
-    if own is not None:
-        content["own"] = ConfigRecord({"own": own} if own else {})
-    if control is not None:
-        content["control"] = control
-    return content
+    """Return a message's content; all records but ``own`` may be shared by all messages."""
+    records = {"config": config, "arrays": arrays, "own": own, "control": control}
+    return RecordDict({name: record for name, record in records.items() if record is not None})
 
 
 def common(message: Message) -> tuple[int, ...]:
@@ -106,7 +165,9 @@ def read_round(message: Message) -> Round:
         raise InvalidQuery("the message holds something else than a round")
     if type(number) is not int or type(attempt) is not int:
         raise InvalidQuery("the round is malformed")
-    mu, task = read_mu(config), Task.from_bytes(data)
+    mu, task = config.get("proximal-mu", 0.0), Task.from_bytes(data)
+    if not isinstance(mu, float) or not 0 <= mu <= LARGEST:
+        raise InvalidQuery("the weight of the proximal term is malformed")
     steps = config.get(STEPS, task.steps)
     if type(steps) is not int or not 1 <= steps <= task.steps:
         raise InvalidQuery("the number of local steps is malformed")
@@ -121,119 +182,43 @@ def read_round(message: Message) -> Round:
         if weights is None or control.dtype != weights.dtype:
             raise InvalidQuery("the control variate is malformed")
         state.update(b"control" + control.tobytes())
-    return Round(task, number, attempt, mu, steps, weights, state.digest(), read_own(message), control)
+    return Round(task, number, attempt, mu, steps, weights, control, state.digest(), read_own(message))
 
 
-def read_mu(config: ConfigRecord) -> float:
-    """Return the weight of FedProx's term, 0 where none is sent.
-
-    Raises:
-        InvalidQuery: for anything but a float of 0 to :data:`ldpsim.devices.network.LARGEST`.
-    """
-    mu = config.get("proximal-mu", 0.0)
-    if not isinstance(mu, float) or not 0 <= mu <= LARGEST:
-        raise InvalidQuery("the weight of the proximal term is malformed")
-    return mu
-
-
-def read_own(message: Message) -> bytes | None:
-    """Return the bytes of a message for its device alone, None if it has none.
-
-    Raises:
-        InvalidQuery: for something else in its place.
-    """
+def read_own(message: Message) -> ArrayRecord | None:
+    """Return the arrays of a message for its party alone, None if it has none; InvalidQuery for something else."""
     record = message.content.get("own")
-    if record is None:
-        return None
-    if not isinstance(record, ConfigRecord) or set(record) - {"own"}:
+    if record is not None and not isinstance(record, ArrayRecord):
         raise InvalidQuery("the message holds something else than a round")
-    own = record.get("own", b"")
-    if not isinstance(own, bytes):
-        raise InvalidQuery("the message holds something else than a round")
-    return own
-
-
-def read_weights(record: object, size: int) -> FloatArray:
-    """Return the flat weights of an ``ArrayRecord``.
-
-    Raises:
-        InvalidQuery: for anything but one array of this size of floats that :func:`ldpsim.devices.network.are_usable`
-        allows.
-    """
-    if not isinstance(record, ArrayRecord) or set(record) != {WEIGHTS}:
-        raise InvalidQuery("there are no weights, or other arrays beside them")
-    array = record[WEIGHTS]
-    if array.dtype not in _DTYPES or tuple(array.shape) != (size,):
-        raise InvalidQuery("the weights have another shape or type")
-    # The bytes have a header of their own. numpy would take memory for the shape that it states.
-    head, data = _header(size, array.dtype), array.data
-    if len(data) != len(head) + size * np.dtype(array.dtype).itemsize or data[: len(head)] != head:
-        raise InvalidQuery("the bytes of the weights cannot be read")
-    weights: FloatArray = np.frombuffer(data, array.dtype, size, len(head))
-    if not are_usable(weights):
-        raise InvalidQuery("the weights are too large, or no finite numbers")
-    return weights
-
-
-class FlatArray(Array):
-    """An ``Array`` whose header need not be parsed again (0.1 ms each).
-
-    Only between a fleet and its Grid: Flower's own runtime knows an object by its class's name.
-    """
-
-    def numpy(self) -> FloatArray:
-        """Return the weights, read-only."""
-        count = self.shape[0]
-        kind = np.dtype(self.dtype)
-        return np.frombuffer(self.data, kind, count, len(self.data) - count * kind.itemsize)
-
-
-def weights_record(weights: FloatArray, kind: type[Array] = Array) -> ArrayRecord:
-    """Return flat weights as a record: the bytes that ``Array(weights)`` has, made faster."""
-    data = b"".join((_header(len(weights), str(weights.dtype)), weights.data.cast("B")))  # copied once
-    record = ArrayRecord()
-    record[WEIGHTS] = kind(str(weights.dtype), (len(weights),), _STYPE, data)  # a dict would be copied
     return record
 
 
-@lru_cache
-def _header(size: int, dtype: str) -> bytes:
-    buffer = io.BytesIO()
-    form = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (size,)}
-    np.lib.format.write_array_header_1_0(buffer, form)
-    return buffer.getvalue()
-
-
-def update_reply(
-    weights: FloatArray, message: Message, *, device: int, examples: int = 1, sent: bytes | None = None,
-    kind: type[Array] = Array,
+def round_reply(
+    message: Message, *, weights: FloatArray | None = None, people: int | None = None, right: int | None = None,
+    others: ArrayRecord | None = None,
 ) -> Message:  # fmt: skip
-    """Return the reply with new weights, the number of people trained on, and values for others."""
-    metrics = MetricRecord({"num-examples": examples})
-    content = RecordDict({"arrays": weights_record(weights, kind), "metrics": metrics})
-    if sent is not None:
-        content["who"] = ConfigRecord({"device": device, "sent": sent})
+    """Return the reply to a round.
+
+    Args:
+        message: The message that is answered.
+        weights: The new weights, of an update.
+        people: Number of people trained on, or judged.
+        right: How many of these have the class that the model gave, of an evaluation.
+        others: Values for others.
+    """
+    content = RecordDict()
+    if weights is not None:
+        content["arrays"] = weights_record(weights)
+    if people is not None:
+        share = {} if right is None else {"accuracy": right / max(people, 1)}
+        content["metrics"] = MetricRecord({"num-examples": people, **share})
+    if others is not None:
+        content[OTHERS] = others
     return Message(content, reply_to=message)
 
 
-def evaluation_reply(correct: int, message: Message, *, members: int = 1) -> Message:
-    """Return the reply with the share of people whose class the model gave."""
-    metrics = MetricRecord({"num-examples": members, "accuracy": correct / max(members, 1)})
-    return Message(RecordDict({"metrics": metrics}), reply_to=message)
-
-
-def exchange_reply(sent: bytes, message: Message, *, device: int) -> Message:
-    """Return the reply that carries something for others."""
-    who = ConfigRecord({"device": device, "sent": sent} if sent else {"device": device})  # Flower counts no b""
-    return Message(RecordDict({"who": who}), reply_to=message)
-
-
-def read_sender(message: Message) -> tuple[int, bytes | None] | None:
-    """Return the device and the values for others that a reply states; None for another reply."""
-    record = message.content.get("who") if message.has_content() else None
-    if not isinstance(record, ConfigRecord):
-        return None
-    device, sent = record.get("device"), record.get("sent")
-    if set(record) - {"device", "sent"} or type(device) is not int or not (sent is None or isinstance(sent, bytes)):
-        return None
-    return device, sent
+def take_others(reply: Message) -> ArrayRecord:
+    """Remove the values for others from a reply and return them: Flower averages replies of one ``ArrayRecord``."""
+    record = reply.content.pop(OTHERS)
+    assert isinstance(record, ArrayRecord)
+    return record

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,18 +33,10 @@ class KeyedHashes:
 
     def macs(self, messages: Iterable[bytes]) -> list[bytes]:
         """Return the HMAC of a message under each key."""
-        return _macs(zip(self._states, messages, strict=True))
-
-    def macs_of_first(self, messages: Iterable[bytes]) -> list[bytes]:
-        """Return the HMAC of each message under the first key."""
-        return _macs((self._states[0], message) for message in messages)
-
-
-def _macs(asked: Iterable[tuple[tuple[Any, Any], bytes]]) -> list[bytes]:
-    found = []
-    for (inner, outer), message in asked:
-        first, second = inner.copy(), outer.copy()
-        first.update(message)
-        second.update(first.digest())
-        found.append(second.digest())
-    return found
+        found = []
+        for (inner, outer), message in zip(self._states, messages, strict=True):
+            first, second = inner.copy(), outer.copy()
+            first.update(message)
+            second.update(first.digest())
+            found.append(second.digest())
+        return found

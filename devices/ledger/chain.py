@@ -9,70 +9,49 @@ tell (:mod:`ldpsim.devices.ledger.counter`).
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable, Iterator, Sequence
+import struct
+from collections.abc import Mapping, Sequence
 
-import numpy as np
+from ldpsim.devices.ledger.rows import Answer
 
-from ldpsim.devices.keyed.hashes import KeyedHashes
-from ldpsim.devices.ledger.columns import LedgerDamaged
-from ldpsim.devices.ledger.rows import QUERY_ANSWERS, TRAINING_ANSWERS, Answer, FirstAnswers, Head, QueryAnswer
+_NUMBERS = struct.Struct("<qq3I").pack  # device, number; lengths of kind, collection and the seal before
 
 
-def seal_of(answer: Answer, previous: bytes, key: bytes) -> bytes:
-    """Return the seal of an answer.
+def seals(answers: Sequence[Answer], previous: Sequence[bytes], keys: Sequence[bytes]) -> list[bytes]:
+    """Return the seal of each answer; its own seal plays no part.
 
     Args:
-        answer: The row; its own seal plays no part.
-        previous: Seal of the device's answer before it, empty for the first.
-        key: The device's key for seals.
+        answers: Rows, of one or several devices.
+        previous: Seal of the answer before each, empty for a device's first.
+        keys: Each one's key for seals, 32 bytes.
     """
-    if isinstance(answer, QueryAnswer):
-        name, packed = QUERY_ANSWERS.name, QUERY_ANSWERS.pack(answer)
-    else:
-        name, packed = TRAINING_ANSWERS.name, TRAINING_ANSWERS.pack(answer)
-    return hmac.digest(key, _sealed_name(name, previous) + packed, "sha256")
+    rows = zip(answers, previous, keys, strict=True)
+    return [hmac.digest(key, _canonical(answer, before), "sha256") for answer, before, key in rows]
 
 
-def first_seals(answers: FirstAnswers, keys: Sequence[bytes]) -> list[bytes]:
-    """Return :func:`seal_of` of the first answers of several devices, under their keys of 32 bytes."""
-    name = _sealed_name(QUERY_ANSWERS.name, b"")
-    return _hashes(keys).macs(name + packed for packed in answers.canonical())
+def _canonical(answer: Answer, previous: bytes) -> bytes:
+    kind, collection = answer.kind.encode(), answer.collection.encode()
+    numbers = _NUMBERS(answer.device, answer.number, len(kind), len(collection), len(previous))
+    return b"".join((numbers, kind, collection, previous, answer.body))
 
 
-def sound_alone(answers: Sequence[QueryAnswer], keys: Sequence[bytes]) -> list[bool]:
-    """Return whether each answer, the only one of its device, passes :func:`checked` under the device's key."""
-    name = _sealed_name(QUERY_ANSWERS.name, b"")
-    seals = _hashes(keys).macs(name + QUERY_ANSWERS.pack(answer) for answer in answers)
+def sound(answers: Sequence[Answer], keys: Mapping[int, bytes]) -> list[bool]:
+    """Return whether each answer stands at its place in its device's chain and carries its seal.
+
+    Args:
+        answers: Rows in the order of devices and numbers.
+        keys: The devices' keys for seals.
+    """
+    if not answers:
+        return []
+    previous, numbers, last = [], [], Answer(-1, -1, "", "", b"")
+    for answer in answers:
+        follows = answer.device == last.device
+        previous.append(last.seal if follows else b"")
+        numbers.append(last.number + 1 if follows else 0)
+        last = answer
+    expected = seals(answers, previous, [keys[answer.device] for answer in answers])
     return [
-        answer.number == 0 and hmac.compare_digest(answer.seal, seal)
-        for answer, seal in zip(answers, seals, strict=True)
+        answer.number == number and hmac.compare_digest(answer.seal, seal)
+        for answer, number, seal in zip(answers, numbers, expected, strict=True)
     ]
-
-
-def _hashes(keys: Sequence[bytes]) -> KeyedHashes:
-    return KeyedHashes(np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), -1))
-
-
-def _sealed_name(table: str, previous: bytes) -> bytes:
-    return b"%s\0%c%s" % (table.encode(), len(previous), previous)
-
-
-def checked(answers: Iterable[Answer], key: bytes) -> Iterator[Answer]:
-    """Yield a device's answers, in the order of their numbers, each after its place and seal were checked.
-
-    Raises:
-        LedgerDamaged: at the first answer that is missing or does not carry its seal.
-    """
-    previous = b""
-    for number, answer in enumerate(answers):
-        if answer.number != number:
-            raise LedgerDamaged(f"answer {number} of device {answer.device} is missing or there twice")
-        if not hmac.compare_digest(answer.seal, seal_of(answer, previous, key)):
-            raise LedgerDamaged(f"answer {number} of device {answer.device} does not carry its seal")
-        previous = answer.seal
-        yield answer
-
-
-def head_of(answers: list[Answer]) -> Head:
-    """Return the end of a checked chain."""
-    return Head(len(answers), answers[-1].seal) if answers else Head()

@@ -37,12 +37,10 @@ the noise (:mod:`ldpsim.devices.device`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from ldpsim.devices.ledger.columns import LedgerDamaged
-from ldpsim.devices.ledger.rows import Answer, Head
+from ldpsim.devices.ledger.rows import Answer, Head, LedgerDamaged
 
 NONCE_BYTES = 32
 Chain = Callable[[], Sequence[Answer]]
@@ -130,22 +128,6 @@ class CounterCheck:
         if device not in self._entries:
             raise LedgerDamaged("the counter does not know the device")
         return self._entries[device]
-
-    def never_counted(self, devices: Iterable[int]) -> dict[int, bytes]:
-        """Return the nonces of those of these devices of which the counter, too, says that they never answered."""
-        found = {}
-        for device in devices:
-            with suppress(LedgerDamaged):
-                entry = self.entry(device)
-                if entry.head == Head():
-                    found[device] = entry.nonce
-        return found
-
-    def agrees(self, device: int, head: Head) -> bool:
-        """Return whether the counter has exactly this head for a device; False also where it cannot be read."""
-        with suppress(LedgerDamaged):
-            return self.entry(device).head == head
-        return False
 
     def compare(self, device: int, head: Head, chain: Chain) -> None:
         """Compare the end of a device's checked chain with the counter.

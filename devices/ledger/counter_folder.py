@@ -90,11 +90,6 @@ class FolderCounter:
             raise OSError(f"{self.path.name} is damaged")
         return Entry(Head(answers, seal), nonce)
 
-    def any_answer(self) -> bool:
-        """Return whether any device ever answered; OSError where the file cannot be read."""
-        with _opened(self.path) as db:
-            return db.execute("SELECT 1 FROM counter WHERE answers > 0 LIMIT 1").fetchone() is not None
-
     def advance(self, changes: Mapping[int, tuple[Head, Head]]) -> dict[int, Head]:
         """Advance as :class:`~ldpsim.devices.ledger.counter.Counter` says; OSError where it cannot be done."""
         left: dict[int, Head] = {}

@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ldpsim.devices.ledger.columns import LedgerDamaged
-from ldpsim.devices.ledger.rows import Answer, Head, Part, QueryAnswer, distinct_parts
+from ldpsim.devices.ledger.rows import Answer, Head, LedgerDamaged, Part, head_of
 from ldpsim.devices.query import Query
 
 
@@ -36,26 +35,29 @@ class AlreadyCollected:
     """The attribute was released to another question, or to the same question of another collection."""
 
 
+_FIRST = NewRelease()
 Decision = NewRelease | Replay | AlreadyCollected
-_Known = dict[tuple[str, int], tuple[QueryAnswer, Part]]
+_Known = dict[tuple[str, int], tuple[Answer, Part]]
 
 
-def decide(answers: Sequence[Answer], head: Head, query: Query, *, replay: bool) -> Decision:
+def decide(answers: Sequence[Answer], query: Query, *, replay: bool) -> Decision:
     """Decide about a query that the device's policy allows.
 
     Args:
         answers: All answers of the device, their chain checked.
-        head: Its end.
         query: The question.
         replay: Whether a repeat from another collection gets the stored bytes.
 
     Raises:
         LedgerDamaged: where an attribute was entered twice.
     """
+    if not answers:  # nearly everybody, in a first collection
+        return _FIRST if query.stage == 0 else AlreadyCollected()
     known = _by_attribute(answers)
     first = [known.get((name, 0)) for name in query.attributes]
     if query.stage == 0 and not any(first):
-        return NewRelease(math.fsum(part.loss_vector for answer in answers for part in distinct_parts(answer)), head)
+        spent = math.fsum(part.loss.vector for answer in answers for part in answer.releases)
+        return NewRelease(spent, head_of(answers))
     # From here on something that the query asks was released or reserved before.
     asked = [ask.attribute for ask in query.asks]
     relevant = [known.get((name, 0)) for name in (query.attributes if query.stage else asked)]
@@ -73,13 +75,13 @@ def decide(answers: Sequence[Answer], head: Head, query: Query, *, replay: bool)
     if stored or not same_collection or query.stage == 0:
         return AlreadyCollected()
     earlier = [(ask.attribute, stage) for stage in range(query.stage) for ask in query.plan[stage]]
-    return NewRelease(head=head) if all(key in known for key in earlier) else AlreadyCollected()
+    return NewRelease(head=head_of(answers)) if all(key in known for key in earlier) else AlreadyCollected()
 
 
 def _by_attribute(answers: Sequence[Answer]) -> _Known:
     known: _Known = {}
     for answer in answers:
-        if isinstance(answer, QueryAnswer):
+        if not answer.is_training:
             for part in answer.parts:
                 if known.setdefault((part.attribute, answer.stage), (answer, part)) != (answer, part):
                     raise LedgerDamaged("an attribute was entered twice")

@@ -1,199 +1,248 @@
 """The ledger of one or many devices: SQLite, write-ahead log, ``synchronous=FULL``.
 
-One row is one answer (:mod:`ldpsim.devices.ledger.rows`), written in one transaction
-(:mod:`ldpsim.devices.ledger.ledger_file`) that is committed before the reply exists anywhere else.
+One row is one answer (:mod:`ldpsim.devices.ledger.rows`). Many devices of one process share a transaction. It is
+committed, and a counter that is kept apart is advanced, before any of their replies exists anywhere else.
 
 A device's rows are a chain of seals (:mod:`ldpsim.devices.ledger.chain`), so that an edited,
 missing or foreign row is noticed. A ledger that cannot be read, or that contradicts
-itself, answers nothing. A counter kept apart also notices a ledger that is an old one or
-a copy (:mod:`ldpsim.devices.ledger.counter`).
+itself, answers nothing. The counter also notices a ledger that is an old one or a copy
+(:mod:`ldpsim.devices.ledger.counter`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
 
-from ldpsim.devices.ledger import decisions, statements
-from ldpsim.devices.ledger.chain import checked, head_of, sound_alone
-from ldpsim.devices.ledger.columns import LedgerDamaged
-from ldpsim.devices.ledger.counter import Chain, CounterCheck, CounterMismatch
-from ldpsim.devices.ledger.decisions import AlreadyCollected, Decision, NewRelease, Replay
-from ldpsim.devices.ledger.ledger_file import UNREADABLE, UNWRITABLE, EpochPassed, LedgerFile
-from ldpsim.devices.ledger.rows import Answer, FirstAnswers, Head, TrainingAnswer
-from ldpsim.devices.ledger.schema import failing
-from ldpsim.devices.mechanisms.exact_loss import Loss
-from ldpsim.devices.query import Query
+from ldpsim.devices.ledger import chain
+from ldpsim.devices.ledger.counter import Counter, CounterCheck, CounterMismatch
+from ldpsim.devices.ledger.rows import Answer, Head, LedgerDamaged, head_of
+from ldpsim.devices.ledger.schema import FAILURES, connect, create, failing
 
-__all__ = ["AlreadyCollected", "CounterMismatch", "EpochPassed", "Ledger", "LedgerDamaged", "NewRelease", "Replay"]
+__all__ = ["CounterMismatch", "Ledger", "LedgerDamaged"]
+UNREADABLE, UNWRITABLE = "the ledger cannot be read", "the ledger cannot be written"
+_COLUMNS = ", ".join(Answer._fields)
+_ALL = f"SELECT {_COLUMNS} FROM answer ORDER BY device, number"
+_BETWEEN = _ALL.replace(" ORDER", " WHERE device BETWEEN ? AND ? ORDER")
+_INSERT = f"INSERT INTO answer ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
+_TYPES = (int, int, str, str, bytes, bytes)
+# What other connections may change while a file is open. SQLite counts changes of the form and of the data.
+_PRESENT = "SELECT s.schema_version, d.data_version FROM pragma_schema_version s, pragma_data_version d"
 
 
-class Ledger(LedgerFile):
-    """Answers in a ledger file; the arguments are those of :class:`ldpsim.devices.ledger.ledger_file.LedgerFile`."""
+class Ledger:
+    """The ledger file of one or many devices.
 
-    def check(self, device: int, seal_key: bytes) -> None:
-        """Check that the rows of this device can be read, form an unbroken chain and agree with the counter.
+    Args:
+        path: The SQLite file, which :meth:`create` made. One that is missing or blank is damaged.
+        synchronous: ``FULL`` (default: survives power loss) or ``NORMAL``.
+        counter: Holds the ends of the devices' chains in a place of its own.
+
+    Raises:
+        LedgerDamaged: where the file is not a ledger, or cannot be opened.
+    """
+
+    def __init__(self, path: Path, *, synchronous: str = "FULL", counter: Counter | None = None) -> None:
+        if synchronous not in ("FULL", "NORMAL"):
+            raise ValueError(f"synchronous is FULL or NORMAL, not {synchronous}")
+        self.path = path
+        self._lock = threading.RLock()
+        self._holder = 0  # the thread whose transaction it is
+        self._counter = counter
+        self._comparison: CounterCheck | None = None
+        self._data_version = -1
+        self._trained: dict[int, list[Answer]] = {}  # long chains, checked while nobody else wrote to the file
+        with failing(f"{path.name} cannot be opened", (*FAILURES, OSError)):
+            if not path.exists():
+                raise LedgerDamaged(f"{path.name} is gone; enrolment alone makes a ledger")
+            self._db, self._files = connect(path, synchronous)
+            try:
+                (self._form,) = self._db.execute("PRAGMA schema_version").fetchone()
+                self._check_present()
+            except BaseException:
+                self._db.close()
+                raise
+
+    @classmethod
+    def create(cls, path: Path) -> Ledger:
+        """Make an empty ledger where there is none, and open it. Only an enrolment does this."""
+        with failing(f"{path.name} cannot be made", (*FAILURES, OSError)):
+            if not path.exists():
+                create(path)
+        return cls(path)
+
+    def close(self) -> None:
+        """Close the file. Committed rows stay."""
+        self._db.close()
+
+    def _check_files(self) -> None:
+        """Check that what is written is found again: the ledger's files have the names under which they were opened."""
+        with failing(f"a file of {self.path.name} was removed or replaced while it was open", (OSError,)):
+            self._files.check()
+
+    def _check_present(self) -> None:
+        """Check what others may have changed since the file was opened."""
+        self._check_files()
+        ((form, data_version),) = self._db.execute(_PRESENT).fetchall()
+        if form != self._form:
+            raise LedgerDamaged(f"{self.path.name} was given another form while it was open")
+        if data_version != self._data_version:
+            self._trained.clear()
+            self._data_version = data_version
+
+    # --- transactions -------------------------------------------------------------------------------------
+
+    @contextmanager
+    def transaction(self, devices: Iterable[int] = ()) -> Iterator[None]:
+        """Hold the write lock; commit at the end, undo everything on an exception.
+
+        With a counter, the end advances it after the commit. No reply may leave before.
+
+        Args:
+            devices: The devices of a batch: the counter is read once for all of them.
 
         Raises:
-            LedgerDamaged: where they cannot be read, or the chain is broken.
-            CounterMismatch: where the counter's end is not in the chain.
+            LedgerDamaged: where SQLite fails (full disk, read-only file, damage), or the counter does.
+            CounterMismatch: at the end, for devices of which another copy of the ledger was quicker.
+                It is committed, and the answers of the other devices may leave.
         """
-        with failing(UNREADABLE), self._lock:
+        with self._lock:
+            if self.in_transaction:
+                raise RuntimeError("the ledger has a transaction already")
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                self._holder = threading.get_ident()
+                self._check_present()
+                compared = self._comparison = None if self._counter is None else CounterCheck(self._counter, devices)
+                yield
+                self._db.execute("COMMIT")
+                self._check_files()  # since the first look the row may have gone into a log that nobody finds
+            except BaseException as error:
+                self._undo()
+                if isinstance(error, FAILURES):
+                    raise LedgerDamaged(UNWRITABLE) from error
+                raise
+            finally:
+                self._holder = 0
+                self._comparison = None
+            if compared is not None:
+                compared.settle()
+
+    def _undo(self) -> None:
+        self._trained.clear()
+        try:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+        except FAILURES:
+            # The connection is of no more use; closing it undoes the transaction, and every
+            # later call finds it closed, which is a damaged ledger.
+            self._db.close()
+
+    @property
+    def in_transaction(self) -> bool:
+        """Return whether the calling thread holds a transaction; another thread's has to be waited for."""
+        return self._holder == threading.get_ident()
+
+    # --- reading ------------------------------------------------------------------------------------------
+
+    def chains(self, keys: Mapping[int, bytes]) -> dict[int, Sequence[Answer] | LedgerDamaged]:
+        """Return the answers of each of these devices, in their order; or why nobody can trust them.
+
+        Every row's place and seal is checked, and the end of the chain is compared with the counter.
+
+        Args:
+            keys: The devices' keys for seals, by device in rising order.
+
+        Raises:
+            LedgerDamaged: where the file cannot be read.
+        """
+        with failing(UNREADABLE), self._lock:  # never the uncommitted rows of another thread
+            comparison = self._comparison
             if not self.in_transaction:
                 self._check_present()
-            for answer in self._checked(device, seal_key):
-                answer.parts  # noqa: B018 - LedgerDamaged where they cannot be read
-
-    def readable(self, device: int, seal_key: bytes) -> bool:
-        """Return whether :meth:`check` passes."""
-        try:
-            self.check(device, seal_key)
-        except LedgerDamaged:
-            return False
-        return True
-
-    def _checked(self, device: int, seal_key: bytes) -> list[Answer]:
-        """Return a device's rows, their chain checked and compared with the counter."""
-        answers = list(checked(self.answers(device), seal_key))
-        comparison = self._present()
+                comparison = None if self._counter is None else CounterCheck(self._counter, keys)
+            found = self._checked(keys)
         if comparison is not None:
-            comparison.compare(device, head_of(answers), self._chain(device, seal_key))
-        return answers
-
-    def _present(self) -> CounterCheck | None:
-        """Return the transaction's comparison with the counter, or a new one outside of a transaction."""
-        if self._counter is None or self.in_transaction:
-            return self._comparison
-        return CounterCheck(self._counter)
-
-    def _chain(self, device: int, seal_key: bytes) -> Chain:
-        return lambda: list(checked(self.answers(device), seal_key))
-
-    def nonce(self, device: int) -> bytes:
-        """Return the random number that the counter holds of a device, empty without a counter."""
-        comparison = self._present()
-        return b"" if comparison is None else comparison.entry(device).nonce
-
-    def answers(self, device: int) -> list[Answer]:
-        """Return the rows of one device in the order of their numbers. Only their form is checked."""
-        # In a transaction it is known whether anybody trains at all: a look-up less for each device.
-        look = bool(self._any_training) or not self.in_transaction
-        with failing(UNREADABLE), self._lock:  # never the uncommitted rows of another thread
-            return statements.answers(self._db, device, trainings=look)
-
-    def devices(self) -> Iterator[tuple[int, list[Answer]]]:
-        """Yield each device that answered, with its rows in the order of their numbers, as :meth:`answers` does."""
-        with failing(UNREADABLE):
-            yield from statements.devices(self._db)
-
-    def head(self, device: int) -> Head:
-        """Return the end of a device's chain: two index look-ups, however long the chain is."""
-        with failing(UNREADABLE), self._lock:
-            return statements.head(self._db, device)
-
-    def decide(self, device: int, query: Query, *, seal_key: bytes, replay: bool) -> Decision:
-        """Decide about a query that the device's policy allows.
-
-        Call it inside :meth:`transaction`, and :meth:`enter` the release in the same one.
-
-        Args:
-            device: Whose rows count.
-            query: The question.
-            seal_key: The device's key for seals.
-            replay: Whether a repeat from another collection gets the stored bytes.
-
-        Raises:
-            LedgerDamaged: for a broken chain, or rows that contradict each other.
-            CounterMismatch: where the counter's end is not in the chain.
-        """
-        answers = self._checked(device, seal_key)
-        return decisions.decide(answers, head_of(answers), query, replay=replay)
-
-    def unanswered(self, devices: Sequence[int]) -> dict[int, bytes]:
-        """Return those of these devices that never answered, and the nonce of each (:meth:`nonce`).
-
-        Call it inside :meth:`transaction`, with at least one, in rising order. A device of which the
-        counter says otherwise is left out.
-        """
-        with failing(UNREADABLE), self._lock:
-            some = statements.devices_answered(self._db, devices[0], devices[-1], trainings=bool(self._any_training))
-        none = [device for device in devices if device not in some]
-        return dict.fromkeys(none, b"") if self._comparison is None else self._comparison.never_counted(none)
-
-    def repeats(
-        self, query: Query, devices: Sequence[int], seal_keys: Sequence[bytes], *, replay: bool
-    ) -> list[Replay | None]:
-        """Return :meth:`decide`'s replay for each of these devices; None where it decides otherwise.
-
-        Call it inside :meth:`transaction`, with at least one, in rising order. None also for a device with several
-        answers or an unsound one, or whose counter has another end, and for all where trainings are entered.
-
-        Raises:
-            LedgerDamaged: as :meth:`decide`.
-        """
-        if self._any_training:
-            return [None] * len(devices)
-        keys = dict(zip(devices, seal_keys, strict=True))
-        with failing(UNREADABLE), self._lock:
-            rows = [row for row in statements.only_rows(self._db, devices[0], devices[-1]) if row.device in keys]
-        sound = sound_alone(rows, [keys[row.device] for row in rows])
-        heads = {row.device: head_of([row]) for row in rows}
-        decided = {
-            row.device: decisions.decide([row], heads[row.device], query, replay=replay)
-            for row, is_sound in zip(rows, sound, strict=True)
-            if is_sound and (self._comparison is None or self._comparison.agrees(row.device, heads[row.device]))
-        }
-        found = (decided.get(device) for device in devices)
-        return [one if isinstance(one, Replay) else None for one in found]
-
-    def training(self, device: int, *, seal_key: bytes) -> tuple[Head, Loss]:
-        """Return the end of a device's chain, and the total loss of its answers in federated trainings.
-
-        The chain is checked whole, once for as long as no other connection writes to the file.
-
-        Raises:
-            LedgerDamaged: for a broken chain.
-            CounterMismatch: where the counter's end is not in the chain.
-        """
-        if self.in_transaction and device in self._trainings:
-            if self._comparison is not None:
-                self._comparison.compare(device, self._trainings[device][0], self._chain(device, seal_key))
-            return self._trainings[device]
-        answers = self._checked(device, seal_key)
-        spent = next((a.total for a in reversed(answers) if isinstance(a, TrainingAnswer)), Loss(0.0, 0.0))
-        found = head_of(answers), spent
-        if self.in_transaction:
-            self._trainings[device] = found
+            for device, answers in found.items():
+                try:
+                    if not isinstance(answers, LedgerDamaged):
+                        comparison.compare(device, head_of(answers), lambda d=device: self._chain(d, keys[d]))  # type: ignore[misc]
+                except LedgerDamaged as error:
+                    found[device] = error
         return found
 
-    def enter(self, answer: Answer, *, after: Head, seal_key: bytes) -> None:
-        """Write a device's next row, sealed.
+    def _checked(self, keys: Mapping[int, bytes]) -> dict[int, Sequence[Answer] | LedgerDamaged]:
+        found: dict[int, Sequence[Answer] | LedgerDamaged] = dict.fromkeys(keys, ())
+        known = {device: self._trained[device] for device in keys.keys() & self._trained.keys()}
+        unknown = [device for device in keys if device not in known]
+        rows = self._between(unknown[0], unknown[-1]) if unknown else []
+        rows = [row for row in rows if row.device in keys and row.device not in known]
+        damaged = {row.device for row in rows if tuple(map(type, row)) != _TYPES}
+        formed = [row for row in rows if row.device not in damaged]
+        damaged |= {row.device for row, is_sound in zip(formed, chain.sound(formed, keys), strict=True) if not is_sound}
+        for device, own in groupby(formed, key=attrgetter("device")):
+            answers = found[device] = list(own)
+            if answers[-1].is_training and device not in damaged and self.in_transaction:
+                self._trained[device] = answers
+        return found | known | {d: LedgerDamaged(f"the answers of device {d} are no chain") for d in damaged}
+
+    def _between(self, first: int, last: int) -> list[Answer]:
+        return [Answer(*row) for row in self._db.execute(_BETWEEN, (first, last))]
+
+    def _chain(self, device: int, key: bytes) -> Sequence[Answer]:
+        with failing(UNREADABLE), self._lock:
+            answers = self._checked({device: key})[device]
+        if isinstance(answers, LedgerDamaged):
+            raise answers
+        return answers
+
+    def nonce(self, device: int) -> bytes:
+        """Return the random number that the counter holds of a device, empty without a counter; in a transaction."""
+        return b"" if self._comparison is None else self._comparison.entry(device).nonce
+
+    def answers(self, device: int | None = None) -> list[Answer]:
+        """Return the rows of one device, or of all, in the order of devices and numbers. Only their form is checked.
+
+        Raises:
+            LedgerDamaged: where they cannot be read.
+        """
+        with failing(UNREADABLE), self._lock:
+            rows = self._db.execute(*(_ALL,) if device is None else (_BETWEEN, (device, device))).fetchall()
+        if any(tuple(map(type, row)) != _TYPES for row in rows):
+            raise LedgerDamaged("a row is not of the ledger's form")
+        return [Answer(*row) for row in rows]
+
+    # --- writing ------------------------------------------------------------------------------------------
+
+    def enter(self, answers: Sequence[Answer], after: Sequence[bytes], keys: Mapping[int, bytes]) -> None:
+        """Write the next rows of devices, sealed, in a transaction in which :meth:`chains` read theirs.
 
         Args:
-            answer: The row, made for ``after``; its seal is computed here.
-            after: End of the device's chain, from :meth:`decide` or :meth:`training` of this transaction.
-            seal_key: The device's key for seals.
+            answers: One row a device, in rising order; the seals are computed here.
+            after: Seal of the answer before each, empty for a first.
+            keys: The devices' keys for seals.
 
         Raises:
-            LedgerDamaged: where SQLite fails, or does not hold the row now; the transaction has to be given up.
+            LedgerDamaged: where SQLite fails, or does not hold the rows now; the transaction has to be given up.
         """
+        if not answers:
+            return
+        seals = chain.seals(answers, after, [keys[answer.device] for answer in answers])
+        rows = [(*answer[:-1], seal) for answer, seal in zip(answers, seals, strict=True)]
+        entered = {row[:2] for row in rows}
         with failing(UNWRITABLE):
-            head = statements.enter(self._db, answer, after, seal_key)
-        if self._comparison is not None:
-            self._comparison.end(answer.device, head, self._chain(answer.device, seal_key))
-        self._trainings.pop(answer.device, None)
-        self._any_training |= isinstance(answer, TrainingAnswer)
-        if isinstance(answer, TrainingAnswer) and self.in_transaction:
-            self._trainings[answer.device] = head, answer.total
-
-    def enter_first(self, answers: FirstAnswers, *, seal_keys: Sequence[bytes]) -> None:
-        """Write the first rows, sealed, of devices that :meth:`unanswered` named in this transaction.
-
-        Raises:
-            LedgerDamaged: as :meth:`enter`.
-        """
-        with failing(UNWRITABLE):
-            heads = statements.enter_first(self._db, answers, seal_keys)
-        for device, head, key in zip(answers, heads, seal_keys, strict=True):
-            self._trainings.pop(device, None)
-            if self._comparison is not None:
-                self._comparison.end(device, head, self._chain(device, key))
+            self._db.executemany(_INSERT, rows)
+            held = self._db.execute(_BETWEEN, (rows[0][0], rows[-1][0])).fetchall()
+            if [row for row in held if row[:2] in entered] != rows:
+                raise LedgerDamaged("the ledger does not hold what was entered")
+        if self._trained or self._comparison is not None:
+            for row in map(Answer._make, rows):
+                if row.device in self._trained:
+                    self._trained[row.device].append(row)
+                if self._comparison is not None:
+                    end = Head(row.number + 1, row.seal)
+                    self._comparison.end(row.device, end, lambda d=row.device: self._chain(d, keys[d]))  # type: ignore[misc]

@@ -17,27 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from ldpsim.devices.atomic_files import make_durable
-from ldpsim.devices.ledger.columns import LedgerDamaged
 from ldpsim.devices.ledger.open_files import OpenFiles
-from ldpsim.devices.ledger.page_order import PAGE
-from ldpsim.devices.ledger.rows import HEADER, QUERY_ANSWERS, TABLES, TRAINING_ANSWERS, Header
+from ldpsim.devices.ledger.rows import LedgerDamaged
 
-SCHEMA = 3
+SCHEMA = 4
 APPLICATION = 0x6C647053  # "ldpS"
 _OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
-# State that other connections may change while a file is open. SQLite counts changes of the form and of the data.
-PRESENT = f"""
-SELECT h.epoch, s.schema_version, d.data_version, EXISTS (SELECT 1 FROM {TRAINING_ANSWERS.name})
-FROM {HEADER.name} h, pragma_schema_version s, pragma_data_version d
-"""
-LAST = " UNION ALL ".join(
-    f"SELECT * FROM (SELECT number, seal FROM {table.name} WHERE device = ?1 ORDER BY number DESC LIMIT 1)"
-    for table in (QUERY_ANSWERS, TRAINING_ANSWERS)
-)
-_ANSWERED = "SELECT count(*) FROM (" + " UNION ".join(
-    f"SELECT device FROM {table.name} WHERE collection = ?1" for table in (QUERY_ANSWERS, TRAINING_ANSWERS)
-) + ")"  # fmt: skip
-SET_EPOCH = f"UPDATE {HEADER.name} SET epoch = ?"
+_CREATE = """CREATE TABLE answer (device INTEGER NOT NULL, number INTEGER NOT NULL, kind TEXT NOT NULL,
+collection TEXT NOT NULL, body BLOB NOT NULL, seal BLOB NOT NULL, PRIMARY KEY (device, number))"""
+_ANSWERED = "SELECT count(DISTINCT device) FROM answer WHERE collection = ?"
+_PAGE = 8192  # bytes; rows of a thousand bytes leave less room unused than in pages of half the size
 # A rotten file also makes SQLite's own messages, or the sizes it asks memory for, unusable.
 FAILURES = (sqlite3.Error, UnicodeError, MemoryError)
 
@@ -51,30 +40,28 @@ def failing(what: str, failures: tuple[type[Exception], ...] = FAILURES) -> Iter
         raise LedgerDamaged(what) from error
 
 
-def create(path: Path, header: Header = Header()) -> None:  # noqa: B008 - it is frozen
+def create(path: Path) -> None:
     """Make an empty ledger; the name is given to a finished file, so no blank one is ever seen."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     os.close(handle)
     try:
-        fill(Path(name), header)
+        _fill(Path(name))
         with suppress(FileExistsError):  # another process was first
             os.link(name, path)
     finally:
         os.unlink(name)
 
 
-def fill(path: Path, header: Header) -> None:
-    """Make the tables in an empty file."""
+def _fill(path: Path) -> None:
+    """Make the table in an empty file."""
     db = sqlite3.connect(path, isolation_level=None)
     try:
         db.execute("PRAGMA synchronous=FULL")
-        db.execute(f"PRAGMA page_size={PAGE}")
+        db.execute(f"PRAGMA page_size={_PAGE}")
         db.execute("PRAGMA journal_mode=WAL")
         db.execute(f"PRAGMA application_id={APPLICATION}")
         db.execute(f"PRAGMA user_version={SCHEMA}")
-        for table in TABLES:
-            db.execute(table.create)
-        db.execute(HEADER.insert, HEADER.values(header))
+        db.execute(_CREATE)
     finally:
         db.close()
 
@@ -83,15 +70,14 @@ def fill(path: Path, header: Header) -> None:
 def _expected_objects() -> frozenset[tuple[Any, ...]]:
     db = sqlite3.connect(":memory:")
     try:
-        for table in TABLES:
-            db.execute(table.create)
+        db.execute(_CREATE)
         return frozenset(db.execute(_OBJECTS))
     finally:
         db.close()
 
 
-def connect(path: Path, synchronous: str) -> tuple[sqlite3.Connection, Header, OpenFiles]:
-    """Open a ledger that is there, check it whole, and return it with its header and its files.
+def connect(path: Path, synchronous: str) -> tuple[sqlite3.Connection, OpenFiles]:
+    """Open a ledger that is there, check it whole, and return it with its files.
 
     All that it holds is on the disk when this returns. A process may have been killed after it wrote a row to the log
     and before it waited for the disk. SQLite takes that row for committed, and a retry gets its stored bytes.
@@ -108,9 +94,9 @@ def connect(path: Path, synchronous: str) -> tuple[sqlite3.Connection, Header, O
         db.execute(f"PRAGMA synchronous={synchronous}")
         _check_version(db, path)
         files = OpenFiles(path, ("", "-wal", "-shm"))  # that first read opened the log and its index
-        header = check(db, path)
+        check(db, path)
         make_durable(Path(f"{path}-wal"))  # SQLite's locks are on the other two files
-        return db, header, files
+        return db, files
     except BaseException:
         db.close()  # else its -wal and -shm files stay beside the ledger
         raise
@@ -125,16 +111,12 @@ def _check_version(db: Any, path: Path) -> None:
     _check_objects(db, path)
 
 
-def check(db: Any, path: Path) -> Header:
-    """Check an open ledger whole, and return its header; LedgerDamaged where it is damaged."""
+def check(db: Any, path: Path) -> None:
+    """Check an open ledger whole; LedgerDamaged where it is damaged."""
     _check_version(db, path)
     # Not quick_check: a rotten key in the index would hide a row, and the device would report again.
     if db.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
         raise LedgerDamaged(f"{path.name} is damaged")
-    headers = [HEADER.read(row) for row in db.execute(HEADER.select_all)]
-    if len(headers) != 1 or headers[0].id != 0:
-        raise LedgerDamaged(f"{path.name} has no header, or more than one")
-    return headers[0]
 
 
 def _check_objects(db: Any, path: Path) -> None:

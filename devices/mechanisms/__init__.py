@@ -10,28 +10,23 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
 from ldpsim.devices.mechanisms.adjacency import AdjacencyBits, AdjacencyMechanism
-from ldpsim.devices.mechanisms.analytic_gaussian import AnalyticGaussian
 from ldpsim.devices.mechanisms.base import Mechanism, Reporting
 from ldpsim.devices.mechanisms.clear import ClearAdjacency, ClearFeatures, ClearLabel
-from ldpsim.devices.mechanisms.degree import Degree
+from ldpsim.devices.mechanisms.counts import Degree, GroupDegrees, NoisyRow
 from ldpsim.devices.mechanisms.exact_loss import Loss, round_up
+from ldpsim.devices.mechanisms.feature_bits import MultiBit, OneBit
 from ldpsim.devices.mechanisms.features import FeatureGrid, FeatureRange
-from ldpsim.devices.mechanisms.graded_vote import GradedVote
-from ldpsim.devices.mechanisms.group_degrees import GroupDegrees
 from ldpsim.devices.mechanisms.grr import GRR
 from ldpsim.devices.mechanisms.grr_fs import GRRFS
-from ldpsim.devices.mechanisms.laplace import Laplace
-from ldpsim.devices.mechanisms.multi_bit import MultiBit
 from ldpsim.devices.mechanisms.neighbourhood_vote import NeighbourhoodVote
-from ldpsim.devices.mechanisms.noisy_row import NoisyRow
-from ldpsim.devices.mechanisms.one_bit import OneBit
+from ldpsim.devices.mechanisms.noisy_steps import AnalyticGaussian, Laplace
 from ldpsim.devices.mechanisms.own_features_vote import OwnFeaturesVote
 from ldpsim.devices.mechanisms.randomized_response import RandomizedResponse
 from ldpsim.devices.mechanisms.subset_selection import SubsetSelection
 from ldpsim.devices.mechanisms.window import Window
 
 _ALL: tuple[type[Mechanism], ...] = (
-    RandomizedResponse, Degree, GroupDegrees, NoisyRow, NeighbourhoodVote, GradedVote, OwnFeaturesVote,
+    RandomizedResponse, Degree, GroupDegrees, NoisyRow, NeighbourhoodVote, OwnFeaturesVote,
     ClearAdjacency,
     OneBit, MultiBit, Window, GRRFS, Laplace, AnalyticGaussian, ClearFeatures,
     GRR, SubsetSelection, ClearLabel,
@@ -40,7 +35,7 @@ BUILT_IN: dict[str, type[Mechanism]] = {mechanism.name: mechanism for mechanism 
 
 __all__ = [
     "BUILT_IN", "GRR", "GRRFS", "AdjacencyBits", "AdjacencyMechanism", "AnalyticGaussian", "ClearAdjacency",
-    "ClearFeatures", "ClearLabel", "Degree", "FeatureGrid", "FeatureRange", "GradedVote", "GroupDegrees", "Laplace",
+    "ClearFeatures", "ClearLabel", "Degree", "FeatureGrid", "FeatureRange", "GroupDegrees", "Laplace",
     "Loss", "Mechanism", "MultiBit", "NeighbourhoodVote", "NoisyRow", "OneBit", "OwnFeaturesVote", "RandomizedResponse",
     "Reporting", "SubsetSelection", "Window", "every", "find", "round_up",
 ]  # fmt: skip

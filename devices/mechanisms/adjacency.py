@@ -5,11 +5,8 @@ each pair stands in two rows. With ``one-end`` it has one bit for every j < i. T
 is constant and public, so it is never in the row. A device that enrolled as ``one-end``
 answers only mechanisms that read no more than that.
 
-A mechanism of another package derives from one of the three classes. :class:`AdjacencyBits`
-needs ``perturb``, ``log_probability``, ``estimate``, ``variance`` and ``loss`` alone.
-:class:`NoisyCounts` needs ``value_of``, ``size``, a ``field`` and a ``stack`` alone. With
-:class:`AdjacencyMechanism` a report may have any form: ``decode`` returns bool (targets,),
-or the class has a ``field`` and a ``stack`` of its own.
+A mechanism of another package whose report is a row of bits derives from :class:`AdjacencyBits`. It needs
+``perturb``, ``log_probability`` and ``loss_of`` alone.
 """
 
 from __future__ import annotations
@@ -22,13 +19,9 @@ import numpy as np
 from ldpsim.devices.array_types import BoolArray, IntArray
 from ldpsim.devices.data.population import Record
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms import discrete_laplace
-from ldpsim.devices.mechanisms.base import Grouping, Mechanism, Reporting, StepNoise
-from ldpsim.devices.mechanisms.bits import pack_bits, unpack_bits, unpack_many, unpack_positions
-from ldpsim.devices.mechanisms.exact_loss import Loss
-from ldpsim.devices.mechanisms.integers import pack_integers, unpack_integers
-from ldpsim.devices.mechanisms.stacked_reports import DataOf, ReadMany, ReportStack, SparseOnes, sparse_ones
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.mechanisms.base import Grouping, Mechanism, Reporting
+from ldpsim.devices.mechanisms.bits import pack_bits, unpack_bits, unpack_many
+from ldpsim.devices.mechanisms.stacked_reports import ReportStack, SparseStack
 
 
 def existing(neighbours: np.ndarray, n: int) -> np.ndarray:
@@ -38,11 +31,14 @@ def existing(neighbours: np.ndarray, n: int) -> np.ndarray:
 
 
 class AdjacencyMechanism(Mechanism):
-    """Mechanism that reads the row of bits; its dataclass has the fields ``n`` and ``reporting``."""
+    """Mechanism that reads the row of bits; its dataclass has the fields ``n`` and ``reporting``.
+
+    Its report has any form; it names the ``field`` that it fills, and has the ``stacker`` that does.
+    """
 
     n: int
     reporting: Reporting
-    attributes: ClassVar[frozenset[str]] = frozenset({"adjacency"})
+    reads: ClassVar[tuple[str, ...]] = ("adjacency",)
     field: ClassVar[str] = "adjacency"
 
     def __post_init__(self) -> None:
@@ -83,29 +79,10 @@ class AdjacencyMechanism(Mechanism):
     def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> Any:
         return self.row(device, record.neighbours)
 
-    def most_targets(self, device: int | None) -> int:
-        """Return how many bits this device's row has; of the longest row, if None."""
-        return self.n - 1 if device is None else self.targets(device)
-
-    def ones(self, data: bytes, *, device: int) -> np.ndarray:
-        """Return the sorted nodes about which a report says 1; ValueError for a report that is no row of bits."""
-        report = np.asarray(self.decode(data, device=device))
-        if report.dtype != np.bool_ or report.shape != (self.targets(device),):
-            raise ValueError(f"a report of {self.name} is no row of bits: it needs a field and a stack of its own")
-        return self.nodes(device, np.flatnonzero(report))
-
-    def stack(self, rows: DataOf, n: int) -> Any:
-        """bool CSR (n, n): row i holds the ones that device i reported."""
-        return sparse_ones(rows, self.ones, (n, n), self._ones_of_many)
-
-    def stacker(self, n: int) -> ReportStack:
-        own = type(self).stack is not AdjacencyMechanism.stack
-        return super().stacker(n) if own else SparseOnes(self.ones, (n, n), self._ones_of_many)
-
-    @property
-    def _ones_of_many(self) -> ReadMany | None:
-        """:meth:`ones` of several devices, joined, where there is a quicker way than one by one."""
-        return None
+    def most_targets(self, device: int | None, changed: int | None = None) -> int:
+        """Return how many bits this device's row has, or this number if it is smaller; of the longest row, if None."""
+        size = self.n - 1 if device is None else self.targets(device)
+        return size if changed is None else min(size, changed)
 
 
 class AdjacencyBits(AdjacencyMechanism):
@@ -114,65 +91,31 @@ class AdjacencyBits(AdjacencyMechanism):
     ``value`` and ``report``: bool (number of targets,), by target in rising order.
     """
 
+    @property
+    def flip_odds(self) -> float | None:
+        """p / (1 - p) of the flip probability p."""
+        p = self.flip_probability
+        return None if p is None else p / (1 - p)
+
     def encode(self, report: BoolArray) -> bytes:
         return pack_bits(report)
 
     def decode(self, data: bytes, *, device: int) -> BoolArray:
         return unpack_bits(data, self.targets(device))
 
-    def ones(self, data: bytes, *, device: int) -> np.ndarray:
-        return self.nodes(device, unpack_positions(data, self.targets(device)))
+    def stacker(self, n: int) -> ReportStack:
+        """bool CSR (n, n): row i holds the ones that device i reported."""
+        coded = type(self).decode is AdjacencyBits.decode
+        return SparseStack(self._ones, (n, n), read_many=self._ones_of_many if coded else None)
 
-    @property
-    def _ones_of_many(self) -> ReadMany | None:
-        return self._unpack_many if type(self).ones is AdjacencyBits.ones else None
+    def _ones(self, data: bytes, *, device: int) -> IntArray:
+        """Return the sorted nodes about which a report says 1; ValueError for a report that is no row of bits."""
+        report = np.asarray(self.decode(data, device=device))
+        if report.dtype != np.bool_ or report.shape != (self.targets(device),):
+            raise ValueError(f"a report of {self.name} is no row of bits: it needs a stacker of its own")
+        return self.nodes(device, np.flatnonzero(report))
 
-    def _unpack_many(self, rows: Sequence[bytes], devices: IntArray) -> tuple[IntArray, IntArray]:
+    def _ones_of_many(self, rows: Sequence[bytes], devices: IntArray) -> tuple[IntArray, IntArray]:
         both = self.reporting == "both"
         places, counts = unpack_many(rows, np.full(len(rows), self.n - 1) if both else devices)
         return (places + (places >= np.repeat(devices.astype(places.dtype), counts)) if both else places), counts
-
-
-class NoisyCounts(AdjacencyMechanism):
-    """Mechanism that adds discrete Laplace noise to counts; its dataclass has the fields ``t`` and ``s`` too.
-
-    One bit of the row moves one count by ``grid``. ``value`` and ``report``: int64 (size,).
-    """
-
-    t: int
-    s: int
-    grid: int = 1
-    version: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        discrete_laplace.check_scale(self.t, self.s)
-        super().__post_init__()
-
-    @property
-    def step_noise(self) -> StepNoise:
-        return StepNoise(self.t, self.s, self.grid)
-
-    def size(self, device: int) -> int:
-        """Return how many counts this device reports."""
-        return self.targets(device)
-
-    def perturb(self, value: Any, noise: NoiseStream) -> Any:
-        return value + discrete_laplace.sample(noise, self.t, self.s, len(value))
-
-    def encode(self, report: Any) -> bytes:
-        return pack_integers(report)
-
-    def decode(self, data: bytes, *, device: int) -> Any:
-        return unpack_integers(data, self.size(device))
-
-    def log_probability(self, report: Any, value: Any) -> float:
-        return discrete_laplace.log_probability(report - value, self.t, self.s)
-
-    def estimate(self, report: Any) -> Any:
-        return report / self.grid
-
-    def variance(self, value: Any) -> Any:
-        return np.full(len(value), discrete_laplace.variance(self.t, self.s) / self.grid**2)
-
-    def loss(self, *, device: int | None = None) -> Loss:
-        return discrete_laplace.loss(self.t, self.s, entries=self.most_targets(device), shift=self.grid)

@@ -1,56 +1,45 @@
-"""Base class of all mechanisms."""
+"""Base classes of all mechanisms."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.devices.array_types import FloatArray, IntArray
+from ldpsim.devices.array_types import FloatArray
 from ldpsim.devices.data.population import Record
-from ldpsim.devices.data.records import records_by_column
+from ldpsim.devices.data.records import Records
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.exact_loss import Loss
-from ldpsim.devices.mechanisms.stacked_reports import DataOf, Kept, ReportStack, numbers_or_rows, same_shape
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.mechanisms.stacked_reports import Decoded, ReportStack
+from ldpsim.devices.noise import AT_ONCE, Draws, NoiseStream
 
 Reporting = Literal["both", "one-end"]
 Grouping = tuple[int, ...] | None  # public group of every node, where a stage of a query fills one in
+FEW = 8  # fewer devices each draw from their own stream; so many, or more, draw together
 IN_CLEAR = 1e9  # log-odds of a value that is reported in clear: noise can never add up to as much
 # Metadata of a field that a later version of ldpsim brought: older questions and fingerprints stay as they are.
 LATER = {"later": True}
 
 
-def dense_features(record: Record, d: int) -> np.ndarray:
-    """float32 (d,): the features; a column outside 0 .. d - 1 counts as the nearest one."""
-    dense = np.zeros(d, np.float32)
-    dense.put(record.feature_indices, record.feature_values, mode="clip")
-    return dense
-
-
-def dense_rows(records: Sequence[Record], d: int) -> NDArray[np.float32]:
-    """float32 (len(records), d): the features of each record, as :func:`dense_features`."""
-    people = records_by_column(records)
-    rows = np.repeat(np.arange(len(people)), people.feature_counts)
-    dense = np.zeros((len(people), d), np.float32)
-    dense[rows, people.feature_indices.clip(0, d - 1)] = people.feature_values  # a column's last value counts
+def dense_features(records: Sequence[Record], d: int) -> NDArray[np.float32]:
+    """float32 (len(records), d): the features; a column outside 0 .. d - 1 counts as the nearest one."""
+    dense = np.zeros((len(records), d), np.float32)
+    if isinstance(records, Records):
+        rows = np.repeat(np.arange(len(records)), records.feature_counts)
+        dense[rows, records.feature_indices.clip(0, d - 1)] = records.feature_values  # a column's last value counts
+    else:
+        for row, record in zip(dense, records, strict=True):
+            row.put(record.feature_indices, record.feature_values, mode="clip")
     return dense
 
 
 def whole_numbers(values: object, *, least: int) -> bool:
     """Return whether this is a tuple of plain integers (no booleans) of at least ``least``."""
     return isinstance(values, tuple) and all(type(value) is int and value >= least for value in values)
-
-
-class StepNoise(NamedTuple):
-    """Discrete Laplace noise of scale t/s on whole numbers; a value's range has ``grid`` steps."""
-
-    t: int
-    s: int
-    grid: int = 1
 
 
 class Mechanism:
@@ -60,38 +49,27 @@ class Mechanism:
     fingerprint covers. ``value`` and ``report`` are dense arrays or one integer; each class
     states their shapes.
 
-    A device calls :meth:`respond`. A curator calls :meth:`decode` or :meth:`stack`, then
-    :meth:`estimate`, :meth:`evidence` and :meth:`loss`.
+    A device calls :meth:`respond`. A curator calls :meth:`stacker`, then :meth:`estimate`, :meth:`evidence` and
+    :meth:`loss`. A class has ``name``, ``version``, ``reads``, :meth:`agrees_with`, :meth:`perturb`,
+    :meth:`encode`, :meth:`decode`, :meth:`log_probability` and :meth:`loss_of`; all else has a default.
     """
 
     name: ClassVar[str]
-    version: ClassVar[int]
+    version: ClassVar[int] = 1
     sampler: ClassVar[int] = 1  # version of the way in which a report is drawn from the noise
-    attributes: ClassVar[frozenset[str]]
+    reads: ClassVar[tuple[str, ...]]  # attributes that the report depends on, the one that it is asked under first
     reporting: Reporting = "both"  # the ends of a pair that report it; "both" reads the whole neighbour list
     in_clear: ClassVar[bool] = False  # the report is the value
     attained: ClassVar[bool] = False  # some inputs attain its losses, of an entry and of the whole
-    # Parameters that the answers of others decide. A collector's terms leave them open, and state the loss.
-    by_answers: ClassVar[frozenset[str]] = frozenset()
-    packed: ClassVar[bool] = False  # `stack` returns bits of features, as `np.packbits` gives them
-    # `stack` returns a category of each feature; the class has the `domains` and `correction` of GRRFS too.
-    coded: ClassVar[bool] = False
 
     @property
     def field(self) -> str:
-        """Name of the array of ``Reports`` that :meth:`stack` fills.
+        """Name of the array of ``Reports`` that :meth:`stacker` fills.
 
         ``labels`` or ``features`` by the attribute; a mechanism about the adjacency names
         one itself. A name that ``Reports`` does not know is found in ``Reports.others``.
         """
-        if "label" in self.attributes:
-            return "labels"
-        return "features" if "features" in self.attributes else self.name
-
-    @property
-    def also_reads(self) -> frozenset[str]:
-        """Further attributes that the report depends on."""
-        return frozenset()
+        return {"label": "labels", "features": "features"}.get(self.reads[0], self.name)
 
     def agrees_with(self, facts: PublicFacts) -> bool:
         """Return whether the public facts in the parameters are the ones given."""
@@ -103,54 +81,27 @@ class Mechanism:
                 if not (entry.metadata == LATER and getattr(self, entry.name) == entry.default)]  # fmt: skip
         return {entry.name: getattr(self, entry.name) for entry in kept}
 
-    @property
-    def judging_steps(self) -> int:
-        """Upper bound of the steps that :meth:`loss` takes, from the sizes of the parameters alone.
-
-        A step is an arithmetic operation on 60 digits. A loss by a formula takes fewer than 100. A device
-        asks for this number before it computes anything (:data:`ldpsim.devices.query.MAX_STEPS`).
-        """
-        return 100
-
-    def with_epsilon(self, epsilon: float) -> Mechanism | None:
-        """Return the same mechanism with a loss of at most ``epsilon``; None where ``from_epsilon`` makes another one.
-
-        Raises:
-            ValueError: for a budget that it cannot have.
-        """
-        return None
-
-    def takes(self, grouping: Grouping) -> bool:
-        """Return whether a stage with this public grouping of the nodes (or none) can be answered."""
-        return True
-
     def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> Any:
         """Return the part of a record that :meth:`perturb` takes.
 
         By default this is the label, the dense features (float32, ``d`` of them) or the
         neighbours' ids. Nothing is raised, whatever the data.
         """
-        if "label" in self.attributes:
+        if self.reads[0] == "label":
             return record.label
-        if "features" in self.attributes:
-            return dense_features(record, getattr(self, "d"))  # noqa: B009 - not every mechanism has one
+        if self.reads[0] == "features":
+            return dense_features([record], getattr(self, "d"))[0]  # noqa: B009 - not every mechanism has one
         return record.neighbours
 
     def perturb(self, value: Any, noise: NoiseStream) -> Any:
         """Draw a report about ``value``."""
         raise NotImplementedError
 
-    def respond(self, record: Record, noise: NoiseStream, *, device: int, grouping: Grouping = None) -> bytes:
-        """Return the bytes of a fresh report about a record. A device calls nothing else."""
-        return self.encode(self.perturb(self.value_of(record, device=device, grouping=grouping), noise))
-
-    def respond_many(
+    def respond(
         self, records: Sequence[Record], streams: Sequence[NoiseStream], *, devices: Sequence[int],
         grouping: Grouping = None,
     ) -> list[bytes]:  # fmt: skip
-        """Return the bytes of a fresh report about each record: those of :meth:`respond`, one by one.
-
-        A class may compute them together, if every byte stays the same.
+        """Return the bytes of a fresh report about each record. A device calls nothing else.
 
         Args:
             records: The records of the devices.
@@ -158,50 +109,26 @@ class Mechanism:
             devices: The devices' public numbers.
             grouping: The stage's public grouping.
         """
-        asked = zip(records, streams, devices, strict=True)
-        return [self.respond(record, noise, device=device, grouping=grouping) for record, noise, device in asked]
+        return [
+            self.encode(self.perturb(self.value_of(record, device=device, grouping=grouping), noise))
+            for record, noise, device in zip(records, streams, devices, strict=True)
+        ]
 
     def encode(self, report: Any) -> bytes:
         """Return the report's bytes on the wire; :meth:`decode` reads them back."""
         raise NotImplementedError
 
-    def expected_bytes(self, degree: float) -> float | None:
-        """Return the expected bytes of a report by people of this mean degree; None where only a sample tells them."""
-        return None
-
-    def expected_ones(self, degree: float) -> float:
-        """Return the expected number of neighbours that a report names, false ones included; 0 if it names none."""
-        return 0.0
-
-    def expected_draws(self) -> float:
-        """Return the mean number of trials of a report that are drawn one by one for other people; 0 if none are."""
-        return 0.0
-
     def decode(self, data: bytes, *, device: int) -> Any:
         """Read a report; ValueError for bytes that :meth:`encode` never writes."""
         raise NotImplementedError
 
-    def stack(self, rows: DataOf, n: int) -> Any:
-        """Decode the reports of many devices into one array or sparse matrix with n rows.
+    def stacker(self, n: int) -> ReportStack:
+        """Return what makes one array or sparse matrix with n rows of the reports of many devices.
 
         By default labels that are reported as one integer become int64 (n,), -1 where no report came, and
         reports that are arrays of one shape are stacked, 0 where no report came.
-
-        Args:
-            rows: Bytes by device, devices in rising order.
-            n: Number of people.
-
-        Raises:
-            ValueError: naming the device, for bytes that are no report.
         """
-        return (numbers_or_rows if "label" in self.attributes else same_shape)(rows, self.decode, n)
-
-    def stacker(self, n: int) -> ReportStack:
-        """Return what :meth:`stack` makes of all reports, for reports that come batch by batch.
-
-        By default their bytes are kept until the end.
-        """
-        return Kept(self.decode, lambda rows: self.stack(rows, n))
+        return Decoded(self.decode, n, labels=self.reads[0] == "label")
 
     def log_probability(self, report: Any, value: Any) -> float:
         """Return ln Pr[report | value], natural logarithm."""
@@ -212,55 +139,11 @@ class Mechanism:
         raise NotImplementedError
 
     @property
-    def line(self) -> tuple[float, float] | None:
-        """(slope, intercept) with estimate = slope * report + intercept, None where sparse reports gain nothing."""
-        return None
-
-    def sparse_estimates(self, reports: Any) -> tuple[Any, float] | None:
-        """Return the estimates of sparse reports: those of the stored entries less a constant, and the constant.
-
-        The constant is the estimate of an entry that was not reported. None where sparse reports gain nothing.
-        """
-        if self.line is None:
-            return None
-        slope, intercept = self.line
-        return reports * np.float32(slope), intercept
-
-    @property
     def flip_probability(self) -> float | None:
         """Probability that a reported bit is not the true one, the same for a 0 and a 1; 0 in clear.
 
         A bit of a feature: at either end of its range. None where a report is something else, or has another law.
         """
-        return None
-
-    @property
-    def flip_odds(self) -> float | None:
-        """p / (1 - p) of the flip probability p."""
-        p = self.flip_probability
-        return None if p is None else p / (1 - p)
-
-    @property
-    def step_noise(self) -> StepNoise | None:
-        """Noise on each reported whole number; None for other reports, or other noise."""
-        return None
-
-    def groups_of(self, grouping: Grouping) -> IntArray | None:
-        """int64 (n,): the public group of every person, where numbers are reported group by group; else None."""
-        return None
-
-    @property
-    def most_likely(self) -> float | None:
-        """Largest probability of any one report, whatever the value; None where it is not known."""
-        return None
-
-    @property
-    def channel(self) -> tuple[float, float] | None:
-        """(p, q): a reported category is the true one with p, each other one with q; None for other reports."""
-        return None
-
-    def chance_of_one(self, value: Any) -> Any:
-        """Return Pr[1 | value] of each feature, float64 as ``value``; None where reports are not a bit for each."""
         return None
 
     @property
@@ -281,10 +164,61 @@ class Mechanism:
             return None
         return np.asarray(self.weight * (2.0 * np.asarray(report) - 1))
 
-    def variance(self, value: Any) -> Any:
-        """Return the variance of :meth:`estimate`, entry by entry."""
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        """Return the exact loss when so many entries change, None: the whole attribute.
+
+        Of this device, or the largest of any device.
+        """
         raise NotImplementedError
 
     def loss(self, *, device: int | None = None) -> Loss:
-        """Return the exact loss: of this device, or the largest of any device."""
+        """Return the exact loss of one entry, and of the whole attribute."""
+        return Loss(self.loss_of(1, device=device), self.loss_of(device=device))
+
+
+class DrawnTogether(Mechanism):
+    """Mechanism whose :meth:`perturb` takes one value and its stream, or the values of several devices and their draws.
+
+    So it works on the last axis of ``value``, and a device's bytes are the same alone and among others.
+    """
+
+    @property
+    def words(self) -> int:
+        """Words of noise that a report takes as a rule."""
         raise NotImplementedError
+
+    @property
+    def width(self) -> int:
+        """Numbers that are held for one device while its report is drawn."""
+        return self.words
+
+    def values_of_many(self, records: Sequence[Record], *, devices: Sequence[int]) -> NDArray[Any]:
+        """Return the values of several devices, (devices, ...)."""
+        if self.reads[0] == "features":
+            return dense_features(records, getattr(self, "d"))  # noqa: B009
+        return records.labels if isinstance(records, Records) else np.array([record.label for record in records])
+
+    def reports_of(self, records: Sequence[Record], draws: Draws, *, devices: Sequence[int]) -> NDArray[Any]:
+        """Return fresh reports of several devices, (devices, ...)."""
+        return self.perturb(self.values_of_many(records, devices=devices), draws)  # type: ignore[arg-type]
+
+    def encode(self, report: Any) -> bytes:
+        return self.encode_rows(np.asarray(report)[None])[0]
+
+    def encode_rows(self, reports: NDArray[Any]) -> list[bytes]:
+        """Return the bytes of each of several reports (devices, ...)."""
+        raise NotImplementedError
+
+    def respond(
+        self, records: Sequence[Record], streams: Sequence[NoiseStream], *, devices: Sequence[int],
+        grouping: Grouping = None,
+    ) -> list[bytes]:  # fmt: skip
+        if len(records) < FEW:
+            return super().respond(records, streams, devices=devices, grouping=grouping)
+        found: list[bytes] = []
+        step = max(1, AT_ONCE // self.width)
+        for first in range(0, len(records), step):
+            part = slice(first, first + step)
+            draws = Draws(streams[part], self.words)
+            found += self.encode_rows(self.reports_of(records[part], draws, devices=devices[part]))
+        return found

@@ -42,21 +42,6 @@ def pack_bits(bits: BoolArray) -> bytes:
     return _PACKED + pack_plain(bits) if gaps is None else _GAPS + gaps
 
 
-def pack_many(bits: BoolArray, ends: IntArray) -> list[bytes]:
-    """Return :func:`pack_bits` of several rows that are joined in ``bits``; row k ends before ``ends[k]``."""
-    starts = np.concatenate([[0], ends[:-1]])
-    sizes = ends - starts
-    rows = [bits[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-    counts = np.array([np.count_nonzero(row) for row in rows], np.int64)
-    if np.all(counts >= (sizes + 7) // 8):  # a gap takes at least one byte
-        if len(rows) and np.all(sizes == sizes[0]):
-            return [
-                _PACKED + octets.tobytes() for octets in np.packbits(bits.reshape(len(rows), int(sizes[0])), axis=1)
-            ]
-        return [_PACKED + pack_plain(row) for row in rows]
-    return pack_rows(np.flatnonzero(bits) - np.repeat(starts, counts), counts, sizes)
-
-
 def pack_positions(ones: np.ndarray, size: int) -> bytes:
     """Return what :func:`pack_bits` writes for ``size`` bits with ones at these sorted positions."""
     gaps = _smaller_gaps(ones, size)
@@ -75,6 +60,8 @@ def pack_rows(ones: np.ndarray, counts: np.ndarray, sizes: np.ndarray) -> list[b
         counts: Ones of each row.
         sizes: Bits of each row.
     """
+    if len(counts) == 1:
+        return [pack_positions(ones, int(sizes[0]))]
     ends = np.cumsum(counts)
     starts = ends - counts
     some = starts[counts > 0]
@@ -93,19 +80,6 @@ def pack_rows(ones: np.ndarray, counts: np.ndarray, sizes: np.ndarray) -> list[b
         pack_positions(ones[starts[row] : ends[row]], int(sizes[row])) if packed[row] else form + data[start:end]
         for row, (start, end) in enumerate(itertools.pairwise(places))
     ]
-
-
-def expected_size(size: float, share: float) -> float:
-    """Return the expected bytes of :func:`pack_bits` for bits that are 1 independently, each with this probability.
-
-    A one takes a byte more for each power of 128 that the gap before it reaches. The size of the two forms hardly
-    varies, so the smaller expectation is that of the smaller form, except next to the point where they meet.
-
-    >>> round(expected_size(3000, 0.001), 2), expected_size(3000, 0.4)
-    (6.53, 376.0)
-    """
-    ones = sum(max(size - gap, 0) * share * (1.0 - share) ** gap for gap in (0, 1 << 7, 1 << 14, 1 << 21, 1 << 28))
-    return 1.0 + min(ones, float((int(size) + 7) // 8))
 
 
 def unpack_bits(data: bytes, size: int) -> BoolArray:
@@ -160,15 +134,6 @@ def unpack_many(rows: Sequence[bytes], sizes: IntArray) -> tuple[IntArray, IntAr
     if np.any(totals[behind] - before > sizes):
         raise ValueError("gaps run past their row")
     return positions - np.repeat(before + 1, counts), counts
-
-
-def rows_with(marks: BoolArray, ends: IntArray) -> list[int]:
-    """Return the numbers of the rows that hold a mark; row k ends before ``ends[k]``.
-
-    >>> rows_with(np.array([False, True, True, False, False, True]), np.array([1, 3, 5, 6]))
-    [1, 3]
-    """
-    return sorted(set(np.searchsorted(ends, np.flatnonzero(marks), side="right").tolist())) if marks.any() else []
 
 
 def _smaller_gaps(ones: np.ndarray, size: int) -> bytes | None:

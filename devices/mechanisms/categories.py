@@ -1,7 +1,7 @@
 """Categories in the columns of a record, and on the wire.
 
 A record holds 0/1 columns. Without blocks an attribute of two categories is one column,
-one of k > 2 categories is k columns of which one is 1 (``devices/datasets/fair_graphs.py``).
+one of k > 2 categories is k columns of which one is 1.
 With blocks, ``block`` consecutive columns are one binary attribute, their OR.
 """
 
@@ -46,19 +46,12 @@ class Coding:
             self._category = np.where(widths[self._attribute] == 1, 1, place)
         self._bit_attribute, self._bit_place = _places(np.array([(g - 1).bit_length() for g in domains], np.int64))
 
-    def read(self, ones: np.ndarray) -> np.ndarray:
-        """int64 (attributes,): categories of a record whose columns ``ones`` (sorted) are 1.
+    def read(self, records: Records) -> np.ndarray:
+        """int64 (people, attributes): categories of records by their columns above 0.
 
         The first one counts where an attribute has several; category 0 where it has none; a
         column that does not exist counts as the nearest one. Nothing is raised.
         """
-        columns = np.clip(ones, 0, self.columns - 1)[::-1]
-        value = np.zeros(len(self.sizes), np.int64)
-        value[self._attribute[columns]] = self._category[columns]
-        return value
-
-    def read_many(self, records: Records) -> np.ndarray:
-        """int64 (people, attributes): :meth:`read` of the columns of each record that are above 0."""
         person = np.repeat(np.arange(len(records)), records.feature_counts)
         above = records.feature_values > 0
         columns = np.clip(records.feature_indices[above], 0, self.columns - 1)[::-1]
@@ -66,12 +59,8 @@ class Coding:
         value[person[above][::-1], self._attribute[columns]] = self._category[columns]
         return value
 
-    def pack(self, categories: np.ndarray) -> bytes:
-        """Return each category in as many bits as its domain needs, lowest first, joined."""
-        return self.pack_many(categories[None])[0]
-
-    def pack_many(self, categories: np.ndarray) -> list[bytes]:
-        """Return :meth:`pack` of each row of (people, attributes)."""
+    def pack(self, categories: np.ndarray) -> list[bytes]:
+        """Return each category in as many bits as its domain needs, lowest first, joined; (people, attributes)."""
         bits = np.packbits(categories[:, self._bit_attribute] >> self._bit_place & 1, axis=1)
         return [row.tobytes() for row in bits]
 

@@ -9,7 +9,6 @@ the list. There are two forms:
   says that nothing is known about the person.
 - ``codes``: the different rows of the form ``full``, and a code of 4 or 8 bits for each person
   (:mod:`code_book`). Of more than 255 different rows they are rounded to so many.
-- ``likeliest``: one byte a person, the number of the likeliest class, 255 for unknown.
 
 The bytes travel in base64, 4/3 of their number. A compressed form would differ between
 versions of the library that made it, and so would the question's fingerprint.
@@ -28,7 +27,7 @@ from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
 from ldpsim.devices.fixed_point import UNIT_BITS, falling_powers, logarithm
 from ldpsim.devices.mechanisms.code_book import STEPS_PER_NAT, UNKNOWN, Bytes, coded, full_rows, read_codes
 
-FORMS = ("full", "codes", "likeliest")
+FORMS = ("full", "codes")
 MOST_BYTES = (
     3_000_000  # as base64 it fits into a question (:data:`ldpsim.devices.query.MAX_BYTES`) with room for the rest
 )
@@ -43,7 +42,7 @@ def quantised(probabilities: FloatArray, form: str = "full") -> str:
 
     Args:
         probabilities: (n, classes), 0 or more, of any scale; a row of zeros is an unknown person.
-        form: ``full``, ``codes`` or ``likeliest`` (the first of the largest).
+        form: ``full`` or ``codes``.
 
     Raises:
         ValueError: for another shape or form, a number that is negative or not finite, or a table that no question
@@ -54,12 +53,8 @@ def quantised(probabilities: FloatArray, form: str = "full") -> str:
         raise ValueError(f"a table has a row for each person and a form of {', '.join(FORMS)}, not {q.shape}, {form}")
     if not (np.isfinite(q).all() and (q >= 0).all()):
         raise ValueError("a class probability is negative or not finite")
-    if form == "likeliest":
-        unknown = q.max(axis=1, initial=0.0) == 0
-        rows = np.where(unknown, UNKNOWN, q.argmax(axis=1) if q.shape[1] else 0).astype(np.uint8)
-    else:
-        rows = full_rows(q)
-        rows = coded(rows) if form == "codes" and rows.size else rows
+    rows = full_rows(q)
+    rows = coded(rows) if form == "codes" and rows.size else rows
     if rows.size > MOST_BYTES:
         other = "; of the form codes it takes at most one byte a person" if form == "full" else ""
         raise ValueError(f"a table of {rows.size:,} bytes is longer than a question may be ({MOST_BYTES:,}){other}")
@@ -112,13 +107,13 @@ class ClassTable:
     """A table that was read.
 
     Args:
-        rows: uint8, (rows, classes) for ``full`` and ``codes``, (n,) for ``likeliest``.
+        rows: uint8, (rows, classes).
         affinity: int64 (classes, classes), 1 .. 2**16: entry (c, k) is proportional to the probability that a
-            neighbour of a person of class c is of class k (or is published as k).
+            neighbour of a person of class c is of class k.
         codes: uint8 (n,), the row of each person; None where each person has an own one.
 
     Raises:
-        ValueError: for a row that is unknown in part, or a class that there is not.
+        ValueError: for a row that is unknown in part.
     """
 
     rows: Bytes
@@ -126,10 +121,7 @@ class ClassTable:
     codes: Bytes | None = None
 
     def __post_init__(self) -> None:
-        if self.rows.ndim == 1:
-            wrong = (self.rows >= len(self.affinity)) & (self.rows != UNKNOWN)
-        else:
-            wrong = (self.rows == UNKNOWN).any(axis=1) & ~self.unknown
+        wrong = (self.rows == UNKNOWN).any(axis=1) & ~self.unknown
         if wrong.any():
             raise ValueError(f"row {int(np.flatnonzero(wrong)[0])} of the table is no class distribution")
 
@@ -144,8 +136,6 @@ class ClassTable:
         if form == "codes":
             book, codes = read_codes(_bytes_of(text), people, classes)
             return ClassTable(book, affinity, codes)
-        if form == "likeliest":
-            return ClassTable(from_text(text, people), affinity)
         return ClassTable(from_text(text, people * classes).reshape(people, classes), affinity)
 
     def row_of(self, people: IntArray) -> IntArray:
@@ -160,7 +150,7 @@ class ClassTable:
     @cached_property
     def unknown(self) -> BoolArray:
         """bool (rows,): True where nothing is known."""
-        found: BoolArray = self.rows == UNKNOWN if self.rows.ndim == 1 else (self.rows == UNKNOWN).all(axis=1)
+        found: BoolArray = (self.rows == UNKNOWN).all(axis=1)
         return found
 
     @cached_property
@@ -169,22 +159,13 @@ class ClassTable:
 
         ln sum_k affinity[c, k] Q_j(k), up to a constant of j.
         """
-        known = np.where(self.unknown, 0, self.rows.T)  # (classes, rows) or (rows,)
-        if self.rows.ndim == 1:
-            logs = logarithm(self.affinity)[:, known]
-        else:
-            weights = falling_powers(STEPS_PER_NAT, UNKNOWN + 1, one=_ONE)[known]
-            logs = logarithm(self.affinity @ weights)
-        return np.where(self.unknown, 0, logs)
+        known = np.where(self.unknown, 0, self.rows.T)
+        weights = falling_powers(STEPS_PER_NAT, UNKNOWN + 1, one=_ONE)[known]
+        return np.where(self.unknown, 0, logarithm(self.affinity @ weights))
 
     @cached_property
     def own(self) -> IntArray:
-        """int64 (rows, classes), in units: ln Q_i(c) up to a constant of i.
-
-        The form ``likeliest`` has no probabilities: the published class counts as a neighbour's would.
-        """
-        if self.rows.ndim == 1:
-            return np.ascontiguousarray(self.evidence.T)
+        """int64 (rows, classes), in units: ln Q_i(c) up to a constant of i."""
         return np.where(self.unknown[:, None], 0, -_STEP * self.rows.astype(np.int64))
 
     @cached_property

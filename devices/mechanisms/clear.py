@@ -18,17 +18,15 @@ from ldpsim.devices.data.population import Record
 from ldpsim.devices.mechanisms.adjacency import AdjacencyBits
 from ldpsim.devices.mechanisms.base import IN_CLEAR, Grouping, Mechanism, Reporting
 from ldpsim.devices.mechanisms.bits import pack_bits, unpack_bits
-from ldpsim.devices.mechanisms.exact_loss import Loss
 from ldpsim.devices.mechanisms.features import FeatureRange
 from ldpsim.devices.mechanisms.labels import OneCategory
-from ldpsim.devices.mechanisms.stacked_reports import DataOf, sparse_values
+from ldpsim.devices.mechanisms.stacked_reports import ReportStack, SparseStack
 from ldpsim.devices.noise import NoiseStream
 
 
 class InClear(Mechanism):
     """Mechanism whose report is the value."""
 
-    version: ClassVar[int] = 1
     in_clear: ClassVar[bool] = True
 
     def perturb(self, value: Any, noise: NoiseStream) -> Any:
@@ -40,11 +38,8 @@ class InClear(Mechanism):
     def estimate(self, report: Any) -> Any:
         return report
 
-    def variance(self, value: Any) -> Any:
-        return np.zeros(np.shape(value))
-
-    def loss(self, *, device: int | None = None) -> Loss:
-        return Loss(math.inf, math.inf)
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        return math.inf
 
 
 @dataclass(frozen=True)
@@ -70,8 +65,8 @@ class ClearAdjacency(InClear, AdjacencyBits):
     def weight(self) -> float:
         return IN_CLEAR
 
-    def loss(self, *, device: int | None = None) -> Loss:
-        return super().loss() if self.most_targets(device) else Loss(0.0, 0.0)
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        return math.inf if self.most_targets(device) else 0.0
 
 
 @dataclass(frozen=True)
@@ -117,9 +112,9 @@ class ClearFeatures(InClear, FeatureRange):
             raise ValueError("a feature of 0 is listed among those that are not 0")
         return report
 
-    def stack(self, rows: DataOf, n: int) -> Any:
+    def stacker(self, n: int) -> ReportStack:
         """float32 CSR (n, d)."""
-        return sparse_values(rows, self._not_zero, (n, self.d), np.float32)
+        return SparseStack(self._not_zero, (n, self.d), np.float32)
 
     def _not_zero(self, data: bytes, *, device: int) -> tuple[np.ndarray, np.ndarray]:
         dense = self.decode(data, device=device)
@@ -152,7 +147,7 @@ class ClearLabel(InClear, OneCategory):
             raise ValueError(f"a label needs a domain of 1..65536 categories, not {self.categories}")
 
     def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> int:
-        return self.category(record.label)
+        return int(self.category(record.label))
 
     @property
     def weight(self) -> float:
@@ -160,6 +155,3 @@ class ClearLabel(InClear, OneCategory):
 
     def estimate(self, report: int) -> FloatArray:
         return np.asarray(np.arange(self.categories) == report, np.float64)
-
-    def variance(self, value: int) -> FloatArray:
-        return np.zeros(self.categories)

@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 
 from ldpsim.devices.array_types import FloatArray, IntArray
-from ldpsim.devices.mechanisms.exact_loss import Loss, check_epsilon, round_up
+from ldpsim.devices.mechanisms.exact_loss import check_epsilon, round_up
 from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.sampling import inversion
 
@@ -49,17 +49,11 @@ def check_scale(t: int, s: int) -> None:
         raise ValueError(f"a scale is two integers of 1..2**32-1 in lowest terms, not {t}/{s}")
 
 
-def shift_loss(t: int, s: int, shift: int) -> Decimal:
-    """Return the exact loss shift * s / t, rounded up at the 60th digit."""
+def loss(t: int, s: int, *, shift: int) -> float:
+    """Return the exact loss shift * s / t of values that move by so much together, rounded up."""
     with localcontext() as context:
         context.prec, context.rounding = _DIGITS, ROUND_CEILING
-        return Decimal(shift * s) / Decimal(t)
-
-
-def loss(t: int, s: int, *, entries: int, shift: int = 1) -> Loss:
-    """Return the loss of ``entries`` values, each of which moves by ``shift`` at most."""
-    bit, vector = (round_up(shift_loss(t, s, k * shift)) for k in (min(entries, 1), entries))
-    return Loss(bit, vector)
+        return round_up(Decimal(shift * s) / Decimal(t))
 
 
 def evidence(report: IntArray, t: int, s: int, *, shift: int) -> FloatArray:

@@ -13,8 +13,6 @@ import numpy as np
 
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.base import Mechanism
-from ldpsim.devices.mechanisms.exact_loss import Loss
-from ldpsim.devices.mechanisms.integers import pack_integers, unpack_integers
 
 
 class FeatureRange(Mechanism):
@@ -23,7 +21,8 @@ class FeatureRange(Mechanism):
     d: int
     low: float
     high: float
-    attributes: ClassVar[frozenset[str]] = frozenset({"features"})
+    reads: ClassVar[tuple[str, ...]] = ("features",)
+    field: ClassVar[str] = "features"
 
     def agrees_with(self, facts: PublicFacts) -> bool:
         return (self.d, self.low, self.high) == (facts.d, facts.feature_low, facts.feature_high)
@@ -45,13 +44,6 @@ class FeatureGrid(FeatureRange):
         if not 1 <= self.grid <= 1 << 20:
             raise ValueError(f"{self.name} needs a grid of 1..2**20 steps, not {self.grid}")
 
-    def loss_of(self, changed: int) -> float:
-        """Return the exact loss when this many features change from one end of the range to the other."""
-        raise NotImplementedError
-
-    def loss(self, *, device: int | None = None) -> Loss:
-        return Loss(bit=self.loss_of(1), vector=self.loss_of(self.d))
-
     @property
     def step(self) -> float:
         """Width of one step."""
@@ -65,18 +57,3 @@ class FeatureGrid(FeatureRange):
         place /= self.high - self.low
         place *= self.grid
         return np.rint(place, out=place).astype(np.int64)
-
-
-class NoisySteps(FeatureGrid):
-    """Mechanism that adds noise to every feature; ``report``: int64 (d,), whole steps above ``low``."""
-
-    version: ClassVar[int] = 1
-
-    def encode(self, report: np.ndarray) -> bytes:
-        return pack_integers(report)
-
-    def decode(self, data: bytes, *, device: int) -> np.ndarray:
-        return unpack_integers(data, self.d)
-
-    def estimate(self, report: np.ndarray) -> np.ndarray:
-        return self.low + self.step * report

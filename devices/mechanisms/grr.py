@@ -9,23 +9,20 @@ Kairouz, Bonawitz and Ramage 2016, https://arxiv.org/abs/1602.07387
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ldpsim.devices.array_types import IntArray
-from ldpsim.devices.data.population import Record
-from ldpsim.devices.data.records import records_by_column
-from ldpsim.devices.mechanisms.base import Grouping
-from ldpsim.devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
+from ldpsim.devices.mechanisms.base import DrawnTogether
+from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.labels import OneCategory
-from ldpsim.devices.noise import NoiseStream, joined_words
+from ldpsim.devices.noise import NoiseStream
 
 
 @dataclass(frozen=True)
-class GRR(OneCategory):
+class GRR(OneCategory, DrawnTogether):
     """Report one category of ``categories``.
 
     ``value`` and ``report``: an integer 0 .. categories - 1. A value outside the domain
@@ -76,38 +73,19 @@ class GRR(OneCategory):
         return self.lie / ONE / (self.categories - 1)
 
     @property
-    def channel(self) -> tuple[float, float]:
-        return self.truth_probability, self.other_probability
+    def words(self) -> int:
+        return 2
 
-    def perturb(self, value: int, noise: NoiseStream) -> int:
+    def perturb(self, value: Any, noise: NoiseStream) -> Any:
         truth = self.category(value)
         # Both draws are always made, so that the time taken does not depend on the outcome.
-        lies = bool(noise.bernoulli(self.lie, 1)[0])
-        other = noise.uniform_integer(self.categories - 1)
-        return other + (other >= truth) if lies else truth
+        lies = noise.bernoulli(self.lie, 1)[..., 0]
+        other = noise.uniform_integers(self.categories - 1, 1)[..., 0]
+        return np.where(lies, other + (other >= truth), truth)
 
-    def respond_many(
-        self, records: Sequence[Record], streams: Sequence[NoiseStream], *, devices: Sequence[int],
-        grouping: Grouping = None,
-    ) -> list[bytes]:  # fmt: skip
-        if type(self) is not GRR:  # a class of its own may respond in another way
-            return super().respond_many(records, streams, devices=devices, grouping=grouping)
-        data = self.perturb_many(records_by_column(records).labels, streams).astype("<u2").tobytes()
+    def encode_rows(self, reports: IntArray) -> list[bytes]:
+        data = reports.astype("<u2").tobytes()
         return [data[at : at + 2] for at in range(0, len(data), 2)]
-
-    def perturb_many(self, values: IntArray, streams: Sequence[NoiseStream]) -> IntArray:
-        """int64, as ``values``: the reports of :meth:`perturb`, one by one."""
-        words = joined_words(streams, [2] * len(streams)).astype(np.int64)
-        chance, choice = words[::2], words[1::2]
-        truth = np.where((values >= 0) & (values < self.categories), values, 0)
-        others = self.categories - 1
-        other = choice % others
-        told = np.where(chance < self.lie >> 32, other + (other >= truth), truth)
-        # A tie, or a word beyond the last whole multiple of the bound: more words are drawn.
-        alone = (chance == self.lie >> 32) | (choice >= (1 << 32) - (1 << 32) % others)
-        for place in np.flatnonzero(alone).tolist():
-            told[place] = self.perturb(int(values[place]), streams[place])
-        return told
 
     def log_probability(self, report: int, value: int) -> float:
         truth = self.category(value)
@@ -118,18 +96,12 @@ class GRR(OneCategory):
         onehot = np.arange(self.categories) == report
         return (onehot - self.other_probability) / (self.truth_probability - self.other_probability)
 
-    def variance(self, value: int) -> np.ndarray:
-        p, q = self.truth_probability, self.other_probability
-        share = np.where(np.arange(self.categories) == self.category(value), p, q)
-        return share * (1 - share) / (p - q) ** 2
-
     @property
     def weight(self) -> float:
         return math.log(self.truth_probability / self.other_probability)
 
-    def loss(self, *, device: int | None = None) -> Loss:
-        exact = log_ratio((ONE - self.lie) * (self.categories - 1), self.lie)
-        return Loss(bit=exact, vector=exact)
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        return log_ratio((ONE - self.lie) * (self.categories - 1), self.lie)
 
     def over(self, categories: int) -> GRR:
         """Return GRR over a smaller domain whose loss is at most this one's, and as near to it as a threshold can be.

@@ -27,7 +27,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,16 +35,16 @@ from ldpsim.devices.data.population import Record
 from ldpsim.devices.data.records import records_by_column
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import subset_mixture
-from ldpsim.devices.mechanisms.base import Grouping, Mechanism, whole_numbers
+from ldpsim.devices.mechanisms.base import DrawnTogether, Grouping, whole_numbers
 from ldpsim.devices.mechanisms.categories import Coding
-from ldpsim.devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
-from ldpsim.devices.mechanisms.stacked_reports import DataOf, filled
-from ldpsim.devices.noise import AT_ONCE, NoiseStream, joined_words
-from ldpsim.devices.sampling.subset import subset, subsets
+from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
+from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
+from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.sampling.subset import places, subset
 
 
 @dataclass(frozen=True)
-class GRRFS(Mechanism):
+class GRRFS(DrawnTogether):
     """Report every feature as a category; m of them carry something.
 
     ``value`` and ``report``: int64 (len(domains),), categories from 0. A category outside
@@ -77,10 +77,9 @@ class GRRFS(Mechanism):
     block: int = 1
 
     attained: ClassVar[bool] = True
-    coded: ClassVar[bool] = True
     name: ClassVar[str] = "grr_fs"
-    version: ClassVar[int] = 1
-    attributes: ClassVar[frozenset[str]] = frozenset({"features"})
+    reads: ClassVar[tuple[str, ...]] = ("features",)
+    field: ClassVar[str] = "features"
 
     def __post_init__(self) -> None:
         if not whole_numbers(self.domains, least=2) or not self.domains or max(self.domains) > 1 << 16:
@@ -138,8 +137,15 @@ class GRRFS(Mechanism):
     def _coding(self) -> Coding:
         return Coding(self.domains, self.columns, self.block)
 
+    @property
+    def words(self) -> int:
+        return self.d + (2 if self.m == self.d else 3) * self.m
+
     def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> np.ndarray:
-        return self._coding.read(record.feature_indices[record.feature_values > 0])
+        return self.values_of_many([record], devices=[device])[0]
+
+    def values_of_many(self, records: Sequence[Record], *, devices: Sequence[int]) -> np.ndarray:
+        return self._coding.read(records_by_column(records))
 
     def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:
         truth = np.where((value >= 0) & (value < self._sizes), value, 0)
@@ -148,54 +154,19 @@ class GRRFS(Mechanism):
         report = noise.uniform_integers(self._sizes, self.d)
         lies = noise.bernoulli(self._thresholds[sampled], self.m)
         other = noise.uniform_integers(self._sizes[sampled] - 1, self.m)
-        right = truth[sampled]
-        report[sampled] = np.where(lies, other + (other >= right), right)
+        right = truth[places(sampled)]
+        report[places(sampled)] = np.where(lies, other + (other >= right), right)
         return report
 
-    def respond_many(
-        self, records: Sequence[Record], streams: Sequence[NoiseStream], *, devices: Sequence[int],
-        grouping: Grouping = None,
-    ) -> list[bytes]:  # fmt: skip
-        if type(self) is not GRRFS:  # a class of its own may respond in another way
-            return super().respond_many(records, streams, devices=devices, grouping=grouping)
-        # Words of a device, in the order of `perturb`: the subset, a category of each feature, lies, other categories.
-        of_subset = 0 if self.m == self.d else self.m
-        ends = np.cumsum([of_subset, self.d, self.m, self.m])
-        reports: list[bytes] = []
-        at_once = max(1, AT_ONCE // int(ends[-1]))
-        for first in range(0, len(records), at_once):
-            people, noise = records[first : first + at_once], streams[first : first + at_once]
-            rows = np.arange(len(people))[:, None]
-            words = joined_words(noise, [int(ends[-1])] * len(noise)).reshape(len(noise), -1)
-            for_subset, *others = np.split(words, ends[:-1], axis=1)
-            anything, chances, choices = (part.astype(np.int64) for part in others)
-            if of_subset:
-                sampled, alone = subsets(for_subset, self.d)
-            else:
-                sampled, alone = np.tile(np.arange(self.d), (len(people), 1)), np.zeros(len(people), np.bool_)
-            truth = self._coding.read_many(records_by_column(people))[rows, sampled]
-            sizes, tops = self._sizes[sampled], (self._thresholds[sampled] >> np.uint64(32)).astype(np.int64)
-            other = choices % (sizes - 1)
-            report = anything % self._sizes
-            report[rows, sampled] = np.where(chances < tops, other + (other >= truth), truth)
-            # A tie, or a word beyond the last whole multiple of its bound: more words are drawn.
-            alone |= np.any(chances == tops, axis=1)
-            alone |= np.any(anything >= (1 << 32) - (1 << 32) % self._sizes, axis=1)
-            alone |= np.any(choices >= (1 << 32) - (1 << 32) % (sizes - 1), axis=1)
-            reports += self._coding.pack_many(report)
-            for place in np.flatnonzero(alone).tolist():
-                reports[first + place] = self.respond(people[place], noise[place], device=devices[first + place])
-        return reports
-
-    def encode(self, report: np.ndarray) -> bytes:
-        return self._coding.pack(report)
+    def encode_rows(self, reports: np.ndarray) -> list[bytes]:
+        return self._coding.pack(reports)
 
     def decode(self, data: bytes, *, device: int) -> np.ndarray:
         return self._coding.unpack(data)
 
-    def stack(self, rows: DataOf, n: int) -> Any:
+    def stacker(self, n: int) -> ReportStack:
         """uint8, or uint16 for a domain of more than 256, (n, number of features)."""
-        return filled(rows, self.decode, np.zeros((n, self.d), np.uint8 if max(self.domains) <= 1 << 8 else np.uint16))
+        return Filled(self.decode, np.zeros((n, self.d), np.uint8 if max(self.domains) <= 1 << 8 else np.uint16))
 
     # --- estimates
 
@@ -235,32 +206,17 @@ class GRRFS(Mechanism):
             result[i, :g] = slope * (np.arange(g) == report[i]) + intercept
         return result
 
-    def variance(self, value: np.ndarray) -> np.ndarray:
-        """float (d, largest domain): variances of :meth:`estimate`."""
-        result = np.zeros((self.d, max(self.domains)))
-        for i, g in enumerate(self.domains):
-            reported = np.where(np.arange(g) == value[i], *self.marginals(g))
-            result[i, :g] = self.correction(g)[0] ** 2 * reported * (1 - reported)
-        return result
-
-    @property
-    def most_likely(self) -> float:
-        told = np.zeros(self.d, np.int64)
-        return math.exp(self.log_probability(told, told))
-
     # --- losses
 
     @cached_property
     def judging_steps(self) -> int:
         return subset_mixture.steps(self.domains, self.m)
 
-    def loss(self, *, device: int | None = None) -> Loss:
-        sizes = sorted(set(self.domains))
-        vector = max(log_ratio((ONE - lie) * (g - 1), lie, self.m) for lie, g in zip(self.lies, sizes, strict=True))
-        return Loss(bit=self.loss_of(1), vector=vector)
-
-    def loss_of(self, changed: int) -> float:
-        """Return the exact loss when this many features change: L_k, attained on the largest domains."""
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        if changed is None:
+            sizes = sorted(set(self.domains))
+            return max(log_ratio((ONE - lie) * (g - 1), lie, self.m) for lie, g in zip(self.lies, sizes, strict=True))
+        # of so many features: attained on the largest domains
         return self.loss_of_domains(sorted(self.domains)[self.d - changed :])
 
     def loss_of_domains(self, changed: Sequence[int]) -> float:

@@ -24,15 +24,17 @@ class LabelMechanism(Mechanism):
     """Mechanism about the label; its dataclass has the field ``categories``."""
 
     categories: int
-    version: ClassVar[int] = 1
-    attributes: ClassVar[frozenset[str]] = frozenset({"label"})
+    reads: ClassVar[tuple[str, ...]] = ("label",)
+    field: ClassVar[str] = "labels"
 
     def agrees_with(self, facts: PublicFacts) -> bool:
         return self.categories == facts.classes
 
-    def category(self, value: int) -> int:
-        """Return the value, or 0 where it lies outside the domain."""
-        return value if 0 <= value < self.categories else 0
+    def category(self, value: Any) -> Any:
+        """Return each value, or 0 where it lies outside the domain."""
+        if isinstance(value, int):
+            return value if 0 <= value < self.categories else 0
+        return np.where((value >= 0) & (value < self.categories), value, 0)
 
     def evidence(self, report: Any) -> FloatArray | None:
         """float (categories,): the stated log-likelihood of each category."""
@@ -52,7 +54,7 @@ class OneCategory(LabelMechanism):
         return report
 
     def stacker(self, n: int) -> ReportStack:
-        if type(self).stack is not Mechanism.stack or type(self).decode is not OneCategory.decode:
+        if type(self).decode is not OneCategory.decode:
             return super().stacker(n)
         return Filled(self.decode, np.full(n, -1, np.int64), self._decode_many)
 
@@ -83,9 +85,3 @@ class OneCategory(LabelMechanism):
             numpy.linalg.LinAlgError: if two categories have the same law, so that no estimate exists.
         """
         return np.asarray(self._inverse[report])
-
-    def variance(self, value: int) -> FloatArray:
-        """float (categories,): variance of each entry of the estimate."""
-        chance = np.exp([self.log_probability(report, self.category(value)) for report in range(self.categories)])
-        rows = np.array([self.estimate(report) for report in range(self.categories)])
-        return np.asarray(chance @ rows**2 - (chance @ rows) ** 2)

@@ -33,6 +33,7 @@ from ldpsim.devices.mechanisms.class_table import as_text, from_text
 from ldpsim.devices.mechanisms.exact_loss import probability_threshold
 from ldpsim.devices.mechanisms.grr import GRR
 from ldpsim.devices.mechanisms.scored_vote import ScoredVote
+from ldpsim.devices.noise import NoiseStream
 
 
 class BestCandidate(NamedTuple):
@@ -115,7 +116,7 @@ class NeighbourhoodVote(ScoredVote):
         votes = [
             cls.from_probabilities(q, 1.0, candidates=3, homophily=0.7),
             cls.from_probabilities(q, 1.0, candidates=1, homophily=0.7, unseen=True, reporting="one-end"),
-            cls.from_probabilities(q, 3.0, candidates=widths, homophily=0.7, unseen=True, form="likeliest"),
+            cls.from_probabilities(q, 3.0, candidates=widths, homophily=0.7, unseen=True, form="codes"),
             cls.from_probabilities(hostile, 4.0, candidates=2, homophily=0.99, own=False),
         ]
         return [(vote, PublicFacts(5, 1, 3)) for vote in votes]
@@ -158,5 +159,8 @@ class NeighbourhoodVote(ScoredVote):
         """Return GRR over this many values."""
         return self._responses[values]
 
-    def answering(self, value: BestCandidate) -> tuple[GRR, int]:
-        return self._responses[value.values], value.answer
+    def perturb(self, value: BestCandidate, noise: NoiseStream) -> int:
+        return int(self._responses[value.values].perturb(value.answer, noise))
+
+    def log_probability(self, report: int, value: BestCandidate) -> float:
+        return self._responses[value.values].log_probability(report, value.answer)

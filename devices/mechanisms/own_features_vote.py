@@ -37,9 +37,9 @@ from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import FloatArray, IntArray
 from ldpsim.devices.data.population import Record
-from ldpsim.devices.data.records import Records, records_by_column
+from ldpsim.devices.data.records import records_by_column
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms.base import LATER, Grouping, Mechanism, dense_features
+from ldpsim.devices.mechanisms.base import LATER, DrawnTogether, Grouping, Mechanism, dense_features
 from ldpsim.devices.mechanisms.exact_loss import probability_threshold
 from ldpsim.devices.mechanisms.grr import GRR
 from ldpsim.devices.mechanisms.scored_vote import ScoredVote, sums_of_rows
@@ -47,7 +47,6 @@ from ldpsim.devices.mechanisms.word_model import UNIT, WordModel, read_model
 from ldpsim.devices.noise import NoiseStream
 
 MOST_LEVELS = 255
-_MANY = 8  # fewer devices answer one by one, in a time that does not depend on their lists
 
 
 def whole_features(features: FloatArray, levels: int, low: float, high: float) -> IntArray:
@@ -65,7 +64,7 @@ def whole_features(features: FloatArray, levels: int, low: float, high: float) -
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnFeaturesVote(ScoredVote):
+class OwnFeaturesVote(ScoredVote, DrawnTogether):
     """Report the class that one's own words and neighbours speak for.
 
     ``value`` and ``report``: a class, 0 .. classes - 1; 0 or 1 with ``agreement``.
@@ -85,8 +84,8 @@ class OwnFeaturesVote(ScoredVote):
 
     >>> model = WordModel(np.array([[0, UNIT]]), np.array([UNIT]), np.zeros(2, np.int64), (256, 0))
     >>> vote = OwnFeaturesVote.from_probabilities(np.eye(2), 1.0, model, homophily=0.8)
-    >>> vote.loss(), sorted(vote.attributes | vote.also_reads)
-    (Loss(bit=1.0, vector=1.0, delta=0.0), ['adjacency', 'features'])
+    >>> vote.loss(), vote.reads
+    (Loss(bit=1.0, vector=1.0, delta=0.0), ('adjacency', 'features'))
     """
 
     columns: int
@@ -99,6 +98,7 @@ class OwnFeaturesVote(ScoredVote):
     agreement: bool = field(default=False, metadata=LATER)
 
     name: ClassVar[str] = "own_features_vote"
+    reads: ClassVar[tuple[str, ...]] = ("adjacency", "features")
     by_answers: ClassVar[frozenset[str]] = ScoredVote.by_answers | {"model", "exponents", "levels", "low", "high"}
 
     def __post_init__(self) -> None:
@@ -109,7 +109,9 @@ class OwnFeaturesVote(ScoredVote):
             raise ValueError(f"a vote with own features needs columns, not {self.columns}")
         if not (1 <= self.levels <= MOST_LEVELS and -math.inf < self.low < self.high < math.inf):
             raise ValueError(f"features have 1..{MOST_LEVELS} levels in a range, not {self.levels}")
-        _ = self._words, self._response  # before anybody's data are read; the text's length bounds the columns
+        if self.agreement:
+            object.__setattr__(self, "reads", (*self.reads, "label"))
+        _ = self._model, self._response  # before anybody's data are read; the text's length bounds the columns
 
     @classmethod
     def from_probabilities(
@@ -144,7 +146,7 @@ class OwnFeaturesVote(ScoredVote):
         word = WordModel(20 * lean * [[1], [0]], np.zeros(2, np.int64), np.zeros(3, np.int64), (1 << 16, 0))
         votes = [
             cls.from_probabilities(q, 1.0, gentle, homophily=0.7),
-            cls.from_probabilities(q, 3.0, steep, homophily=0.7, own=True, form="likeliest"),
+            cls.from_probabilities(q, 3.0, steep, homophily=0.7, own=True),
             cls.from_probabilities(q, 1.0, gentle, homophily=0.3, reporting="one-end"),
             cls.from_probabilities(np.zeros((5, 3)), 4.0, word, homophily=0.0),
             cls.from_probabilities(q, 1.0, gentle, homophily=0.7, levels=2, form="codes"),
@@ -157,17 +159,17 @@ class OwnFeaturesVote(ScoredVote):
         return super().agrees_with(facts) and self.columns == facts.d and ranged
 
     @property
-    def also_reads(self) -> frozenset[str]:
-        return frozenset({"features", "label"} if self.agreement else {"features"})
+    def words(self) -> int:
+        return 2
 
     @cached_property
-    def _words(self) -> WordModel:
+    def _model(self) -> WordModel:
         return read_model(self.model, self.columns, self.classes, self.exponents)
 
     @cached_property
     def _columns(self) -> IntArray:
         """int64 (columns, classes + 1): the weights of each column, and its square."""
-        return np.column_stack([self._words.weights, self._words.squares])
+        return np.column_stack([self._model.weights, self._model.squares])
 
     @cached_property
     def _response(self) -> GRR:
@@ -189,19 +191,20 @@ class OwnFeaturesVote(ScoredVote):
 
     def read_features(self, record: Record) -> IntArray:
         """int64 (columns,): the features in whole numbers; a column that there is not counts as the nearest one."""
-        return self._levels(dense_features(record, self.columns))
+        return self._levels(dense_features([record], self.columns)[0])
 
     def _levels(self, features: FloatArray) -> IntArray:
         return whole_features(features, self.levels, self.low, self.high)
 
     def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> int:
         scores, _ = self.scores(record.neighbours, device)
-        said = self._words.evidence(self._words.shares(self.read_features(record)[None]))[0]
+        said = self._model.evidence(self._model.shares(self.read_features(record)[None]))[0]
         best = int((scores + said).argmax())  # ties: the lower class
         return int(best == record.label) if self.agreement else best
 
-    def values_of_many(self, people: Records, devices: Sequence[int]) -> IntArray:
-        """int64 (people,): what :meth:`value_of` returns for each. The time depends on their lists and features."""
+    def values_of_many(self, records: Sequence[Record], *, devices: Sequence[int]) -> IntArray:
+        """int64 (people,): what :meth:`value_of` returns for each. From some on the time depends on their data."""
+        people = records_by_column(records)
         columns = people.feature_indices.astype(np.int64).clip(0, self.columns - 1)
         absent, *levels = self._levels(np.append(np.float32(0), people.feature_values)).tolist()
         times = np.array(levels, np.int64) - absent
@@ -211,16 +214,16 @@ class OwnFeaturesVote(ScoredVote):
             times[order[:-1][np.diff(places[order]) == 0]] = 0
         every = self._columns
         sums = absent * every.sum(axis=0) + sums_of_rows(every, columns, people.feature_starts, times)
-        said = self._words.evidence(self._words.shares_of_sums(sums[:, :-1], sums[:, -1]))
+        said = self._model.evidence(self._model.shares_of_sums(sums[:, :-1], sums[:, -1]))
         best = (self.scores_of_many(people, devices) + said).argmax(axis=1)
         return np.asarray((best == people.labels).astype(np.int64) if self.agreement else best)
 
-    def respond_many(
-        self, records: Sequence[Record], streams: Sequence[NoiseStream], *, devices: Sequence[int],
-        grouping: Grouping = None,
-    ) -> list[bytes]:  # fmt: skip
-        if type(self) is not OwnFeaturesVote or len(records) < _MANY:
-            return super().respond_many(records, streams, devices=devices, grouping=grouping)
-        values = self.values_of_many(records_by_column(records), devices)
-        data = self._response.perturb_many(values, streams).astype(np.uint8).tobytes()
+    def perturb(self, value: Any, noise: NoiseStream) -> Any:
+        return self._response.perturb(value, noise)
+
+    def log_probability(self, report: int, value: int) -> float:
+        return self._response.log_probability(report, value)
+
+    def encode_rows(self, reports: IntArray) -> list[bytes]:
+        data = reports.astype(np.uint8).tobytes()
         return [data[at : at + 1] for at in range(len(data))]

@@ -28,9 +28,9 @@ import numpy as np
 from ldpsim.devices.array_types import BoolArray, IntArray
 from ldpsim.devices.data.population import Record
 from ldpsim.devices.mechanisms.adjacency import AdjacencyBits, existing
-from ldpsim.devices.mechanisms.base import Grouping, Reporting
-from ldpsim.devices.mechanisms.bits import expected_size, pack_positions
-from ldpsim.devices.mechanisms.exact_loss import ONE, Loss, log_ratio, probability_threshold
+from ldpsim.devices.mechanisms.base import FEW, Grouping, Reporting
+from ldpsim.devices.mechanisms.bits import pack_positions
+from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.sparse_rows import MOST_BITS, sparse_reports
 from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.sampling.binomial import Binomial, binomial
@@ -68,7 +68,6 @@ class RandomizedResponse(AdjacencyBits):
 
     attained: ClassVar[bool] = True
     name: ClassVar[str] = "randomized_response"
-    version: ClassVar[int] = 1
     sampler: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
@@ -100,13 +99,6 @@ class RandomizedResponse(AdjacencyBits):
         report[self.flips(noise, len(value))] ^= True
         return report
 
-    def respond(self, record: Record, noise: NoiseStream, *, device: int, grouping: Grouping = None) -> bytes:
-        if not self.few_flips:
-            return super().respond(record, noise, device=device, grouping=grouping)
-        size = self.targets(device)
-        ones = self.positions(device, existing(record.neighbours, self.n))
-        return pack_positions(np.setxor1d(self.flips(noise, size), ones, assume_unique=True), size)
-
     @property
     def _law(self) -> Binomial:
         return binomial(self.n - 1, self.flip)
@@ -121,18 +113,25 @@ class RandomizedResponse(AdjacencyBits):
         places = noise.distinct_integers(self.n - 1, self._law.count(noise.word))
         return places if size == self.n - 1 else places[: np.searchsorted(places, size)]
 
-    def respond_many(
+    def respond(
         self, records: Sequence[Record], streams: Sequence[NoiseStream], *, devices: Sequence[int],
         grouping: Grouping = None,
     ) -> list[bytes]:  # fmt: skip
-        # A class of its own may respond in another way.
-        if type(self) is not RandomizedResponse or not (records and self.few_flips and 1 < self.n <= MOST_BITS):
-            return super().respond_many(records, streams, devices=devices, grouping=grouping)
-        found = sparse_reports(self._law, records, streams, devices, one_end=self.reporting == "one-end")
+        if not self.few_flips:
+            return super().respond(records, streams, devices=devices, grouping=grouping)
+        found: Sequence[bytes | None] = [None] * len(records)
+        if len(records) >= FEW and 1 < self.n <= MOST_BITS:
+            found = sparse_reports(self._law, records, streams, devices, one_end=self.reporting == "one-end")
         return [
-            self.respond(records[place], streams[place], device=devices[place]) if report is None else report
+            self._sparse(records[place], streams[place], devices[place]) if report is None else report
             for place, report in enumerate(found)
         ]
+
+    def _sparse(self, record: Record, noise: NoiseStream, device: int) -> bytes:
+        """Return the bytes of a report whose flips are drawn alone."""
+        size = self.targets(device)
+        ones = self.positions(device, existing(record.neighbours, self.n))
+        return pack_positions(np.setxor1d(self.flips(noise, size), ones, assume_unique=True), size)
 
     def log_probability(self, report: BoolArray, value: BoolArray) -> float:
         flipped = int(np.count_nonzero(report != value))
@@ -143,31 +142,9 @@ class RandomizedResponse(AdjacencyBits):
         p = self.flip_probability
         return (report - p) / (1 - 2 * p)
 
-    def variance(self, value: BoolArray) -> np.ndarray:
-        p = self.flip_probability
-        return np.full(len(value), p * (1 - p) / (1 - 2 * p) ** 2)
-
-    def expected_ones(self, degree: float) -> float:
-        p, ends = self.flip_probability, 1 if self.reporting == "both" else 2
-        return ((self.n - 1 - degree) * p + degree * (1 - p)) / ends
-
-    def expected_draws(self) -> float:
-        share = 0.0 if self.few_flips else 0.25  # of a word for each bit
-        return share * (self.n - 1) / (1 if self.reporting == "both" else 2)
-
-    def expected_bytes(self, degree: float) -> float:
-        bits = self.n - 1
-        share = (1 if self.reporting == "both" else 2) * self.expected_ones(degree) / max(bits, 1)
-        if self.reporting == "both":
-            return expected_size(bits, share)
-        rows = np.linspace(0, bits, 65)  # device i has i bits
-        return float(np.trapezoid([expected_size(row, share) for row in rows], rows)) / max(bits, 1)
-
     @property
     def weight(self) -> float:
         return math.log((ONE - self.flip) / self.flip)
 
-    def loss(self, *, device: int | None = None) -> Loss:
-        bits = self.most_targets(device)
-        bit, vector = (log_ratio(ONE - self.flip, self.flip, changed) for changed in (min(bits, 1), bits))
-        return Loss(bit, vector)
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        return log_ratio(ONE - self.flip, self.flip, self.most_targets(device, changed))

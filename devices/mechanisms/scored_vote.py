@@ -1,7 +1,7 @@
 """A vote: a score of each class from one's neighbour list and a public table, and a response about the best one.
 
-A kind of vote says what its devices make of the scores (``value_of``), and by which response they report it. The
-response is the only noise, so its loss is the loss of the vote. The scores are whole numbers.
+A kind of vote says what its devices make of the scores (``value_of``). They report it through generalised randomised
+response, which is the only noise, so its loss is the loss of the vote. The scores are whole numbers.
 
 The curator publishes a class distribution Q_j of every person (:mod:`class_table`) and an
 affinity Om between classes. Device i computes, from its own list N_i alone,
@@ -35,9 +35,9 @@ from ldpsim.devices.mechanisms.class_table import (
     affinity_weights,
     quantised,
 )
-from ldpsim.devices.mechanisms.exact_loss import Loss, probability_threshold
-from ldpsim.devices.mechanisms.stacked_reports import DataOf, filled
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.mechanisms.exact_loss import probability_threshold
+from ldpsim.devices.mechanisms.grr import GRR
+from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
 
 PADDED = 2048  # entries to which a list is padded
 _TOGETHER = 16  # rows that numpy adds as one: a sum over short rows alone is slow
@@ -58,7 +58,7 @@ class ScoredVote(Mechanism):
         table: The class distributions of all people (:func:`class_table.quantised`).
         affinity: classes x classes whole numbers 1 .. 2**16, row by row (:class:`class_table.ClassTable`).
         own: Whether the scores begin with the device's own row of the table.
-        form: ``full``, ``codes`` or ``likeliest``, the form of the table.
+        form: ``full`` or ``codes``, the form of the table.
         reporting: ``both`` reads the whole list, ``one-end`` the neighbours before the device.
 
     Raises:
@@ -74,9 +74,9 @@ class ScoredVote(Mechanism):
     form: str = "full"
     reporting: Reporting = "both"
 
-    version: ClassVar[int] = 1
-    attributes: ClassVar[frozenset[str]] = frozenset({"adjacency"})
+    reads: ClassVar[tuple[str, ...]] = ("adjacency",)
     field: ClassVar[str] = "votes"
+    # Parameters that the answers of others decide. A collector's terms leave them open, and state the loss.
     by_answers: ClassVar[frozenset[str]] = frozenset({"lie", "table", "affinity"})
 
     def __post_init__(self) -> None:
@@ -125,20 +125,9 @@ class ScoredVote(Mechanism):
         """Return how many values a device chooses from."""
         return self.values
 
-    def response(self, values: int) -> Any:
-        """Return the response of a device that chooses from this many values.
-
-        It has ``perturb``, ``log_probability``, ``estimate``, ``variance`` and ``loss`` of a mechanism.
-        """
+    def response(self, values: int) -> GRR:
+        """Return the response of a device that chooses from this many values."""
         raise NotImplementedError
-
-    def answering(self, value: Any) -> tuple[Any, int]:
-        """Return the response about this value, and the value as the response takes it."""
-        return self.response(self.values), value
-
-    def perturb(self, value: Any, noise: NoiseStream) -> int:
-        response, answer = self.answering(value)
-        return int(response.perturb(answer, noise))
 
     def encode(self, report: int) -> bytes:
         return int(report).to_bytes(1, "little")
@@ -148,25 +137,16 @@ class ScoredVote(Mechanism):
             raise ValueError(f"not a report of {self.name}")
         return data[0]
 
-    def stack(self, rows: DataOf, n: int) -> Any:
+    def stacker(self, n: int) -> ReportStack:
         """int64 (n,), -1 where no report came."""
-        return filled(rows, self.decode, np.full(n, -1, np.int64))
+        return Filled(self.decode, np.full(n, -1, np.int64))
 
-    def log_probability(self, report: int, value: Any) -> float:
-        response, answer = self.answering(value)
-        return float(response.log_probability(report, answer))
-
-    def estimate(self, report: int) -> Any:
+    def estimate(self, report: int) -> FloatArray:
         """Return the response's unbiased estimate, for a device with the largest number of values."""
         return self.response(self.values).estimate(report)
 
-    def variance(self, value: Any) -> Any:
-        response, answer = self.answering(value)
-        return response.variance(answer)
-
-    def loss(self, *, device: int | None = None) -> Loss:
-        found: Loss = self.response(self.values if device is None else self.values_of(device)).loss()
-        return found
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        return self.response(self.values if device is None else self.values_of(device)).loss_of()
 
     def agrees_with(self, facts: PublicFacts) -> bool:
         return (self.people, self.classes) == (facts.n, facts.classes)

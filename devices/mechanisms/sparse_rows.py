@@ -2,8 +2,9 @@
 
 The flips of a batch are an array with a row for each device, and each row is sorted. A row with a dropped word or a
 repeated place takes its next words. Then the neighbours are put between the flips, and what is in both goes. A row
-whose draw is out of the ordinary (a tie, very many flips) is left to the device's own
-:meth:`~ldpsim.devices.mechanisms.randomized_response.RandomizedResponse.respond`. Noise alone decides that.
+whose draw is out of the ordinary (a tie, very many flips) is left to
+:mod:`~ldpsim.devices.mechanisms.randomized_response`, which draws it from the device's own stream. Noise alone decides
+that.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _ROW = 32  # a number is row << 32 | place
 def sparse_reports(
     law: Binomial, records: Sequence[Record], streams: Sequence[NoiseStream], devices: Sequence[int], *, one_end: bool
 ) -> list[bytes | None]:
-    """Return each device's report; None for a device that is left to its own ``respond``.
+    """Return each device's report; None for a device that is left to its own stream.
 
     Args:
         law: Law of the number of flips in a whole row of at most :data:`MOST_BITS` bits.

@@ -13,29 +13,24 @@ Ye and Barg 2018, https://arxiv.org/abs/1702.00610
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
-from ldpsim.devices.data.population import Record
-from ldpsim.devices.data.records import records_by_column
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms.base import Grouping, Mechanism
-from ldpsim.devices.mechanisms.bits import check_plain, pack_plain, unpack_plain
-from ldpsim.devices.mechanisms.exact_loss import ONE, Loss, check_epsilon, log_ratio, probability_threshold
+from ldpsim.devices.mechanisms.base import DrawnTogether
+from ldpsim.devices.mechanisms.bits import unpack_plain
+from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.labels import LabelMechanism
 from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
-from ldpsim.devices.noise import NoiseStream, joined_words
-
-_ENTRIES_AT_ONCE = 1 << 22  # of the shuffled categories of several people
+from ldpsim.devices.noise import NoiseStream
 
 
 @dataclass(frozen=True)
-class SubsetSelection(LabelMechanism):
+class SubsetSelection(LabelMechanism, DrawnTogether):
     """Report ``size`` of ``categories``.
 
     ``value``: an integer 0 .. categories - 1; one outside the domain counts as category 0, silently.
@@ -97,11 +92,20 @@ class SubsetSelection(LabelMechanism):
         """Probability that the set holds another given category."""
         return (self.size - self.truth_probability) / (self.categories - 1)
 
-    def perturb(self, value: int, noise: NoiseStream) -> BoolArray:
+    @property
+    def words(self) -> int:
+        return 1 + self.size
+
+    @property
+    def width(self) -> int:
+        return 1 + self.categories
+
+    def perturb(self, value: Any, noise: NoiseStream) -> BoolArray:
         # All draws are always made, so that the time taken does not depend on the outcome.
-        misses = noise.bernoulli(self.miss, 1)
+        misses = noise.bernoulli(self.miss, 1)[..., 0]
         places = noise.uniform_integers(self._bounds, self.size)
-        return self._sets(np.array([self.category(value)]), misses, places[None])[0]
+        named = self._sets(np.atleast_1d(self.category(value)), np.atleast_1d(misses), np.atleast_2d(places))
+        return named if np.ndim(value) else named[0]
 
     @property
     def _bounds(self) -> IntArray:
@@ -128,38 +132,8 @@ class SubsetSelection(LabelMechanism):
         named[people, truth] = ~misses
         return named
 
-    def respond_many(
-        self, records: Sequence[Record], streams: Sequence[NoiseStream], *, devices: Sequence[int],
-        grouping: Grouping = None,
-    ) -> list[bytes]:  # fmt: skip
-        if type(self) is not SubsetSelection:  # a class of its own may respond in another way
-            return super().respond_many(records, streams, devices=devices, grouping=grouping)
-        found: list[bytes] = []
-        step = max(1, _ENTRIES_AT_ONCE // self.categories)
-        for start in range(0, len(records), step):
-            part = slice(start, start + step)
-            found += self._respond_some(records[part], streams[part], devices[part])
-        return found
-
-    def _respond_some(
-        self, records: Sequence[Record], streams: Sequence[NoiseStream], devices: Sequence[int]
-    ) -> list[bytes]:
-        drawn = 1 + self.size
-        words = joined_words(streams, [drawn] * len(streams)).astype(np.int64).reshape(-1, drawn)
-        chance, choices = words[:, 0], words[:, 1:]
-        labels = records_by_column(records).labels
-        truth = np.where((labels >= 0) & (labels < self.categories), labels, 0)
-        named = self._sets(truth, chance < self.miss >> 32, choices % self._bounds)
-        reports = [row.tobytes() for row in np.packbits(named, axis=1)]
-        # A tie, or a word beyond the last whole multiple of its bound: more words are drawn.
-        limits = (1 << 32) - (1 << 32) % self._bounds
-        alone = (chance == self.miss >> 32) | (choices >= limits).any(axis=1)
-        for place in np.flatnonzero(alone).tolist():
-            reports[place] = self.respond(records[place], streams[place], device=devices[place])
-        return reports
-
-    def encode(self, report: BoolArray) -> bytes:
-        return pack_plain(report)
+    def encode_rows(self, reports: BoolArray) -> list[bytes]:
+        return [row.tobytes() for row in np.packbits(reports, axis=1)]
 
     def decode(self, data: bytes, *, device: int) -> BoolArray:
         report = unpack_plain(data, self.categories)
@@ -167,22 +141,8 @@ class SubsetSelection(LabelMechanism):
             raise ValueError(f"a report of {self.name} names {self.size} categories")
         return report
 
-    def expected_bytes(self, degree: float) -> float:
-        return float((self.categories + 7) // 8)
-
     def stacker(self, n: int) -> ReportStack:
-        if type(self).stack is not Mechanism.stack or type(self).decode is not SubsetSelection.decode:
-            return super().stacker(n)
-        return Filled(self.decode, np.zeros((n, self.categories), np.bool_), self._decode_many)
-
-    def _decode_many(self, rows: Sequence[bytes]) -> BoolArray:
-        for data in rows:
-            check_plain(data, self.categories)
-        packed = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
-        named = np.unpackbits(packed, axis=1, count=self.categories).view(np.bool_)
-        if np.any(named.sum(axis=1) != self.size):
-            raise ValueError(f"a report of {self.name} names {self.size} categories")
-        return named
+        return Filled(self.decode, np.zeros((n, self.categories), np.bool_))
 
     @cached_property
     def _log_chances(self) -> tuple[float, float]:
@@ -204,11 +164,5 @@ class SubsetSelection(LabelMechanism):
         p, q = self.truth_probability, self.other_probability
         return (np.asarray(report, np.float64) - q) / (p - q)
 
-    def variance(self, value: int) -> FloatArray:
-        p, q = self.truth_probability, self.other_probability
-        share = np.where(np.arange(self.categories) == self.category(value), p, q)
-        return np.asarray(share * (1 - share) / (p - q) ** 2)
-
-    def loss(self, *, device: int | None = None) -> Loss:
-        exact = log_ratio((ONE - self.miss) * (self.categories - self.size), self.miss * self.size)
-        return Loss(bit=exact, vector=exact)
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        return log_ratio((ONE - self.miss) * (self.categories - self.size), self.miss * self.size)

@@ -35,7 +35,7 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.bits import check_plain
 from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.features import FeatureGrid
-from ldpsim.devices.mechanisms.stacked_reports import DataOf, sparse_values
+from ldpsim.devices.mechanisms.stacked_reports import ReportStack, SparseStack
 from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.sampling.subset import subset
 
@@ -119,7 +119,6 @@ class Window(FeatureGrid):
 
     attained: ClassVar[bool] = True
     name: ClassVar[str] = "window"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -190,12 +189,12 @@ class Window(FeatureGrid):
         return np.packbits(fields).tobytes()
 
     def decode(self, data: bytes, *, device: int) -> np.ndarray:
-        drawn, numbers = self.decode_sparse(data, device=device)
+        drawn, numbers = self._drawn(data, device=device)
         report = np.zeros(self.d, np.int32)
         report[drawn] = numbers
         return report
 
-    def decode_sparse(self, data: bytes, *, device: int) -> tuple[IntArray, np.ndarray]:
+    def _drawn(self, data: bytes, *, device: int) -> tuple[IntArray, np.ndarray]:
         """Return the drawn features, int64 (m,), and their numbers plus 1, int32 (m,)."""
         width = self._index_bits + self._number_bits
         check_plain(data, self.m * width)
@@ -205,9 +204,9 @@ class Window(FeatureGrid):
             raise ValueError(f"not a report of {self.m} of {self.d} features")
         return drawn, (numbers + 1).astype(np.int32)
 
-    def stack(self, rows: DataOf, n: int) -> Any:
+    def stacker(self, n: int) -> ReportStack:
         """int32 CSR (n, d); features that were not drawn are not stored."""
-        return sparse_values(rows, self.decode_sparse, (n, self.d), np.int32)
+        return SparseStack(self._drawn, (n, self.d), np.int32)
 
     def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
         drawn = np.flatnonzero(report)
@@ -251,9 +250,9 @@ class Window(FeatureGrid):
         ratio = math.log(self._inner) - math.log(self._outer)
         return np.where(given > 0, ratio * (high.astype(np.float64) - low), 0.0)
 
-    def loss_of(self, changed: int) -> float:
-        """Return the exact loss when this many features change: min(changed, m) * eps/m."""
-        return log_ratio(self.near * self._room, (ONE - self.near) * self.window, min(changed, self.m))
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        features = self.m if changed is None else min(changed, self.m)
+        return log_ratio(self.near * self._room, (ONE - self.near) * self.window, features)
 
     @property
     def _inner(self) -> float:

@@ -142,23 +142,14 @@ class Policy:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the policy as JSON values; pins and volunteers are in it only where there are any."""
-        pins: dict[str, Any] = {}
-        if self.collector is not None:
-            pins["collector"] = self.collector
-        if self.questions is not None:
-            pins["questions"] = sorted(self.questions)
-        if self.volunteers is not None:
-            pins["volunteers"] = sorted(self.volunteers)
-        return {
-            "mode": self.mode,
-            "caps": {name: asdict(cap) for name, cap in sorted(self.caps.items())},
-            "mechanisms": sorted(self.mechanisms),
-            "facts": self.facts.to_dict(),
-            "reporting": self.reporting,
-            "on_requery": self.on_requery,
-            "user_cap": self.user_cap if math.isfinite(self.user_cap) else None,
-            **pins,
+        values = {
+            name: sorted(value) if isinstance(value, frozenset) else value
+            for name, value in vars(self).items()
+            if value is not None and name != "_verdicts"
         }
+        caps = {name: asdict(cap) for name, cap in sorted(self.caps.items())}
+        total = self.user_cap if math.isfinite(self.user_cap) else None
+        return {**values, "caps": caps, "facts": self.facts.to_dict(), "user_cap": total}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Policy:

@@ -9,7 +9,7 @@ Terms are JSON:
 
 A question stays inside them if one of their questions has its collection, its stages, its mechanisms and
 their parameters, at most its loss, and the device among its people. What the answers of others decide is open:
-a stage's public grouping, and the parameters :attr:`ldpsim.devices.mechanisms.base.Mechanism.by_answers` (a vote's
+a stage's public grouping, and the parameters ``by_answers`` of a mechanism (a vote's
 table). Whoever fills these in gains no more than the stated loss.
 """
 
@@ -92,7 +92,7 @@ def _fixed(query: Query) -> list[Any]:
     return [
         [
             {"attribute": ask.attribute, "mechanisms": [
-                {name: value for name, value in values.items() if name not in mechanism.by_answers}
+                {name: value for name, value in values.items() if name not in getattr(mechanism, "by_answers", ())}
                 for mechanism, values in zip(ask.mechanisms, ask.to_dict()["mechanisms"], strict=True)]}
             for ask in stage
         ]

@@ -7,8 +7,9 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
-from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.device import Refusal
 from ldpsim.devices.query import MAX_BYTES
+from ldpsim.devices.report import Report
 from ldpsim.devices.vault import protocol
 from ldpsim.devices.vault.protocol import FrameError, FrameKind
 

@@ -19,8 +19,9 @@ import time
 from dataclasses import dataclass
 from enum import IntEnum
 
-from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.device import Refusal
 from ldpsim.devices.query import MAX_BYTES
+from ldpsim.devices.report import Report
 
 VERSION = 1
 MAGIC = b"ldpv"
@@ -103,13 +104,11 @@ def write_frame(connection: socket.socket, payload: bytes, *, deadline: float) -
         FrameError: where the other side does not take it in time.
         OSError: where the connection breaks.
     """
-    view = memoryview(frame(payload))
-    while view:
-        _wait(connection, deadline)
-        try:
-            view = view[connection.send(view[:_CHUNK]) :]
-        except TimeoutError:
-            raise FrameError("a frame was not taken in time") from None
+    _wait(connection, deadline)
+    try:
+        connection.sendall(frame(payload))  # its timeout is for the whole frame
+    except TimeoutError:
+        raise FrameError("a frame was not taken in time") from None
 
 
 def read_frame(connection: socket.socket, *, limit: int, deadline: float) -> bytes:

@@ -29,9 +29,10 @@ from contextlib import suppress
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ldpsim.devices.device import Device, Refusal, Report
+from ldpsim.devices.device import Device, Refusal
 from ldpsim.devices.enrolment.state import State, ledger_name
 from ldpsim.devices.ledger.ledger import LedgerDamaged
+from ldpsim.devices.report import Report
 from ldpsim.devices.vault import protocol
 from ldpsim.devices.vault.gate import Caller, CallerPhase, Gate, peer, room_for
 from ldpsim.devices.vault.protocol import FrameError, FrameKind

@@ -14,6 +14,7 @@ import logging
 import multiprocessing
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from ldpsim.curator.methods.base import Question
@@ -128,7 +129,7 @@ def grid_for(
             yield grid
         return
     if (count := worker_processes(devices if asked is None else asked, workers)) > 1:
-        with processes(count, prepare=None) as pool, closing(LocalGrid(folder, devices, pool)) as grid:
+        with processes(count - 1, prepare=None) as pool, closing(LocalGrid(folder, devices, pool)) as grid:
             yield grid
         return
     with closing(LocalGrid(folder, devices)) as grid:
@@ -147,13 +148,19 @@ def worker_processes(devices: int, wanted: int | None) -> int:
     return min(wanted or available_cores(), -(-devices // SHARD))
 
 
+_quiet = ContextVar("quiet", default=False)
+
+
+def _is_shown(record: logging.LogRecord) -> bool:
+    return record.levelno >= logging.WARNING or not _quiet.get()
+
+
 @contextmanager
 def quiet_flower() -> Iterator[None]:
-    """Hide Flower's own log lines; warnings are still shown."""
-    logger = logging.getLogger("flwr")
-    level = logger.level
-    logger.setLevel(logging.WARNING)
+    """Hide Flower's own log lines in this thread; warnings are still shown."""
+    logging.getLogger("flwr").addFilter(_is_shown)
+    before = _quiet.set(True)
     try:
         yield
     finally:
-        logger.setLevel(level)
+        _quiet.reset(before)

@@ -15,10 +15,10 @@ from flwr.serverapp import Grid
 from flwr.supercore.run import Run
 
 from ldpsim.curator.steps import track
-from ldpsim.devices.client_app import app, release_states
-from ldpsim.devices.fleet import Fleet
+from ldpsim.devices.client_app import app
+from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.fleet import DrawPool, Fleet
 from ldpsim.strategies.engines.flower_internals import assume_identity, set_message_id
-from ldpsim.strategies.engines.pool import Pool
 from ldpsim.strategies.rounds.outbox import Outbox
 
 RUN_ID = 1
@@ -43,6 +43,9 @@ class DirectGrid(Grid):
     def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
         """Take messages to their devices and yield the replies."""
         raise NotImplementedError
+
+    def close(self) -> None:
+        """Give up what is open."""
 
     def set_run(self, run: Run) -> None:
         """Set the run."""
@@ -105,13 +108,9 @@ class LocalGrid(DirectGrid):
         pool: Where reports are drawn; None: in this process.
     """
 
-    def __init__(self, folder: Path, size: int, pool: Pool | None = None) -> None:
+    def __init__(self, folder: Path, size: int, pool: DrawPool | None = None) -> None:
         super().__init__(size)
-        self._fleet = Fleet(folder, pool=pool)
-
-    def close(self) -> None:
-        """Close the files of the devices."""
-        release_states()
+        self._fleet = Fleet(State(folder), pool=pool)
 
     @property
     def takes_batches(self) -> bool:
@@ -122,6 +121,10 @@ class LocalGrid(DirectGrid):
     def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
         """Let the fleet answer."""
         return self._fleet.answer(messages)
+
+    def close(self) -> None:
+        """Close the ledgers of the devices."""
+        self._fleet.state.close()
 
 
 class SiloGrid(DirectGrid):

@@ -73,6 +73,15 @@ class Pool:
                 died.set_exception(WorkerDied())
                 yield number, died
 
+    def submit(self, function: Callable[[Any], Any], argument: Any) -> Future[Any]:
+        """Start a task. One that loses its process fails, and the next one gets new processes."""
+        self._executor = self._executor or self._start(self.workers)
+        try:
+            return self._executor.submit(function, argument)
+        except BrokenProcessPool:
+            self.close()
+            return self.submit(function, argument)
+
     def in_order(self, function: Callable[[Any], Any], arguments: Iterable[Any]) -> Iterator[Any]:
         """Yield the results in the order of the arguments; raise the error of a task in its place."""
         finished: dict[int, Future[Any]] = {}

@@ -14,13 +14,14 @@ from typing import Any, cast
 import numpy as np
 
 from ldpsim.curator.methods import find
-from ldpsim.curator.methods.base import Budget, Method
+from ldpsim.curator.methods.base import Budget, Method, questions_asked
 from ldpsim.curator.methods.owner.owner import OwnerMethod
 from ldpsim.devices.data.splits import LEAST_VOLUNTEERS
 from ldpsim.devices.facts import PublicFacts, Split
 from ldpsim.devices.mechanisms import Mechanism
 from ldpsim.devices.query import Query
 from ldpsim.devices.raw_record import hand_over
+from ldpsim.strategies.estimate.row_sizes import expected_draws, expected_ones
 from ldpsim.strategies.setup.options import RunOptions
 
 FEW = 600  # people for whom questions are made
@@ -86,12 +87,12 @@ def questions_on_paper(
     Raises:
         ValueError: one line, for a budget or a parameter that does not fit.
     """
-    if method.trained_by == "owner":
+    if method.spec.trained_by == "owner":
         handed = cast(OwnerMethod, method).hands_over
         return (PaperQuestion(hand_over(COLLECTION), PRIVATE),) if handed else ()
-    if method.trained_by == "graph owner":
+    if method.spec.trained_by == "graph owner":
         return (PaperQuestion(hand_over(COLLECTION), 1.0),)
-    if method.in_rounds:
+    if method.spec.in_rounds:
         return ()
     few = few_people(facts)
     double = min(2 * few, facts.n)
@@ -115,7 +116,7 @@ def questions_on_paper(
 
 
 def _made(method: Method, facts: PublicFacts, few: int, budget: Budget, split: Split) -> list[tuple[Query, float]]:
-    asked = method.questions(replace(facts, n=few), split, budget, COLLECTION)
+    asked = questions_asked(method, replace(facts, n=few), split, budget, COLLECTION)
     at_size = (q.with_mechanisms(lambda m: with_people(m, facts.n)) for q in asked)
     return [(q.query, 1.0 if q.devices is None else len(q.devices) / few) for q in at_size]
 
@@ -136,8 +137,8 @@ def mechanisms_asked(method: Method, asked: Sequence[PaperQuestion]) -> tuple[st
 
     An owner and a training in rounds ask for no noisy report: they have the mechanisms of their class.
     """
-    if method.trained_by != "curator":
-        return method.mechanisms
+    if method.spec.trained_by != "curator":
+        return method.spec.mechanisms
     named = (
         f"{mechanism.name} on {' and '.join(ask.attributes)}"
         for question in asked for stage in question.query.plan for ask in stage for mechanism in ask.mechanisms
@@ -165,12 +166,12 @@ def mechanisms_of_run(record: Mapping[str, Any]) -> tuple[str, ...]:
 
 def ones_reported(asked: Sequence[PaperQuestion], n: int, degree: float) -> float:
     """Return the expected number of neighbours that all reports name together, false ones included."""
-    return n * _summed(asked, lambda mechanism: mechanism.expected_ones(degree))
+    return n * _summed(asked, lambda mechanism: expected_ones(mechanism, degree))
 
 
 def trials_drawn(asked: Sequence[PaperQuestion], n: int) -> float:
     """Return the expected number of trials that all devices together draw one by one."""
-    return n * _summed(asked, lambda mechanism: mechanism.expected_draws())
+    return n * _summed(asked, expected_draws)
 
 
 def _summed(asked: Sequence[PaperQuestion], of: Callable[[Mechanism], float]) -> float:

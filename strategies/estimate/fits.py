@@ -30,7 +30,7 @@ def asked_of(options: RunOptions, facts: GraphFacts) -> tuple[PaperQuestion, ...
         ValueError: one line, for options that do not fit.
     """
     method = find(options.method)
-    budget = budget_of(options, public_features=options.public_features or method.public_features)
+    budget = budget_of(options, public_features=options.public_features or method.spec.public_features)
     settings = resolve(options, method, budget)
     labels = len(random_split(min(facts.n, 1000), options.label_rate, options.volunteers).train) / min(facts.n, 1000)
     budget, settings = divided(options, settings, budget, facts.public(), round(labels * facts.n))
@@ -49,9 +49,9 @@ def load_of(options: RunOptions, facts: GraphFacts, *, speed: float = 1.0) -> Lo
         resolve(given, method, budget_of(given, public_features=False)).training
         for given in (options, RunOptions(method=options.method))
     )
-    epochs = 1.0 if method.in_rounds else training.epochs / usual.epochs
+    epochs = 1.0 if method.spec.in_rounds else training.epochs / usual.epochs
     ones = ones_reported(asked, facts.n, facts.mean_degree)
-    public, pairs = options.public_features or method.public_features, None
+    public, pairs = options.public_features or method.spec.public_features, None
     if is_noisy(facts, ones):
         budget = budget_of(options, public_features=public)
         pairs = likely_pairs(resolve(options, method, budget).method, asked, facts)

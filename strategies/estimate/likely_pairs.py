@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from ldpsim.curator.links.hogs import edge_posterior
 from ldpsim.curator.links.similarity import BitRows, Rows, public_rows
 from ldpsim.curator.methods.base import Method
-from ldpsim.devices.mechanisms import Mechanism
+from ldpsim.devices.mechanisms import AdjacencyBits, OneBit
 from ldpsim.strategies.estimate.asked import PaperQuestion
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
 from ldpsim.strategies.estimate.traffic import miniature
@@ -33,11 +33,11 @@ def likely_pairs(method: Method, asked: Sequence[PaperQuestion], facts: GraphFac
         facts: The people.
     """
     mechanisms = [m for q in asked for stage in q.query.plan for ask in stage for m in ask.mechanisms]
-    flip = next((m for m in mechanisms if m.field == "adjacency" and m.flip_probability), None)
-    least = method.least_posterior()
+    flip = next((m for m in mechanisms if isinstance(m, AdjacencyBits) and m.flip_probability), None)
+    least = method.in_force().least_posterior
     if least is None or flip is None or flip.flip_probability is None or flip.flip_odds is None:
         return None
-    rows = _rows(facts, next((m for m in mechanisms if m.packed), None))
+    rows = _rows(facts, next((m for m in mechanisms if isinstance(m, OneBit)), None))
     left, right = np.triu_indices(len(rows), 1)
     cosine = rows.cosine(left, right)
     p = flip.flip_probability
@@ -51,13 +51,13 @@ def likely_pairs(method: Method, asked: Sequence[PaperQuestion], facts: GraphFac
     return share * facts.n * (facts.n - 1) / 2 + facts.edges
 
 
-def _rows(facts: GraphFacts, mechanism: Mechanism | None) -> Rows:
+def _rows(facts: GraphFacts, mechanism: OneBit | None) -> Rows:
     """Return feature rows of made-up people: as reported, or as they are where they are public."""
     people = miniature(facts, min(facts.n, _PEOPLE), seed=0)
     sparse = csr_array((people.feature_values, people.feature_indices, people.feature_indptr),
                        shape=(len(people), people.facts.d))  # fmt: skip
-    chances = None if mechanism is None else mechanism.chance_of_one(sparse.toarray())
-    if chances is None:
+    if mechanism is None:
         return public_rows(sparse)
+    chances = mechanism.chance_of_one(sparse.toarray())
     bits = np.random.default_rng(0).random(chances.shape) < chances
     return BitRows(np.packbits(bits, axis=1))

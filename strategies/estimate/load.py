@@ -84,7 +84,7 @@ class Load:
 
 def name_of_constants(method: str, *, volunteers: bool) -> str:
     """Return the name under which ``constants.toml`` has the constants of a method, or of it beside volunteers."""
-    return f"{method} with volunteers" if volunteers and find(method).asks_volunteers else method
+    return f"{method} with volunteers" if volunteers and find(method).spec.asks_volunteers else method
 
 
 @cache
@@ -163,7 +163,7 @@ def expected_load(
         n=facts.n, d=facts.features if features else 0, classes=facts.classes, edges=facts.edges, ones=ones,
         pairs=pairs or 0.0, hidden=hidden, heads=heads,
     )  # fmt: skip
-    law = find(method).memory
+    law = find(method).spec.memory
     fitted = constants()["machine"]["process_bytes"] + of("memory")
     memory = fitted if law is None else peak_bytes(law, sizes, nulls=nulls)
     return Load(

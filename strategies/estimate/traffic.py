@@ -1,6 +1,6 @@
 """Expected bytes of a collection, a device and in all, before anybody is asked.
 
-The size of a row of randomised response follows from its law (:meth:`Mechanism.expected_bytes`). Other reports are
+The size of a row of randomised response follows from its law (:mod:`row_sizes`). Other reports are
 encoded for a few made-up people and averaged. What Flower's records add is computed by the code that sends them.
 """
 
@@ -15,13 +15,14 @@ import numpy as np
 from ldpsim.curator.methods.federated.fedavg import Federated
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets import generated
-from ldpsim.devices.device import Report, pack_parts, pack_report
-from ldpsim.devices.mechanisms import Mechanism
+from ldpsim.devices.mechanisms import GroupDegrees, Mechanism
 from ldpsim.devices.network import Shape
 from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.report import Report, pack_parts, pack_report
 from ldpsim.devices.wire import payload_bytes, query_content, report_content
 from ldpsim.strategies.estimate.asked import PaperQuestion, grouping_bytes, with_people
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
+from ldpsim.strategies.estimate.row_sizes import expected_bytes
 
 _SAMPLED = 48  # people whose reports are encoded
 _LEAST = 60  # people of the made-up graph, where there are as many
@@ -67,8 +68,8 @@ def expected_traffic(asked: Sequence[PaperQuestion], facts: GraphFacts) -> Traff
 def training_traffic(method: Federated, facts: GraphFacts, hidden: int) -> Traffic:
     """Return the traffic of a training in rounds whose devices get the weights and send an update of their size."""
     size = 4.0 * Shape(facts.features, hidden, facts.classes).size
-    answers = method.answers if method.takes_turns else method.rounds * method.fraction
-    return Traffic(method.vectors_down * answers * size, answers * size, method.rounds, 0.5)
+    answers = method.answers if method.spec.takes_turns else method.rounds * method.fraction
+    return Traffic(method.spec.vectors_down * answers * size, answers * size, method.rounds, 0.5)
 
 
 def _query_bytes(question: PaperQuestion, stage: int, n: int) -> float:
@@ -85,15 +86,15 @@ def _report_bytes(question: PaperQuestion, stage: int, people: Population, facts
 
 
 def _size(mechanism: Mechanism, people: Population, facts: GraphFacts) -> float:
-    known = mechanism.expected_bytes(facts.mean_degree)
+    known = expected_bytes(mechanism, facts.mean_degree)
     if known is not None:
         return known
     few = len(people)
-    grouping = None if mechanism.takes(None) else tuple(np.arange(few) % getattr(mechanism, "groups", 1))
+    groups = mechanism.groups if isinstance(mechanism, GroupDegrees) else 1
     small = with_people(mechanism, few)
-    noise = NoiseStream(bytes(32))
+    noise, grouping = [NoiseStream(bytes(32))], tuple((np.arange(few) % groups).tolist())
     sampled = range(max(0, few - _SAMPLED), few)
-    reports = (small.respond(people.record(device), noise, device=device, grouping=grouping) for device in sampled)
+    reports = (small.respond([people.record(one)], noise, devices=[one], grouping=grouping)[0] for one in sampled)
     return sum(map(len, reports)) / len(sampled)
 
 

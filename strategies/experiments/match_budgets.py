@@ -85,8 +85,9 @@ def match_by(accounts: Accounts, options: RunOptions, level: str, target: float)
         return _with_chosen_share(accounts, setup, level, target)
     method = setup.method
     knob, start = "epsilon", setup.budget.epsilon
-    if method.own_budget is not None:
-        knob, start = method.own_budget.parameter, getattr(method, method.own_budget.parameter)
+    if method.spec.own_budget is not None:
+        knob = method.spec.own_budget[0]
+        start = getattr(method, knob)
 
     def at(value: float) -> dict[str, Any]:
         return held(accounts.before(_with(setup, knob, value)).to_dict()["holds"], level)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import cast
 
 from ldpsim.curator.learning.training import TrainingSettings, train
 from ldpsim.curator.methods import Method
-from ldpsim.curator.methods.base import Graph
+from ldpsim.curator.methods.base import Graph, GraphMethod, LocalMethod
+from ldpsim.curator.methods.references.references import Reference
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import PublicKnowledge, Split
@@ -37,7 +39,7 @@ class Trial:
     seed: int = 0
     device: str = "cpu"
 
-    def score(self, graph: Graph, training: TrainingSettings, method: Method | None = None) -> tuple[float, float]:
+    def score(self, graph: Graph, training: TrainingSettings, method: GraphMethod | None = None) -> tuple[float, float]:
         """Return (validation accuracy as the curator sees it, true test accuracy) of a network on a graph.
 
         ``method`` trains as in a run, with its own loss if it has one; None is the common
@@ -51,10 +53,10 @@ class Trial:
 
     def reconstruct(self, method: Method) -> Graph:
         """Return the graph that a method makes from the reports, or a reference from the data."""
-        if method.reads:
-            return method.from_owned(own(self.population, self.split, trust="none"))
+        if method.spec.reads:
+            return cast(Reference, method).from_owned(own(self.population, self.split, trust="none"))
         assert self.reports is not None
-        return method.reconstruct(self.reports, self.public)
+        return cast(LocalMethod, method).reconstruct(self.reports, self.public)
 
 
 def gather(options: RunOptions, repeat: int = 0) -> Trial:
@@ -67,7 +69,7 @@ def gather(options: RunOptions, repeat: int = 0) -> Trial:
     people, part, device = setup.population, setup.repeats[repeat], setup.options.device
     public = public_knowledge(people, part.split, setup.options, setup.method)
     reports = None
-    if not setup.method.reads:
+    if not setup.method.spec.reads:
         with temporary_scene(setup, repeat) as scene:
             _, _, reports = gather_reports(scene)
     return Trial(people, part.split, public, reports, part.seeds.training, device)

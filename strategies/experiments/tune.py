@@ -12,11 +12,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ldpsim.curator.methods import Question, find
+from ldpsim.curator.methods.base import GraphMethod, questions_asked
 from ldpsim.curator.names import nearest
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.strategies.experiments.match_budgets import guarantee_before
@@ -76,7 +77,7 @@ def built_in(options: RunOptions, query: ValueGrid | None = None) -> tuple[Value
 
     ``--set`` or the query's grid gives some, and beside others given by ``--set`` nothing reads some.
     """
-    stages = find(options.method).search_grid
+    stages = find(options.method).spec.search_grid
     elsewhere = {*options.settings, *(query or {}), *_unread(options, stages)}
     left = ({key: values for key, values in stage.items() if key not in elsewhere} for stage in stages)
     return tuple(stage for stage in left if stage) or ({},)
@@ -88,7 +89,7 @@ def query_values(method: str, given: Mapping[str, Sequence[str] | None]) -> Valu
     Raises:
         ValueError: for a name alone for which the method has no values; the line names those it has.
     """
-    own = find(method).query_grid
+    own = find(method).spec.query_grid
     for key, values in given.items():
         if values is None and key not in own:
             there = f"it has some for {', '.join(own)}" if own else "it has no parameters of a query"
@@ -126,7 +127,7 @@ def search(
     collect = collect or (lambda asked: [gather(asked, repeat) for repeat in range(asked.repeats)])
     queries = list(_products(query or {}))
     setups = _setups(options, stages, queries, query or {})
-    nobody = bool(setups[0].method.reads)
+    nobody = bool(setups[0].method.spec.reads)
     tried: dict[tuple[str, str], Candidate] = {}
     best: Candidate | None = None
     kept: Sequence[Trial] = ()
@@ -175,13 +176,14 @@ def _setups(
     """Return the checked set-up of every query."""
     method = find(options.method)
     of_method = {entry.name for entry in fields(method)}  # type: ignore[arg-type]
-    if method.trained_by in ("owner", "graph owner"):
+    if method.spec.trained_by in ("owner", "graph owner"):
         raise ValueError(f"tune {options.method}: its owner sees raw data, and there are no reports to search on")
     for key in query:
         if key != "feature_share" and key not in of_method:
-            there = f" (it has {', '.join(method.query_grid)})" if method.query_grid else " (it has none)"
+            own = method.spec.query_grid
+            there = f" (it has {', '.join(own)})" if own else " (it has none)"
             raise ValueError(f"--tune-query {key}: is no query parameter of {options.method}"
-                             f"{nearest(key, {*of_method, *method.query_grid, 'feature_share'})}{there}")  # fmt: skip
+                             f"{nearest(key, {*of_method, *own, 'feature_share'})}{there}")  # fmt: skip
     for key in [key for stage in stages for key in stage]:
         if key in query:
             raise ValueError(f"--grid {key}: is in --tune-query too")
@@ -248,7 +250,7 @@ def _settings(setup: RunSetup, values: Values) -> Settings:
 
 
 def _questions(setup: RunSetup, settings: Settings) -> tuple[Question, ...]:
-    return settings.method.questions(setup.population.facts, setup.repeats[0].split, setup.budget, "check")
+    return questions_asked(settings.method, setup.population.facts, setup.repeats[0].split, setup.budget, "check")
 
 
 def _same(ours: Sequence[Question], theirs: Sequence[Question]) -> bool:
@@ -279,7 +281,9 @@ def _score(
         for theirs in _products(by_training):
             settings = _settings(setup, {**base, **ours, **theirs})
             pairs = zip(trials, graphs, strict=True)
-            scores = [trial.score(graph, settings.training, settings.method)[0] for trial, graph in pairs]
+            scores = [
+                trial.score(graph, settings.training, cast(GraphMethod, settings.method))[0] for trial, graph in pairs
+            ]
             if np.isnan(scores).any():
                 raise ValueError("the curator knows no label of a validation node, so it cannot compare settings")
             in_force = settings.in_force()

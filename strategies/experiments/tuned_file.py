@@ -40,7 +40,7 @@ def setting_of(options: RunOptions, found: SearchResult, stages: Sequence[ValueG
         "split": options.split,
         **({} if finer and options.epsilon is None else {"epsilon": total}),
         **finer,
-        "public_features": options.public_features or find(options.method).public_features,
+        "public_features": options.public_features or find(options.method).spec.public_features,
         **({} if share in (None, AUTO) else {"feature_share": float(share)}),
         "provenance": "ours",
         "source": f"validation accuracy over {over}, seed {options.seed}, ldpsim tune; {grids}{asked}",

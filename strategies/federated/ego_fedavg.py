@@ -15,8 +15,9 @@ from flwr.serverapp.strategy import FedAvg
 
 from ldpsim.curator.methods.federated.fedavg import Federated
 from ldpsim.devices.federated.exchange import read_representation
-from ldpsim.devices.federated.wire import EXCHANGE_TYPE, WEIGHTS, read_sender, round_content
+from ldpsim.devices.federated.wire import EXCHANGE_TYPE, WEIGHTS, record_of, round_content, take_others
 from ldpsim.devices.network import FloatArray
+from ldpsim.devices.training_task import Task
 from ldpsim.strategies.federated.fedavg import EVERYBODY
 from ldpsim.strategies.federated.making import TrainingPlan
 from ldpsim.strategies.rounds.server_state import ServerState
@@ -25,7 +26,7 @@ from ldpsim.strategies.rounds.training_grid import TrainingGrid
 
 def make(method: Federated, plan: TrainingPlan) -> EgoFedAvg:
     """Return the strategy of a training in which every device takes part."""
-    return EgoFedAvg(plan.nodes, plan.task.hidden, plan.task.to_bytes())
+    return EgoFedAvg(plan.nodes, plan.task)
 
 
 class EgoFedAvg(FedAvg):
@@ -36,24 +37,23 @@ class EgoFedAvg(FedAvg):
 
     Args:
         everybody: All nodes.
-        hidden: Number of hidden units.
-        task: The task's bytes.
+        task: The task.
     """
 
-    def __init__(self, everybody: Iterable[int], hidden: int, task: bytes) -> None:
+    def __init__(self, everybody: Iterable[int], task: Task) -> None:
         super().__init__(**EVERYBODY)
-        self.everybody, self.hidden, self.task = list(everybody), hidden, task
+        self.everybody, self.task = list(everybody), task
         self.neighbours: dict[int, list[int]] = {}
         self.sent: dict[int, FloatArray] = {}
 
     def subscribe(self, grid: TrainingGrid, arrays: ArrayRecord) -> None:
         """Ask every device once for its neighbours and its first representation."""
-        config = ConfigRecord({"task": self.task})
+        config = ConfigRecord({"task": self.task.to_bytes()})
         content = round_content(arrays, config)
         messages = [Message(content, node, EXCHANGE_TYPE) for node in self.everybody]
         self._keep(grid.exchange(messages, "subscription"), arrays[WEIGHTS].dtype)
 
-    def own(self, node: int, dtype: str) -> bytes | None:
+    def own(self, node: int, dtype: str) -> ArrayRecord | None:
         """Return the rows that a node's neighbours sent, zeros for a silent one.
 
         A node that was not heard yet gets None: the device then tells its neighbours first. A
@@ -61,8 +61,9 @@ class EgoFedAvg(FedAvg):
         """
         if node not in self.neighbours:
             return None
-        nothing = np.zeros(2 * self.hidden, dtype)
-        return b"".join(self.sent.get(neighbour, nothing).tobytes() for neighbour in self.neighbours[node])
+        nothing = np.zeros(2 * self.task.hidden, dtype)
+        rows = [self.sent.get(neighbour, nothing) for neighbour in self.neighbours[node]]
+        return record_of(rows=np.concatenate(rows) if rows else nothing[:0])
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -114,10 +115,7 @@ class EgoFedAvg(FedAvg):
         """Keep the representations, and the neighbours where a device lists them."""
         known = set(self.everybody)
         for reply in replies:
-            sender = read_sender(reply)
-            if sender is None or sender[1] is None:
-                continue
-            neighbours, values = read_representation(sender[1], self.hidden, np.dtype(dtype))
+            neighbours, values = read_representation(take_others(reply), self.task, dtype)
             node = reply.metadata.src_node_id
             self.sent[node] = values
             if neighbours is not None:

@@ -15,7 +15,6 @@ from flwr.serverapp.strategy import Strategy
 
 from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.federated.fedavg import Federated
-from ldpsim.devices.federated.silo import SiloTask
 from ldpsim.devices.training_task import Task
 
 
@@ -31,7 +30,7 @@ class TrainingPlan:
         seed: Seed of what the strategy draws; of a method with noise of the server, derived from the noise seed.
     """
 
-    task: Task | SiloTask
+    task: Task
     budget: Budget
     nodes: Sequence[int]
     people: int
@@ -44,7 +43,8 @@ def strategy_for(method: Federated, plan: TrainingPlan) -> Strategy:
     Raises:
         ValueError: for a method whose strategy is nowhere.
     """
-    name = method.strategy if "." in method.strategy else f"ldpsim.strategies.federated.{method.strategy}"
+    own = method.spec.strategy
+    name = own if "." in own else f"ldpsim.strategies.federated.{own}"
     try:
         module: Any = import_module(name)
     except ModuleNotFoundError as error:
@@ -52,6 +52,6 @@ def strategy_for(method: Federated, plan: TrainingPlan) -> Strategy:
             raise
         module = None
     if not hasattr(module, "make"):
-        raise ValueError(f"{method.name}: its strategy {method.strategy!r} needs make(method, plan) in a module {name}")
+        raise ValueError(f"{method.spec.name}: its strategy {own!r} needs make(method, plan) in a module {name}")
     made: Strategy = module.make(method, plan)
     return made

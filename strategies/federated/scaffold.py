@@ -7,7 +7,7 @@ what it was sent. So it needs no second message: with the mean y of the answers 
 
     x+ = y,        c+ = c + |S| / N ((x - y) / (K lr) - c).
 
-Devices keep nothing between rounds (:mod:`ldpsim.devices.federated.control_variate`): c_i travels with the update and
+Devices keep nothing between rounds (:mod:`ldpsim.devices.federated.local_steps`): c_i travels with the update and
 comes back with the next question, and this strategy holds it for them.
 """
 
@@ -21,7 +21,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 
 from ldpsim.curator.methods.federated.fedavg import Federated
-from ldpsim.devices.federated.wire import WEIGHTS, read_sender, round_content, weights_record
+from ldpsim.devices.federated.wire import WEIGHTS, record_of, round_content, take_others, weights_record
 from ldpsim.devices.network import FloatArray, usable
 from ldpsim.strategies.federated.fedavg import EVERYBODY
 from ldpsim.strategies.federated.making import TrainingPlan
@@ -45,7 +45,7 @@ class Scaffold(FedAvg):
         super().__init__(**EVERYBODY)
         self.people, self.reach = people, reach
         self.control: FloatArray | None = None
-        self.variates: dict[int, bytes] = {}
+        self.variates: dict[int, ArrayRecord] = {}
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -57,7 +57,7 @@ class Scaffold(FedAvg):
             self.control = np.zeros_like(self.sent)
         control = weights_record(self.control)
         return [
-            Message(round_content(arrays, config, self.variates.get(node, b""), control), node, MessageType.TRAIN)
+            Message(round_content(arrays, config, self.variates.get(node), control), node, MessageType.TRAIN)
             for node in grid.get_node_ids()
         ]
 
@@ -66,15 +66,13 @@ class Scaffold(FedAvg):
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         """Average the updates; move c; keep the control variates of the devices that answered."""
         heard = list(replies)
+        variates = {reply.metadata.src_node_id: take_others(reply) for reply in heard}
         arrays, metrics = super().aggregate_train(server_round, heard)
         if arrays is not None and self.control is not None:
             mean = (self.sent - arrays[WEIGHTS].numpy()) / self.reach
             moved = self.control + len(heard) / self.people * (mean - self.control)
             self.control = usable(moved.astype(self.sent.dtype))
-            for reply in heard:
-                sender = read_sender(reply)
-                if sender is not None and sender[1] is not None:
-                    self.variates[reply.metadata.src_node_id] = sender[1]
+            self.variates |= variates
         return arrays, metrics
 
     def state(self) -> ServerState:
@@ -82,15 +80,12 @@ class Scaffold(FedAvg):
         if self.control is None:
             return {}
         nodes = sorted(self.variates)
-        return {
-            "control": self.control,
-            "nodes": np.array(nodes, np.int64),
-            "ends": np.cumsum([len(self.variates[node]) for node in nodes], dtype=np.int64),
-            "variates": np.frombuffer(b"".join(self.variates[node] for node in nodes), np.uint8),
-        }
+        variates = np.array([self.variates[node]["variate"].numpy() for node in nodes])
+        return {"control": self.control, "nodes": np.array(nodes, np.int64), "variates": variates}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Read :meth:`state` back."""
         self.control = state["control"]
-        parts = np.split(state["variates"], state["ends"][:-1])
-        self.variates = {node: part.tobytes() for node, part in zip(state["nodes"].tolist(), parts, strict=False)}
+        self.variates = {
+            node: record_of(variate=own) for node, own in zip(state["nodes"].tolist(), state["variates"], strict=True)
+        }

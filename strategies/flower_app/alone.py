@@ -134,7 +134,7 @@ def _simulate(config: Any, state: Path, people: int, collect: Any) -> None:
         )
         people = SMALLEST_GENERATED
     given = options_given(config)
-    asks = find(str(given.get("method") or RunOptions.method)).asks_labels  # by itself
+    asks = find(str(given.get("method") or RunOptions.method)).spec.asks_labels  # by itself
     private = given.get("eps_labels") is not None and not asks
     options = RunOptions(**{"out": state.parent, **given, "dataset": dataset, "clients": people, "engine": "flower",
                             "private_labels": private, "state": state})  # fmt: skip

@@ -29,7 +29,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -50,7 +50,7 @@ from ldpsim.strategies.setup.options import AUTO, RunOptions, Seeds
 if TYPE_CHECKING:
     from ldpsim.curator.learning.training import TrainingSettings
     from ldpsim.curator.methods import Method, Question
-    from ldpsim.curator.methods.base import Budget
+    from ldpsim.curator.methods.base import Budget, LocalMethod
 
 _ELSEWHERE = ("seed",)  # read by the app itself
 _OF_DATA = ("dataset", "split", "volunteers")
@@ -231,7 +231,7 @@ def agreed_policy(
     from ldpsim.curator.methods import find
 
     name = _method_name(config)
-    if only_this and find(name).in_batches:
+    if only_this and find(name).spec.in_batches:
         raise ValueError(f"--only-this: the questions of {name} follow from earlier answers, so none can be named now")
     queries = [question.query for question in questions_of(config, public)]
     return policy_for(
@@ -250,14 +250,14 @@ def _method_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Method, B
     from ldpsim.strategies.setup.settings import TRAINING, resolve
 
     kind = find(_method_name(config))
-    if kind.reads:
-        raise ValueError(f"--method {kind.name}: a reference asks nobody and needs raw data")
-    if kind.public_features:
-        raise ValueError(f"--method {kind.name}: its features are public, and the file of public facts holds none")
-    if kind.public_graph:
-        raise ValueError(f"--method {kind.name}: its graph is public, and the file of public facts holds no edges")
-    if public.volunteers is not None and not kind.asks_volunteers:
-        raise ValueError(f"--method {kind.name}: it does not ask the volunteers that the facts name")
+    if kind.spec.reads:
+        raise ValueError(f"--method {kind.spec.name}: a reference asks nobody and needs raw data")
+    if kind.spec.public_features:
+        raise ValueError(f"--method {kind.spec.name}: its features are public, and the file of public facts holds none")
+    if kind.spec.public_graph:
+        raise ValueError(f"--method {kind.spec.name}: its graph is public, and the file of public facts holds no edges")
+    if public.volunteers is not None and not kind.spec.asks_volunteers:
+        raise ValueError(f"--method {kind.spec.name}: it does not ask the volunteers that the facts name")
     given = {name: value for name, value in options_given(config).items() if name not in _ELSEWHERE}
     for name in _OF_DATA:
         spec = declared(RunOptions)[name]
@@ -287,11 +287,13 @@ def _labels_of(public: PublicFile) -> dict[str, Any]:
 def _questions(
     method: Method, public: PublicFile, split: Split, budget: Budget, collection: str
 ) -> tuple[Question, ...]:
+    from ldpsim.curator.methods.base import questions_asked
+
     facts = public.facts
-    questions = method.questions(facts, split, budget, collection)
+    questions = questions_asked(method, facts, split, budget, collection)
     if not questions:
         raise ValueError(
-            f"--method {method.name}: a deployment asks each device for one report, and this method asks for none"
+            f"--method {method.spec.name}: a deployment asks each device for one report, and this method asks for none"
         )
     return questions
 
@@ -323,14 +325,14 @@ def run_deployed(
     collection = str(config.get("collection") or own)
     questions = _questions(method, public, split, budget, collection)
     print(f"collection {collection}: to go on with it, --run-config 'collection=\"{collection}\"'", flush=True)
-    folder = results_folder(terms) / f"{method.name}-{collection}"
+    folder = results_folder(terms) / f"{method.spec.name}-{collection}"
     stages = Stages(method, public.facts, folder)
     known = PublicKnowledge(public.facts, split, public.labels)
 
     def ask(asked: Sequence[Question]) -> Collected:
         return collect(folder, asked, devices=public.facts.n, silent=frozenset[int](), stages=stages)
 
-    if method.in_batches:
+    if method.spec.in_batches:
         questions, collected = ask_in_batches(method, known, budget, questions, folder, ask)
     else:
         collected = ask(questions)
@@ -342,13 +344,14 @@ def run_deployed(
     folder.mkdir(parents=True, exist_ok=True)
     reports = read_reports(public.facts, questions, collected)
     reports.save(folder / "reports")
-    graph = method.reconstruct(reports, known)
-    trained = method.train(graph, settings=training, classes=public.facts.classes, seed=seeds.training, device="auto")
+    local = cast("LocalMethod", method)  # it has questions
+    graph = local.reconstruct(reports, known)
+    trained = local.train(graph, settings=training, classes=public.facts.classes, seed=seeds.training, device="auto")
     run_folder.write_model(folder, trained.model.state_dict())
     np.save(folder / "predictions.npy", trained.predictions, allow_pickle=False)
     guarantee = method.guarantee(public.facts, questions, budget)
     summary = {
-        "method": method.name,
+        "method": method.spec.name,
         "collection": collection,
         "devices": {**counts, "refused": sum(collected.refused.values()), "reports_sha256": collected.reports_sha256},
         "refused_claims": {str(device): [str(node) for node in nodes] for device, nodes in refused_claims.items()},

@@ -13,8 +13,7 @@ import numpy as np
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.devices.data.population import Population, WrongFeature
 from ldpsim.devices.datasets import FORMS
-from ldpsim.devices.datasets.arrays import split_of
-from ldpsim.devices.datasets.npz_file import population_of, write_npz_file
+from ldpsim.devices.datasets.npz_file import population_of, split_of, write_npz_file
 from ldpsim.strategies.importing.array_files import read_arrays
 from ldpsim.strategies.importing.edge_list import read_edge_list
 from ldpsim.strategies.importing.faults import FileFault, FileFaults, WrongFiles

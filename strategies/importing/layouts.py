@@ -12,10 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from ldpsim.devices.array_types import check_rows, checked_numbers
-from ldpsim.devices.datasets.arrays import csr_of, edges_of
+from ldpsim.devices.array_types import checked_numbers
+from ldpsim.devices.datasets.npz_file import check_csr, csr_of, csr_part, edges_of
 from ldpsim.devices.facts import LARGEST_SIZE
 from ldpsim.strategies.importing.labels import numbered
 from ldpsim.strategies.importing.parts import PARTS, FoundGraph
@@ -112,45 +111,23 @@ def _edges(file: str, found: Mapping[str, Any]) -> Any:
             raise ValueError(f"{file}: edges of shape (2, 2) has two readings; name it edge_index if it is (2, m)")
         return edges.T if edges.ndim == 2 and edges.shape[1] == 2 else edges
     if "adj_indptr" in found:
-        rows, columns = _csr(file, "adj", found).nonzero()  # a stored 0 is no edge
+        rows, columns = csr_part(file, "adj", found).nonzero()  # a stored 0 is no edge
         return np.stack([rows, columns]).astype(np.int64)
     names = ", ".join(found) or "nothing"
     raise ValueError(f"{file}: the edges are missing: edge_index, edges, src and dst, or adj_indptr; found {names}")
 
 
-def _csr(file: str, front: str, found: Mapping[str, Any]) -> Any:
-    """Return the CSR matrix whose parts have a word in front; a missing ``data`` is all ones."""
-    missing = [f"{front}_{part}" for part in _CSR[1:] if f"{front}_{part}" not in found]
-    if missing:
-        raise ValueError(f"{file}: the array {missing[0]} is missing; found {', '.join(found)}")
-    indices, indptr, shape = (np.asarray(found[f"{front}_{part}"]) for part in _CSR[1:])
-    data = np.asarray(found.get(f"{front}_data", np.ones(indices.shape)))
-    try:
-        rows, columns = checked_numbers("shape", shape, LARGEST_SIZE + 1, shape=(2,)).tolist()
-        _check_csr(indptr, indices, data, rows, columns)
-    except ValueError as error:
-        raise ValueError(f"{file}: {front}_indptr, {front}_indices and {front}_data do not fit: {error}") from None
-    return csr_array((data, indices, indptr), shape=(rows, columns))
-
-
-def _check_csr(indptr: Any, indices: Any, values: Any, rows: int, columns: int) -> None:
-    """Check the parts of features; a value that is not finite is left to the check that names its row and column."""
-    check_rows("rows", (rows, columns), indptr, indices)
-    if values.shape != indices.shape or values.dtype.kind not in "buif":
-        raise ValueError(f"values of the type {values.dtype} and the shape {values.shape} for {len(indices)} entries")
-
-
 def _features(file: str, left: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[Any, Any, Any, int]:
     """Return row starts, columns, values and width; None, where there are no features."""
     if "attr_indptr" in left:
-        made = _csr(file, "attr", left)
+        made = csr_part(file, "attr", left)
         return made.indptr, made.indices, made.data, made.shape[1]
     if "indptr" in left and "indices" in left and "num_features" in left:
         starts, columns, width = (np.asarray(left[name]) for name in ("indptr", "indices", "num_features"))
         values = np.asarray(left.get("values", np.ones(columns.shape)))
         try:
             d = int(checked_numbers("num_features", width, LARGEST_SIZE + 1, shape=()))
-            _check_csr(starts, columns, values, starts.size - 1, d)
+            check_csr(starts, columns, values, starts.size - 1, d)
         except ValueError as error:
             raise ValueError(f"{file}: indptr, indices, values and num_features do not fit: {error}") from None
         return starts, columns, values, d

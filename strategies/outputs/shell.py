@@ -43,7 +43,7 @@ def comparison_of(options: RunOptions) -> str:
     It has the options of the run that are not at their default. Options about the reader's own devices are
     left out, since a comparison enrols its own. The folder of the data is left out where the environment names it.
     """
-    others = _COMPARED[find(options.method).trained_by].split()
+    others = _COMPARED[find(options.method).spec.trained_by].split()
     words = ["ldpsim", "compare", *dict.fromkeys([options.method, *others])]
     for name, spec in declared(RunOptions).items():
         value = configuration(options)[name]

@@ -75,7 +75,7 @@ def deployment(made: Plan, choice: PlanRow, folder: Path) -> str:
     ]
     if (command := rehearsal(made, choice, folder)) is not None:
         lines.append(f"# rehearsal: {command}")
-    if _method(options).trained_by != "curator":
+    if _method(options).spec.trained_by != "curator":
         lines.append("# ldpsim simulates this method; its Flower app deploys methods with one private report.")
     return "\n".join(lines) + "\n" + tomli_w.dumps(values)
 
@@ -102,7 +102,7 @@ def rehearsal(made: Plan, row: PlanRow, folder: Path) -> str | None:
 
 def _labels(options: RunOptions) -> str:
     """Return what stands beside the facts."""
-    if options.volunteers is not None and _method(options).asks_volunteers:
+    if options.volunteers is not None and _method(options).spec.asks_volunteers:
         others = ', and of the "labelled", who are other people that know their label' if options.private_labels else ""
         return f'the numbers of the "volunteers", {options.volunteers:g} of the people{others}'
     share = options.label_rate if options.volunteers is None else options.volunteers

@@ -69,7 +69,8 @@ def listed_as(method: str, *, volunteers: bool = False, labels: bool = False) ->
         labels: Whether others are asked for their label.
     """
     kind = find(method)
-    if volunteers and kind.asks_volunteers:
+    if volunteers and kind.spec.asks_volunteers:
         return Listed(f"one vote on list and features{', or the label' if labels else ''}", "asking less")
     groups = {"none": "nothing", "trusted curator": "other trust"}
-    return LISTED.get(method) or Listed(", ".join(kind.private) or "nothing", groups.get(kind.trust, "one report"))
+    spec = kind.spec
+    return LISTED.get(method) or Listed(", ".join(spec.private) or "nothing", groups.get(spec.trust, "one report"))

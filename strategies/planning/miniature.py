@@ -98,7 +98,7 @@ def with_kept_noise(options: RunOptions, setup: RunSetup, n: int, size: int) -> 
     mechanism = of_a_bit(setup)
     if mechanism is None or size >= n:
         return options
-    agreeing = setup.method.joins_both_ends and mechanism.reporting == "both"
+    agreeing = setup.method.spec.joins_both_ends and mechanism.reporting == "both"
     wanted = kept_noise(bit_epsilon(mechanism), n, size, agreeing=agreeing)
     one = of_a_bit(replace(setup, budget=replace(budget, eps_adjacency=1.0)))
     assert one is not None

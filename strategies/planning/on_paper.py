@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpsim.curator.methods import find
+from ldpsim.curator.methods import Method, find
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.privacy.level import Level
 from ldpsim.devices.data.population import Population
@@ -85,7 +85,7 @@ class OnPaper:
         given = replace(options, **_ON_PAPER)
         kind, few = find(options.method), len(self.people[which]) // 4
         method = kind.from_settings({key: value for key, value in given.settings.items() if key not in TRAINING})
-        if fewer := method.fitting(few):
+        if fewer := fewer_queries(method, few):
             # The small graph has fewer public people than the whole one: the number of queries is put back.
             asked = set_up(replace(given, settings={**given.settings, **fewer}), population=self.people[which])
             return replace(asked, options=given, settings=replace(asked.settings, method=method))
@@ -111,7 +111,7 @@ class OnPaper:
     def guarantee(self, setup: RunSetup) -> Guarantee:
         """Return what holds for everybody, of a set-up of :meth:`set_up`."""
         n = self.facts.n
-        if setup.method.trained_by != "curator":
+        if setup.method.spec.trained_by != "curator":
             return guarantee_before(self._in_full(setup))
         small = guarantee_before(setup)
         if self.sizes[0] == n:
@@ -135,6 +135,11 @@ class OnPaper:
             share = n / len(setup.population)
             full = Split(*(_many(round(share * len(part))) for part in (split.train, split.val, split.test)))
         return replace(setup, population=people, repeats=(replace(setup.repeats[0], split=full),))
+
+
+def fewer_queries(method: Method, public: int) -> dict[str, str]:
+    """Return an owner's number of queries where so few public people allow no more; else nothing."""
+    return {"queries": str(public)} if getattr(method, "queries", 0) > public else {}
 
 
 def _many(count: int) -> IntArray:

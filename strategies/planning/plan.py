@@ -20,7 +20,7 @@ from ldpsim.strategies.experiments.compare import cells_of
 from ldpsim.strategies.experiments.sweep_file import Cell
 from ldpsim.strategies.planning.in_clear import PublicData
 from ldpsim.strategies.planning.listed import LISTED
-from ldpsim.strategies.planning.on_paper import OnPaper
+from ldpsim.strategies.planning.on_paper import OnPaper, fewer_queries
 from ldpsim.strategies.planning.rehearsal import Like, Rehearsal, rehearse
 from ldpsim.strategies.planning.rows import PlanRow, plan_row
 from ldpsim.strategies.planning.wishes import Wishes, chosen, judged, ranked
@@ -167,7 +167,7 @@ def beside_volunteers(cells: Sequence[Cell]) -> list[Cell]:
     asked = [
         replace(cell.options, volunteers=VOLUNTEERS, private_labels=True)
         for cell in cells
-        if find(cell.options.method).asks_volunteers
+        if find(cell.options.method).spec.asks_volunteers
     ]
     return [Cell(options, name_of_constants(options.method, volunteers=True)) for options in asked]
 
@@ -193,7 +193,9 @@ def _fitting(options: RunOptions, facts: GraphFacts) -> RunOptions:
     """Return the options with as many queries of an owner as these people allow, unless some are given."""
     kind = find(options.method)
     public = int(0.3 * facts.n)
-    fewer = {name: value for name, value in kind().fitting(max(1, public)).items() if name not in options.settings}
+    fewer = {
+        name: value for name, value in fewer_queries(kind(), max(1, public)).items() if name not in options.settings
+    }
     return replace(options, settings={**options.settings, **fewer})
 
 
@@ -201,7 +203,7 @@ def _settled(paper: OnPaper, options: RunOptions, wishes: Wishes, speed: float) 
     """Return the row of a method: with its own budget, or with the one at which the wished loss holds."""
     if wishes.loss is None:
         return plan_row(paper, options, wishes.level, speed)
-    trusted = find(options.method).trust == "trusted curator"
+    trusted = find(options.method).spec.trust == "trusted curator"
     level = "central_node" if trusted and wishes.of_a_record else wishes.level
     found = paper.match(options, level, wishes.loss)
     row = plan_row(paper, found.options, wishes.level, speed)

@@ -29,7 +29,7 @@ from ldpsim.strategies.estimate.traffic import miniature
 from ldpsim.strategies.experiments.failures import Failed, outcomes_of
 from ldpsim.strategies.planning.information import LEAST_GAIN, most_gained
 from ldpsim.strategies.planning.miniature import save, sizes_of, with_kept_noise
-from ldpsim.strategies.planning.on_paper import OnPaper
+from ldpsim.strategies.planning.on_paper import OnPaper, fewer_queries
 from ldpsim.strategies.planning.rows import PlanRow
 from ldpsim.strategies.planning.wishes import Wishes, missed_on_paper
 from ldpsim.strategies.planning.worth import Worth
@@ -209,7 +209,7 @@ def at_size(paper: OnPaper, options: RunOptions, size: int) -> RunOptions:
         return options
     setup = paper.set_up(options)
     kept = with_kept_noise(options, setup, paper.facts.n, size)
-    return replace(kept, settings={**kept.settings, **setup.method.fitting(int(0.25 * size))})
+    return replace(kept, settings={**kept.settings, **fewer_queries(setup.method, int(0.25 * size))})
 
 
 def made_up_people(facts: GraphFacts, like: Like, size: int) -> Population:
@@ -261,6 +261,6 @@ def _told_enough(paper: OnPaper, row: PlanRow) -> PlanRow:
     setup, facts = paper.set_up(row.options), paper.facts.public()
     asked = questions_on_paper(setup.method, facts, setup.budget, row.options)
     gain = most_gained(asked, paper.people[0])
-    if not asked or setup.method.trained_by in ("owner", "graph owner") or gain >= LEAST_GAIN:
+    if not asked or setup.method.spec.trained_by in ("owner", "graph owner") or gain >= LEAST_GAIN:
         return row
     return row.with_reasons(f"reports say next to nothing (worth less than {100 * LEAST_GAIN:g} point): not rehearsed")

@@ -152,7 +152,7 @@ def plan_row(paper: OnPaper, options: RunOptions, level: str, speed: float) -> P
     guarantee = paper.guarantee(setup).to_dict()
     known = len(setup.repeats[0].split.labelled) / len(setup.population)
     asked = questions_on_paper(setup.method, facts.public(), setup.budget, options)
-    if setup.method.in_rounds:
+    if setup.method.spec.in_rounds:
         traffic = training_traffic(cast(Federated, setup.method), facts, setup.settings.training.hidden)
     else:
         traffic = expected_traffic(asked, facts)
@@ -169,7 +169,7 @@ def plan_row(paper: OnPaper, options: RunOptions, level: str, speed: float) -> P
         "bytes_per_device": traffic.each,
         "bytes": {"down": traffic.down, "up": traffic.up, "asked": traffic.asked,
                   "in_all": traffic.each * traffic.asked * facts.n,
-                  "rounds": None if setup.method.in_batches else traffic.rounds},  # earlier answers decide
+                  "rounds": None if setup.method.spec.in_batches else traffic.rounds},  # earlier answers decide
         "question_bytes": largest_question(asked, facts.n),
         "seconds": None if timed is None else timed.total,
         "seconds_by_phase": None if timed is None else dict(timed.seconds),
@@ -195,8 +195,9 @@ def plan_row(paper: OnPaper, options: RunOptions, level: str, speed: float) -> P
 
 
 def _budget(method: Any, options: RunOptions, epsilon: float) -> str:
-    if method.own_budget is not None:
-        return f"{method.own_budget.symbol} {getattr(method, method.own_budget.parameter):.3g}"
+    if method.spec.own_budget is not None:
+        parameter, symbol = method.spec.own_budget
+        return f"{symbol} {getattr(method, parameter):.3g}"
     parts = {"eps_a": options.eps_adjacency, "eps_f": options.eps_features, "eps_l": options.eps_labels}
     named = [f"{name} {value:.3g}" for name, value in parts.items() if value is not None]
     return ", ".join(named) if options.epsilon is None and named else ", ".join([f"{epsilon:.3g}", *named])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ldpsim.devices.enrolment.state import State, is_enrolled
-from ldpsim.devices.ledger.columns import LedgerDamaged
+from ldpsim.devices.ledger.rows import LedgerDamaged
 from ldpsim.strategies.rounds.checkpoint import finished_rounds
 from ldpsim.strategies.setup.run_setup import RunSetup
 

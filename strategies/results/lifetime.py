@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,9 +14,9 @@ from ldpsim.devices.array_types import FloatArray
 from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.facts import IntArray
 from ldpsim.devices.fleet import MOST_OPEN
-from ldpsim.devices.ledger.chain import checked, sound_alone
+from ldpsim.devices.ledger.chain import sound
 from ldpsim.devices.ledger.ledger import LedgerDamaged
-from ldpsim.devices.ledger.rows import Answer, QueryAnswer, TrainingAnswer, distinct_parts
+from ldpsim.devices.ledger.rows import Answer
 from ldpsim.devices.mechanisms.exact_loss import Loss, round_up
 
 _MOST_KINDS = 4096  # of answers with different losses that wait to be added up
@@ -35,13 +34,10 @@ def losses_of(answer: Answer, levels: Mapping[str, LevelSpec]) -> Iterator[tuple
     more than its whole loss.
     """
     for name, spec in levels.items():
-        if isinstance(answer, TrainingAnswer):
-            if spec.attribute is None or spec.attribute in answer.scope:
-                yield name, answer.loss_vector, answer.delta
-            continue
-        for part in distinct_parts(answer) if spec.attribute is None else answer.parts:
-            if spec.attribute in (None, part.attribute):
-                yield name, part.loss_bit if spec.unit == "entry" else part.loss_vector, part.delta
+        for part in answer.releases if spec.attribute is None else answer.parts:
+            if spec.attribute is None or spec.attribute in (answer.scope if answer.is_training else (part.attribute,)):
+                whole = answer.is_training or spec.unit != "entry"
+                yield name, part.loss.vector if whole else part.loss.bit, part.loss.delta
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,68 +116,47 @@ def read_ledgers(state: State, collection: str | None) -> tuple[Losses, Training
     counts, largest = np.zeros(n, np.int64), Loss(0.0, 0.0)
     specs = ledger_levels()
     levels, deltas = {name: np.zeros(n) for name in specs}, {name: np.zeros(n) for name in specs}
-    alike: dict[bytes, tuple[Answer, list[int]]] = {}  # devices whose only answers lose the same
     complete = True
+    alike: dict[bytes, tuple[Answer, list[int]]] = {}
     for shard in state.shards:
-        rows: dict[int, list[Answer]] = {}
         try:
-            for device, answers in state.ledger(shard * state.shard).devices():
-                if 0 <= device < n:
-                    rows[device] = answers
-                else:
-                    complete = False
+            everything = state.ledger(shard * state.shard).answers()
         except LedgerDamaged:
-            complete = False
-        keys = dict(zip(rows, state.seal_keys(list(rows)), strict=True)) if rows else {}
-        alone = [row[0] for row in rows.values() if len(row) == 1]
-        for device, terms in _terms_of(alone, keys):
-            alike.setdefault(terms, (rows[device][0], []))[1].append(device)
-            del rows[device]
-        for device, answers in rows.items():
-            try:
-                for answer in checked(answers, keys[device]):
-                    if isinstance(answer, TrainingAnswer) and answer.collection == collection:
-                        counts[device] += 1
-                        bit, vector = max(largest.bit, answer.loss_bit), max(largest.vector, answer.loss_vector)
-                        largest = Loss(bit, vector, max(largest.delta, answer.delta))
-                    for level, loss, delta in losses_of(answer, specs):
-                        levels[level][device] += loss
-                        deltas[level][device] += delta
-            except LedgerDamaged:  # the rows before the break were released; the rest is unknown
-                complete = False
+            everything, complete = [], False
+        answers = [answer for answer in everything if 0 <= answer.device < n]
+        complete &= len(answers) == len(everything)
+        keys = state.seal_keys(sorted({answer.device for answer in answers}))
+        broken = set[int]()  # what a device answered before the break is known; the rest is not
+        for answer, is_sound in zip(answers, sound(answers, keys), strict=True):
+            if not is_sound:
+                broken.add(answer.device)
+            if answer.device in broken:
+                continue
+            alike.setdefault(answer.terms, (answer, []))[1].append(answer.device)
+            if answer.is_training and answer.collection == collection:
+                counts[answer.device] += 1
+                (part,) = answer.parts
+                bit, vector = max(largest.bit, part.loss.bit), max(largest.vector, part.loss.vector)
+                largest = Loss(bit, vector, max(largest.delta, part.loss.delta))
+        complete &= not broken
         if n > MOST_OPEN * state.shard:  # each open ledger has three files
             state.close(shard)
         if len(alike) > _MOST_KINDS:  # each kind keeps an answer with its report
-            complete &= _add_up(alike, levels, deltas)
-    complete &= _add_up(alike, levels, deltas)
+            _add_up(alike, levels, deltas)
+    _add_up(alike, levels, deltas)
     return Losses(levels, deltas, complete), TrainingAnswers(counts, largest, complete)
 
 
 def _add_up(
     alike: dict[bytes, tuple[Answer, list[int]]], levels: Mapping[str, FloatArray], deltas: Mapping[str, FloatArray]
-) -> bool:
-    """Add the losses of answers that are alike to those of their devices, and forget them; False if one is damaged."""
-    specs, sound = ledger_levels(), True
+) -> None:
+    """Add the losses of answers that are alike to those of their devices, and forget them."""
+    specs = ledger_levels()
     for answer, devices in alike.values():
-        try:
-            for level, loss, delta in losses_of(answer, specs):
-                np.add.at(levels[level], devices, loss)  # a device may stand in a copy of its ledger too
-                np.add.at(deltas[level], devices, delta)
-        except LedgerDamaged:
-            sound = False
+        for level, loss, delta in losses_of(answer, specs):
+            np.add.at(levels[level], devices, loss)  # a device may have several of a kind
+            np.add.at(deltas[level], devices, delta)
     alike.clear()
-    return sound
-
-
-def _terms_of(answers: Sequence[Answer], keys: Mapping[int, bytes]) -> Iterator[tuple[int, bytes]]:
-    """Yield the devices of these only answers that are sound, with bytes that are equal where the losses are."""
-    own = [answer for answer in answers if isinstance(answer, QueryAnswer)]
-    if not own:
-        return
-    for answer, sound in zip(own, sound_alone(own, [keys[answer.device] for answer in own]), strict=True):
-        if sound:
-            with suppress(LedgerDamaged):  # the caller finds the fault
-                yield answer.device, answer.terms
 
 
 def extremes(losses: FloatArray, deltas: FloatArray) -> dict[str, float | None]:

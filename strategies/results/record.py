@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ldpsim.curator.learning.training import choose_device
-from ldpsim.curator.methods.base import NO_NETWORK
+from ldpsim.curator.methods.spec import NO_NETWORK
 from ldpsim.strategies.engines import collect as engines
 from ldpsim.strategies.engines.usage import peak_rss
 from ldpsim.strategies.results.averages import mean, spread
@@ -45,7 +45,7 @@ def assemble(
         "schema": SCHEMA,
         "ldpsim_version": ldpsim_version(),
         "method": options.method,
-        "gnn": settings.training.gnn if settings.method.trains_network() else NO_NETWORK,
+        "gnn": settings.training.gnn if settings.method.in_force().trains_network else NO_NETWORK,
         "seeds": first.seeds.to_dict(),
         "simulation_seeded": all(repeat.seeded is not False for repeat in repeats),
         "engine": engine,
@@ -71,7 +71,7 @@ def assemble(
             "nonprivate_test_own_settings": mean([repeat.reference_own for repeat in repeats]),
         },
         "privacy": {
-            "trust": settings.method.trust,
+            "trust": settings.method.spec.trust,
             "claimed": parts["claimed"],
             "holds": parts["holds"],
             "collections": parts["collections"],

@@ -1,7 +1,7 @@
 """Batches of one collection: each is one or several questions of one stage, to people of their own.
 
 The method makes the questions of a batch from public knowledge and the reports of the earlier
-batches (:meth:`ldpsim.curator.methods.base.Method.next_questions`). Nobody is asked twice about an
+batches (:meth:`ldpsim.curator.methods.base.LocalMethod.questions`). Nobody is asked twice about an
 attribute, and everybody whom the plan names is asked. The questions of a batch are saved before
 they are sent: a device answers once, so an interrupted collection must ask the same again.
 """
@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -64,7 +64,7 @@ def ask_in_batches(
     earlier: Reports | None = None
     while made := _kept_questions(method, public, budget, collection, kept, earlier, number=len(batches)):
         batch = [replace(question, part=len(questions) + place) for place, question in enumerate(made)]
-        _check(method.name, batch, seen, public.facts.n)
+        _check(method.spec.name, batch, seen, public.facts.n)
         batches.append((batch, ask(batch)))
         questions += batch
         if not any(collected.reports for _, collected in batches):
@@ -73,7 +73,7 @@ def ask_in_batches(
         earlier = joined_reports(parts) if len(parts) > 1 else parts[0]
     for attribute, wanted in people.items():
         if np.any(wanted != seen.get(attribute, ~wanted)):
-            raise ValueError(f"{method.name}: its batches do not ask the planned people about {attribute}")
+            raise ValueError(f"{method.spec.name}: its batches do not ask the planned people about {attribute}")
     return tuple(questions), _counted(batches, public.facts.n)
 
 
@@ -106,11 +106,11 @@ def _kept_questions(
 ) -> tuple[Question, ...]:  # fmt: skip
     """Return the saved questions of a batch; make and save them if there are none."""
     if number >= MOST_BATCHES:
-        raise ValueError(f"{method.name}: more than {MOST_BATCHES} batches")
+        raise ValueError(f"{method.spec.name}: more than {MOST_BATCHES} batches")
     # The id of a collection is a valid file name: the query checks its characters.
     path = kept / f"batch-{collection}-{number}.json"
     if not path.is_file():
-        made = method.next_questions(public, budget, collection, earlier)
+        made = cast(Any, method).questions(public.facts, public.split, budget, collection, (public, earlier))
         kept.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(questions_to_json(made), default=np.ndarray.tolist))
     return questions_from_json(json.loads(path.read_text()))

@@ -24,10 +24,11 @@ from ldpsim.curator.reports.digest import reports_digest
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.collector import SignedTerms
-from ldpsim.devices.device import Refusal, Report, unpack_report
+from ldpsim.devices.device import Refusal
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.base import Grouping
 from ldpsim.devices.query import Query
+from ldpsim.devices.report import Report, unpack_report
 from ldpsim.devices.wire import (
     QUERY_TYPE,
     REPORTS_TYPE,

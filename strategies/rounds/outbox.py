@@ -11,7 +11,6 @@ from flwr.app import Message, RecordDict
 
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.enrolment.state import SHARD
-from ldpsim.devices.fleet import BATCH
 from ldpsim.devices.wire import REPORTS_TYPE, batch_content
 
 Planned = tuple[RecordDict, str, IntArray]  # content and type of a message, or of several, and their devices
@@ -82,7 +81,7 @@ class Outbox:
 
 
 def batches_of(devices: IntArray) -> Iterator[IntArray]:
-    """Yield the devices, in rising order, in groups of one shard and at most :data:`BATCH`."""
+    """Yield the devices of each shard, in rising order: a ledger has one transaction at a time."""
     devices = np.sort(devices)
-    for shard in np.split(devices, np.flatnonzero(np.diff(devices // SHARD)) + 1):
-        yield from (shard[first : first + BATCH] for first in range(0, len(shard), BATCH))
+    shards = np.split(devices, np.flatnonzero(np.diff(devices // SHARD)) + 1)
+    yield from (shard for shard in shards if len(shard))

@@ -11,16 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from flwr.app import Message, MessageType, MetricRecord
 
-from ldpsim.devices.array_types import checked_numbers
 from ldpsim.devices.atomic_files import write_atomically
-from ldpsim.devices.federated.control_variate import read_variate
-from ldpsim.devices.federated.exchange import read_contribution, read_representation
-from ldpsim.devices.federated.silo import SiloTask, read_rows
-from ldpsim.devices.federated.wire import EXCHANGE_TYPE, WEIGHTS, read_sender, read_weights
-from ldpsim.devices.network import are_usable
+from ldpsim.devices.federated.exchange import check_neighbours, read_contribution, read_representation, read_variate
+from ldpsim.devices.federated.wire import EXCHANGE_TYPE, OTHERS, WEIGHTS, read_weights
 from ldpsim.devices.training_task import Task
 
 MOST_FAILED = 0.5  # share of the parties of a round that may fail; one party may always
@@ -60,16 +55,14 @@ class Replies:
         name: Returns the name of a node's party; None: the node is a device's or silo's number plus 1.
     """
 
-    def __init__(
-        self, task: Task | SiloTask | None = None, people: int = 0, name: Callable[[int], str] | None = None
-    ) -> None:
+    def __init__(self, task: Task | None = None, people: int = 0, name: Callable[[int], str] | None = None) -> None:
         self._task, self._people, self._name = task, people, name
 
     def name(self, node: int) -> str:
         """Return the name of a node's party."""
         if self._name is not None:
             return self._name(node)
-        return f"{'silo' if isinstance(self._task, SiloTask) else 'device'} {node - 1}"
+        return f"{'silo' if self._task is not None and self._task.of_silos else 'device'} {node - 1}"
 
     def problem(self, asked: Message, reply: Message) -> str:
         """Return what is wrong with a reply that is no error, in a few words; empty if nothing is."""
@@ -107,8 +100,9 @@ class Replies:
     def _check(self, asked: Message, reply: Message) -> None:
         kind = asked.metadata.message_type
         content, records, read = dict(reply.content), _RECORDS.get(kind, set()), self._reader(asked)
-        others = {"who"} if read is not None or not records or self._task is None else set[str]()
-        if not records <= content.keys() <= records | others or not (records or read_sender(reply)):
+        others = {OTHERS} if read is not None or not records else set[str]()
+        free = {OTHERS} if self._task is None else set[str]()  # nobody knows whether the values belong there
+        if content.keys() - free != (records | others) - free:
             raise ValueError("the reply is no answer to the question")
         if "metrics" in records:
             self._check_numbers(content["metrics"], accuracy=kind == MessageType.EVALUATE)
@@ -117,10 +111,7 @@ class Replies:
             if read_weights(content["arrays"], sent[WEIGHTS].shape[0]).dtype != sent[WEIGHTS].dtype:
                 raise ValueError("the weights have another shape or type")
         if read is not None:
-            sender = read_sender(reply)
-            if sender is None or sender[1] is None:
-                raise ValueError("the values for others are missing")
-            read(sender[1])
+            read(content[OTHERS])
 
     def _check_numbers(self, metrics: object, *, accuracy: bool) -> None:
         wanted = {"num-examples", "accuracy"} if accuracy else {"num-examples"}
@@ -128,55 +119,27 @@ class Replies:
         if figures.keys() != wanted:
             raise ValueError("its figures are others than those that were asked")
         people, right = figures["num-examples"], figures.get("accuracy", 0.0)
-        most = 1 if isinstance(self._task, Task) else self._people
+        most = 1 if self._task is not None and not self._task.of_silos else self._people
         if type(people) is not int or people < 1 or (self._task is not None and people > most):
             raise ValueError("the number of people is impossible")
         if type(right) is not float or not 0 <= right <= 1:
             raise ValueError("the accuracy is impossible")
 
-    def _reader(self, asked: Message) -> Callable[[bytes], None] | None:
+    def _reader(self, asked: Message) -> Callable[[object], object] | None:
         """Return the check of the values for others that the answer to a question has; None where it has none."""
         task, kind = self._task, asked.metadata.message_type
-        exchanged = kind == EXCHANGE_TYPE
-        if isinstance(task, SiloTask):
-            return (lambda data: self._check_rows(task, data)) if exchanged else None
-        if task is None or not (exchanged or kind == MessageType.TRAIN):
+        if task is None or kind not in (EXCHANGE_TYPE, MessageType.TRAIN):
             return None
-        if exchanged and task.sees == "sums":
-            return lambda data: self._check_contribution(task, data)
+        if kind == EXCHANGE_TYPE and task.sees == "sums":
+            return lambda record: read_contribution(record, task, self._people)
         if task.sees != "ego" and "control" not in asked.content:
             return None
-        dtype = np.dtype(asked.content.array_records["arrays"][WEIGHTS].dtype)
+        dtype = asked.content.array_records["arrays"][WEIGHTS].dtype
         if task.sees == "ego":
-            return lambda data: self._check_representation(task, dtype, data)
-        return lambda data: _check_usable(read_variate(data, task, dtype))
+            return lambda record: self._check_representation(task, dtype, record)
+        return lambda record: read_variate(record, task, dtype)
 
-    def _check_representation(self, task: Task, dtype: np.dtype, data: bytes) -> None:
-        neighbours, values = read_representation(data, task.hidden, dtype)
+    def _check_representation(self, task: Task, dtype: str, record: object) -> None:
+        neighbours, _ = read_representation(record, task, dtype)
         if neighbours is not None:
-            _check_people(neighbours, self._people)
-        _check_usable(values)
-
-    def _check_contribution(self, task: Task, data: bytes) -> None:
-        neighbours, columns, values = read_contribution(data)
-        _check_people(neighbours, self._people)
-        checked_numbers("features", columns, task.d)
-        _check_usable(values)
-
-    def _check_rows(self, task: SiloTask, data: bytes) -> None:
-        ids, _, known = read_rows(data, task.d)
-        # The first half are the global ids of the members, the second half their degrees.
-        members, degrees = np.split(known, 2)
-        for what, numbers in (("people", ids), ("members", members), ("degrees", degrees)):
-            checked_numbers(what, numbers, self._people)
-
-
-def _check_people(neighbours: np.ndarray, people: int) -> None:
-    checked_numbers("neighbours", neighbours, people)
-    if len(np.unique(neighbours)) < len(neighbours):  # each name brings a row: a list of a few bytes would bring a lot
-        raise ValueError("the values for others name a neighbour twice")
-
-
-def _check_usable(values: np.ndarray) -> None:
-    if not are_usable(values):
-        raise ValueError("the values for others are too large, or no finite numbers")
+            check_neighbours(neighbours, self._people)

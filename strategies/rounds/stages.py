@@ -2,7 +2,7 @@
 
 The stages, their mechanisms and their loss are fixed in the first question. A later stage
 only adds a public grouping. The method makes it from the reports so far
-(:meth:`ldpsim.curator.methods.base.Method.regroup`). A grouping is saved before it is sent: a device
+(:meth:`ldpsim.curator.methods.base.LocalMethod.questions`). A grouping is saved before it is sent: a device
 answers a stage once, so an interrupted collection must continue with the same grouping.
 """
 
@@ -52,9 +52,10 @@ class Stages:
         path = self.kept / f"grouping-{questions[0].query.collection}-{stage}.json"
 
         def make() -> str:
-            made = self.method.regroup(Reports.from_bytes(self.facts, questions, answers), stage=stage)
+            regroup = getattr(self.method, "regroup", None)
+            made = regroup and regroup(Reports.from_bytes(self.facts, questions, answers), stage=stage)
             if made is not None and (made.shape != (self.facts.n,) or made.min(initial=0) < 0):
-                raise ValueError(f"{self.method.name}: a grouping needs one group for every person")
+                raise ValueError(f"{self.method.spec.name}: a grouping needs one group for every person")
             return json.dumps(None if made is None else np.asarray(made, np.int64).tolist())
 
         self.kept.mkdir(parents=True, exist_ok=True)

@@ -35,11 +35,11 @@ def public_knowledge(
     """
     method = method or find(options.method)()
     labels = np.full(len(population), -1, np.int64)
-    volunteers = options.volunteers is not None and method.asks_volunteers  # they are asked in clear
-    if not (options.private_labels or volunteers or method.asks_for_labels()):
+    volunteers = options.volunteers is not None and method.spec.asks_volunteers  # they are asked in clear
+    if not (options.private_labels or volunteers or method.in_force().asks_labels):
         labels[split.labelled] = population.labels[split.labelled]
-    features = sparse_features(population) if options.public_features or method.public_features else None
-    edges = population.edges if method.knows_graph() else None
+    features = sparse_features(population) if options.public_features or method.spec.public_features else None
+    edges = population.edges if method.in_force().public_graph else None
     return PublicKnowledge(population.facts, split, labels, features, edges)
 
 
@@ -85,14 +85,14 @@ def ask_devices(scene: RepeatContext, *, decode: bool = False) -> tuple[tuple[Qu
     if setup.collector is not None:
         asked = [(question.query, question.devices) for question in questions]
         more["terms"] = setup.collector.sign(terms_of(asked, len(people)))
-    if decode and not setup.method.in_batches:  # the next batch's question is made of the bytes so far
+    if decode and not setup.method.spec.in_batches:  # the next batch's question is made of the bytes so far
         more["facts"] = people.facts
 
     def ask(asked: Sequence[Question]) -> Collected:
         return setup.collect(scene.home, asked, devices=len(people), silent=scene.silent, **more)
 
     try:
-        if setup.method.in_batches:
+        if setup.method.spec.in_batches:
             public = known_to_curator(scene)
             questions, collected = ask_in_batches(setup.method, public, setup.budget, questions, scene.home, ask)
         else:

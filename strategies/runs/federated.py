@@ -26,7 +26,7 @@ from ldpsim.curator.privacy.level import Level
 from ldpsim.devices.facts import Split
 from ldpsim.devices.mechanisms.exact_loss import Loss
 from ldpsim.devices.policy.policy import Mode, Policy, policy_for_training
-from ldpsim.devices.training_task import UNPROTECTED, GaussianUpdate, Task
+from ldpsim.devices.training_task import UNPROTECTED, Task
 from ldpsim.strategies.engines import collect as engines
 from ldpsim.strategies.people.owned_graph import own
 from ldpsim.strategies.results.lifetime import TrainingAnswers, read_ledgers
@@ -55,7 +55,7 @@ class InRounds(Run):
     def released_before(self, setup: RunSetup, split: Split) -> Trained | None:
         """Return the release if every round is answered; None where it does not depend on who trains."""
         method = cast(Federated, setup.method)
-        if not method.central_noise:
+        if not method.spec.central_noise:
             return None
         # The more people train, the better the noise on a trained model hides each of them.
         answers = TrainingAnswers(np.full(len(setup.population), method.answers), UNPROTECTED, complete=True)
@@ -95,7 +95,7 @@ class InRounds(Run):
             with stopping_for_good(scene.home / f"stopped-{scene.collection}"):
                 return self.train(scene)
         except TooManyFailed as error:
-            name = scene.setup.method.name
+            name = scene.setup.method.spec.name
             raise RunFailed(f"{name}: {error}; a run with another --state, or another --out, enrols others") from None
 
     def train(self, scene: RepeatContext) -> Outcome:
@@ -200,8 +200,5 @@ def phase_seconds(collect: float, train: float) -> dict[str, float]:
 
 def task_of(setup: RunSetup, collection: str) -> Task:
     """Return the task of a federated method's devices."""
-    method, facts, training = cast(Federated, setup.method), setup.population.facts, setup.settings.training
-    wanted = method.update_noise(facts, setup.budget)
-    noise = None if wanted is None else GaussianUpdate.from_epsilon(wanted[0], clip=wanted[1], delta=wanted[2])
-    return Task(collection, method.sees, facts.d, training.hidden, facts.classes, float(training.lr),
-                method.local_steps, scaling=method.scaling, noise=noise)  # fmt: skip
+    method = cast(Federated, setup.method)
+    return method.task(collection, setup.population.facts, setup.settings.training, setup.budget)

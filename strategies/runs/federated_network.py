@@ -51,7 +51,7 @@ def predict(weights: FloatArray, task: Task, population: Population) -> IntArray
 def log_probabilities(model: TwoLayers, method: Federated, population: Population) -> NDArray[np.float64]:
     """float64 (n, classes): logarithms of everybody's probabilities, as :func:`predict` applies the network."""
     parts = [tensor.detach().numpy() for tensor in model.state_dict().values()]
-    return np.asarray(log_softmax(_scores(parts, method.sees, method.scaling, population), axis=1), np.float64)
+    return np.asarray(log_softmax(_scores(parts, method.spec.sees, method.scaling, population), axis=1), np.float64)
 
 
 def _scores(parts: Sequence[Any], sees: str, scaling: str, population: Population) -> Any:

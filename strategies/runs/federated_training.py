@@ -70,7 +70,7 @@ class Training:
         self.resumed = found is not None
         self.start = self._start(found)
         # Seed of the server's noise and sample, another one for each time that a round was begun again.
-        self._private = derive(scene.noise_seed, "attempt", self.start.again) if method.central_noise else None
+        self._private = derive(scene.noise_seed, "attempt", self.start.again) if method.spec.central_noise else None
         self.notes: dict[str, Any] = {}
         self.exchange_seconds = 0.0
         silent = frozenset(device + 1 for device in scene.silent)
@@ -81,9 +81,9 @@ class Training:
     def _start(self, found: Standing | None) -> Standing:
         """Return the state of the checkpoint, or a new one."""
         start = found or Standing(self.task.shape.initial(self.seeds.training))
-        if found is None and self.before and self.method.central_noise:
+        if found is None and self.before and self.method.spec.central_noise:
             raise ValueError(
-                f"{self.method.name}: its devices gave {self.before:,} answers in a run that was stopped, and its "
+                f"{self.method.spec.name}: its devices gave {self.before:,} answers in a run that was stopped, and its "
                 "checkpoint is gone; how many noisy models were made is not known: enrol new devices with another "
                 "--state, or another --out"
             )
@@ -104,7 +104,7 @@ class Training:
     def sample(self, number: int) -> Sequence[int]:
         """Return the training devices of a round: drawn without replacement, or in turns."""
         nodes = (self.split.train + 1).tolist()
-        if self.method.takes_turns:
+        if self.method.spec.takes_turns:
             turns = round(1 / self.method.fraction)
             order = np.random.default_rng(self.seeds.training).permutation(nodes)
             return sorted(order[(number - 1) % turns :: turns].tolist())
@@ -127,10 +127,11 @@ class Training:
         """Run everything and return the weights."""
         task, start = self.task.to_bytes(), self.start
         started = time.perf_counter()
-        if not self.resumed and self.method.sees == "sums":
+        if not self.resumed and self.method.spec.sees == "sums":
             self.tell("exchange", None)
             everybody = np.concatenate([self.split.train, self.split.val if self.method.evaluate_every else []])
-            exchange_sums(self.grid, self.task, self.nodes, np.sort(everybody).astype(np.int64) + 1)
+            trained = (np.sort(everybody).astype(np.int64) + 1).tolist()
+            exchange_sums(self.grid, self.task, self.nodes, len(self.nodes), trained)
             self._check()
         strategy = self.strategy()
         subscribe = getattr(strategy, "subscribe", None)  # an exchange before the first round

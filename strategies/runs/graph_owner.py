@@ -71,11 +71,11 @@ class GraphOwnerRun(Run):
     def guarantee_of(self, setup: RunSetup, released: Sequence[GraphRelease]) -> Guarantee:
         """Return the guarantee of so many releases about the same people, each with fresh noise."""
         worst = min(released, key=lambda each: each.deviation)
-        return replace(worst, releases=len(released)).guarantee(setup.method.trust)
+        return replace(worst, releases=len(released)).guarantee(setup.method.spec.trust)
 
     def without_graph(self, method: Any) -> str:
         """Return why there is no reconstructed graph."""
-        return f"{method.name} reconstructs no graph: its owner has every list in clear"
+        return f"{method.spec.name} reconstructs no graph: its owner has every list in clear"
 
     def work(self, scene: RepeatContext) -> Outcome:
         """Collect the records, add noisy hops and train."""
@@ -125,7 +125,7 @@ class GraphOwnerRun(Run):
     def reference_settings(self, setup: RunSetup) -> tuple[TrainingSettings, TrainingSettings]:
         """Return the settings of full batches twice: few private steps would teach a network without noise little."""
         training = setup.settings.training
-        full = replace(training, epochs=max(training.epochs, _method(setup).training_defaults["epochs"]))
+        full = replace(training, epochs=max(training.epochs, _method(setup).spec.training_defaults["epochs"]))
         return full, full
 
 

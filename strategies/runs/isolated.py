@@ -7,8 +7,7 @@ import time
 import numpy as np
 
 from ldpsim.curator.methods import Question
-from ldpsim.devices.federated.batched_steps import Stack
-from ldpsim.devices.federated.local_steps import Inputs
+from ldpsim.devices.federated.local_steps import Inputs, SparseRows, Stack
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.strategies.results import evaluation
 from ldpsim.strategies.results.outcome import Outcome
@@ -36,15 +35,18 @@ class IsolatedRun(InRounds):
         weights = task.shape.initial(scene.seeds.training)
         scores: dict[str, list[float]] = {"test": [], "val": [], "macro_f1": []}
         indptr, columns, values = inputs.indptr, inputs.indices, inputs.data
-        nothing, one = np.zeros(task.hidden, np.float32), np.ones(1, np.float32)
+        one = SparseRows.one(np.arange(1), np.ones(1, np.float32))
         for start in range(0, len(split.train), _ALONE):
             people = split.train[start : start + _ALONE]
             rows = [slice(indptr[person], indptr[person + 1]) for person in people]
             alone = [
-                Inputs(np.array([0, row.stop - row.start]), columns[row].astype(np.int64), values[row], one, nothing,
-                       nothing, int(population.labels[person]))
+                Inputs(
+                    SparseRows.one(columns[row].astype(np.int64), values[row]),
+                    one,
+                    population.labels[person : person + 1],
+                )
                 for row, person in zip(rows, people, strict=True)
-            ]  # fmt: skip
+            ]
             for flat in Stack(alone, task).train(weights):
                 w1, b1, w2, b2 = task.shape.parts(flat)
                 predictions = (np.maximum(inputs @ w1 + b1, 0) @ w2 + b2).argmax(axis=1)

@@ -106,7 +106,7 @@ def models_at_once(setup: RunSetup) -> int:
     package may draw from torch's global state.
     """
     facts, method = setup.population.facts, setup.method
-    alone = method.trained_by != "curator" or method.name not in BUILT_IN
+    alone = method.spec.trained_by != "curator" or method.spec.name not in BUILT_IN
     if alone or choose_device(setup.options.device).type != "cpu":
         return 1
     return trainings_at_once(facts.n * facts.d)

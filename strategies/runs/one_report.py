@@ -9,13 +9,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from ldpsim.curator.defences import Defended, defend
 from ldpsim.curator.methods import Method, Question
-from ldpsim.curator.methods.base import Graph
+from ldpsim.curator.methods.base import Graph, GraphMethod, LocalMethod
+from ldpsim.curator.methods.references.references import Reference
 from ldpsim.curator.nulls.known import NullEvidence, known_from_graph, known_from_reports
 from ldpsim.curator.observer import watched
 from ldpsim.curator.reports.question import keys_of
@@ -52,7 +53,7 @@ class OneReportRun(Run):
 
     def questions(self, setup: RunSetup, split: Split, collection: str) -> tuple[Question, ...]:
         """Return the method's questions."""
-        if setup.method.reads or setup.options.from_reports is not None:
+        if setup.options.from_reports is not None:
             return ()
         return setup.questions(split, collection)
 
@@ -78,9 +79,10 @@ class OneReportRun(Run):
 
     def without_graph(self, method: Method) -> str:
         """Return why the method has no graph of its own: it reads the true records, or rebuilds none."""
-        if method.reads:
-            return f"{method.name} reads the true records, so no graph is reconstructed"
-        return "" if method.rebuilds_graph() else f"{method.name} reconstructs no graph: no report names a neighbour"
+        if method.spec.reads:
+            return f"{method.spec.name} reads the true records, so no graph is reconstructed"
+        name = method.spec.name
+        return "" if method.spec.rebuilds_graph else f"{name} reconstructs no graph: no report names a neighbour"
 
     def work(self, scene: RepeatContext) -> Outcome:
         """Ask, reconstruct the graph and train on it."""
@@ -99,7 +101,7 @@ class OneReportRun(Run):
             assert reports is not None
             extra = {"defence": _section(scene, defended)}
             reports = silenced(reports, defended.flagged)
-        own_features = "features" in method.reads if reports is None else reports.features is None
+        own_features = "features" in method.spec.reads if reports is None else reports.features is None
         degrees = evaluation.degrees(graph, population, reports)
         kept = reports if nulls and scene.state is not None else None
         del reports, defended
@@ -170,7 +172,11 @@ class OneReportRun(Run):
     def halves(self, scene: RepeatContext, others: Others) -> Iterator[tuple[str, Predict]]:
         """Yield the predictions from answers about one attribute alone: about the graph, and about features."""
         setup = scene.setup
-        for attribute, method in setup.method.halves(setup.budget).items():
+        method: Any = setup.method
+        made = {attribute: replace(method, **half) for attribute, half in method.spec.halves.items()}
+        if not setup.budget.volunteers or method in made.values():  # it is such a half itself
+            return
+        for attribute, method in made.items():
             with others((), scene.silent) as other:
                 altered = replace(other.setup, settings=replace(other.setup.settings, method=method))
                 half = replace(other, setup=altered)
@@ -188,7 +194,7 @@ class OneReportRun(Run):
     def _reports(self, scene: RepeatContext) -> tuple[tuple[Question, ...], Collected, Reports | None]:
         """Return the questions, the result of the collection, and the reports (None for a reference)."""
         options = scene.setup.options
-        if scene.setup.method.reads:
+        if scene.setup.method.spec.reads:
             return (), Collected(), None
         scene.tell("collect", None)
         if options.from_reports is not None:
@@ -203,13 +209,13 @@ class OneReportRun(Run):
         """Return the graph to train on; None of reports is a reference's."""
         setup = scene.setup
         if reports is not None:
-            return setup.method.reconstruct(reports, known_to_curator(scene))
-        return setup.method.from_owned(own(setup.population, scene.split, trust="none"))
+            return cast(LocalMethod, setup.method).reconstruct(reports, known_to_curator(scene))
+        return cast(Reference, setup.method).from_owned(own(setup.population, scene.split, trust="none"))
 
     def train(self, scene: RepeatContext, graph: Graph) -> TrainedNetwork:
         """Train on the graph."""
         setup = scene.setup
-        return setup.method.train(
+        return cast(GraphMethod, setup.method).train(
             graph,
             settings=setup.settings.training,
             classes=setup.population.facts.classes,
@@ -222,8 +228,8 @@ class OneReportRun(Run):
         setup = scene.setup
         if reports is not None:
             found = known_from_reports(reports, known_to_curator(scene))
-            return replace(found, taught_by_validation=setup.method.learns_from_validation())
-        return known_from_graph(own(setup.population, scene.split, trust="none"), setup.method.reads)
+            return replace(found, taught_by_validation=setup.method.in_force().learns_from_validation)
+        return known_from_graph(own(setup.population, scene.split, trust="none"), setup.method.spec.reads)
 
 
 def _defended(scene: RepeatContext, reports: Reports | None) -> Defended | None:

@@ -9,7 +9,6 @@ and with the finished chunks of teachers.
 from __future__ import annotations
 
 import hashlib
-import math
 import time
 from collections.abc import Sequence
 from typing import Any, cast
@@ -19,11 +18,11 @@ import numpy as np
 from ldpsim.curator.learning.training import TrainingSettings, choose_device
 from ldpsim.curator.methods import Question
 from ldpsim.curator.methods.owner.owner import B1, Baseline, LabelAnswers, OwnerMethod, private_graph, sage_settings
-from ldpsim.curator.owner.privacy.accountant import Account
-from ldpsim.curator.owner.privacy.shared import MOST_LAMBDAS, shared_label_epsilon
+from ldpsim.curator.owner.privacy.account import Account
+from ldpsim.curator.owner.privacy.label import MOST_LAMBDAS, shared_label_epsilon
 from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.curator.owner.teachers.selection import query_order
-from ldpsim.curator.owner.teachers.student import Sage, Student, train_network
+from ldpsim.curator.owner.teachers.student import Student, train_network
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import IntArray, Split
@@ -70,9 +69,8 @@ class OwnerRun(Run):
         accounts = [account for account in released if account is not None]
         if not accounts:
             return method.guarantee(setup.population.facts, (), setup.budget)
-        return cast(LabelAnswers, method).guarantee_of(
-            max(accounts, key=lambda account: account.holds.label or math.inf), len(accounts)
-        )
+        worst = max(accounts, key=lambda account: account.label)
+        return cast(LabelAnswers, method).guarantee_of(worst, len(accounts))
 
     def work(self, scene: RepeatContext) -> Outcome:
         """Collect the records, train teachers or count votes, release labels, train the student."""
@@ -109,7 +107,7 @@ class OwnerRun(Run):
             released=cost,
             seconds={**seconds, "train": student.seconds},
             predictions=_everybody(student, population, division),
-            model=Sage(student.trained),
+            model=student.network,
             collected=collected,
             known=shown_publicly(population, division, *told, released=bool(extra)) if setup.options.nulls else None,
             extra=extra,
@@ -180,7 +178,7 @@ def _release(
         with one_thread():
             values = method.votes(private, public, nodes, sage_settings(training), classes=classes,
                                   noise_seed=noise_seed, training_seed=seeds.training)  # fmt: skip
-        given |= {"labels_released_in_all": method.queries, "epsilon_in_all": cost.holds.label}
+        given |= {"labels_released_in_all": method.queries, "epsilon_in_all": cost.label}
     labels = method.labels(values, noise_seed=noise_seed)
     truth = setup.population.labels[division.public[nodes]]
     section = {
@@ -194,9 +192,9 @@ def _release(
         "pseudo_label_accuracy": float(np.mean(labels == truth)),
         "pseudo_label_ceiling": cost.ceiling,
         "teacher_accuracy": float(np.mean(values.argmax(1) == truth)),
-        "epsilon": {"printed": cost.printed.epsilon, "label": cost.holds.label, "vector": cost.holds.vector},
+        "epsilon": {"printed": cost.printed, "label": cost.label, "vector": cost.vector},
         "delta": cost.release.delta,
-        "delta_printed": cost.printed.delta_used,
+        "delta_printed": cost.delta_printed,
         "warnings": list(cost.warnings),
     }
     return cost, labels, nodes, section
@@ -209,9 +207,10 @@ def _in_all(room: Classroom, cost: Account) -> float | None:
     if not on_posteriors or len(lambdas) > MOST_LAMBDAS:
         return None
     if lambdas == {asked.lambda_: asked.queries}:
-        return cost.holds.label
+        return cost.label
     assert asked.classes is not None
-    return round_up(shared_label_epsilon(lambdas, classes=asked.classes, delta=asked.delta, gamma=asked.gamma,
+    return round_up(shared_label_epsilon(lambdas, queries=max(lambdas.values()), classes=asked.classes,
+                                         delta=asked.delta, gamma=asked.gamma,
                                          once=asked.sampling == "once"))  # fmt: skip
 
 

@@ -179,7 +179,7 @@ class Run:
 
     def without_graph(self, method: Method) -> str:
         """Return in one sentence why a run of the method reconstructs no graph; empty if it does."""
-        return f"{method.name} reconstructs no graph: its devices report no edge to the curator"
+        return f"{method.spec.name} reconstructs no graph: its devices report no edge to the curator"
 
     def work(self, scene: RepeatContext) -> Outcome:
         """Ask the devices, train, and return the outcome.
@@ -245,7 +245,7 @@ def without_noise(setup: RunSetup, split: Split, seed: int, settings: TrainingSe
 
     It reads in clear whatever the method reads: labels that people beside volunteers are asked for, too.
     """
-    raw = find("raw")()
+    raw: Any = find("raw")()
     trained = raw.train(
         raw.from_owned(own(setup.population, setup.labelled_split(split), trust="none")),
         settings=settings,

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from ldpsim.curator.learning.training import choose_device
 from ldpsim.curator.methods import Method, find
-from ldpsim.devices.client_app import release_states
 from ldpsim.devices.collector import CollectorKey
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State, enrol, is_enrolled
@@ -54,9 +53,9 @@ _KINDS: dict[str, Run] = {
 
 def run_of(method: Method) -> Run:
     """Return the kind of run that a method needs; ValueError for a method that names another trainer."""
-    if method.trained_by not in _KINDS:
-        raise ValueError(f"{method.name}: trained_by={method.trained_by!r} is none of {', '.join(_KINDS)}")
-    return _KINDS[method.trained_by]
+    if method.spec.trained_by not in _KINDS:
+        raise ValueError(f"{method.spec.name}: trained_by={method.spec.trained_by!r} is none of {', '.join(_KINDS)}")
+    return _KINDS[method.spec.trained_by]
 
 
 def set_up(
@@ -75,7 +74,7 @@ def set_up(
         ValueError: one line, for options that do not fit, or folders and data that cannot be used.
     """
     method = find(options.method)
-    budget = budget_of(options, public_features=options.public_features or method.public_features)
+    budget = budget_of(options, public_features=options.public_features or method.spec.public_features)
     settings = resolve(options, method, budget)
     check_read(options, settings.method)
     collector = None if options.collector_key is None else CollectorKey.load(options.collector_key)
@@ -146,12 +145,9 @@ def set_scene(setup: RunSetup, number: int, folder: Path, home: Path, tell: Prog
 def temporary_scene(setup: RunSetup, number: int) -> Iterator[RepeatContext]:
     """Offer a repeat on devices that are enrolled for it in a temporary folder, which is removed at the end."""
     with tempfile.TemporaryDirectory(prefix="ldpsim-") as folder:
-        try:
-            scene = set_scene(setup, number, Path(folder), Path(folder) / "state", quiet)
-            yield scene
-            scene.end_collection()
-        finally:
-            release_states()
+        scene = set_scene(setup, number, Path(folder), Path(folder) / "state", quiet)
+        yield scene
+        scene.end_collection()
 
 
 def _devices(setup: RunSetup, number: int, home: Path, policy: Policy) -> State:

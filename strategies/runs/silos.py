@@ -19,11 +19,13 @@ from ldpsim.curator.methods.federated.silos import Silos
 from ldpsim.curator.observer import watched
 from ldpsim.devices.data.population import Record
 from ldpsim.devices.facts import IntArray, Split
-from ldpsim.devices.federated.local_steps import size_of
-from ldpsim.devices.federated.silo import Bound, Silo, SiloTask, has_sums
+from ldpsim.devices.federated.exchange import kept_sums
+from ldpsim.devices.federated.local_steps import Stack
+from ldpsim.devices.federated.members import Members, size_of
 from ldpsim.devices.network import FloatArray
 from ldpsim.devices.policy.policy import Mode
 from ldpsim.devices.raw_record import hand_over
+from ldpsim.devices.training_task import Task
 from ldpsim.strategies.engines import collect as engines
 from ldpsim.strategies.engines.grids import SiloGrid
 from ldpsim.strategies.federated.making import TrainingPlan, strategy_for
@@ -31,7 +33,7 @@ from ldpsim.strategies.people.owned_graph import joined_rows
 from ldpsim.strategies.people.silos import divide_into_silos
 from ldpsim.strategies.results.outcome import Outcome
 from ldpsim.strategies.rounds.checkpoint import Standing, run_kept_rounds
-from ldpsim.strategies.rounds.feature_sums import exchange_silo_sums
+from ldpsim.strategies.rounds.feature_sums import exchange_sums
 from ldpsim.strategies.rounds.reading import read_records
 from ldpsim.strategies.rounds.replies import Replies
 from ldpsim.strategies.rounds.training_grid import Phase, TrainingGrid, draw_nodes
@@ -61,10 +63,10 @@ class SiloRun(InRounds):
         member_of = divide_into_silos(population, method, seeds.split)
         rooms = scene.place("silos")
         silos = _settle(read_records(population.facts, collected), member_of, split, rooms, method)
-        task = SiloTask(
-            scene.collection, method.sums, population.facts.d, training.hidden, population.facts.classes,
-            float(training.lr), method.local_steps, float(training.weight_decay), float(training.gnn_dropout),
-            seeds.training,
+        task = Task(
+            scene.collection, "sums" if method.spec.sums else "own", population.facts.d, training.hidden,
+            population.facts.classes, float(training.lr), method.local_steps, scaling="none",
+            weight_decay=float(training.weight_decay), dropout=float(training.gnn_dropout), seed=seeds.training,
         )  # fmt: skip
         nodes = list(range(1, method.silos + 1))
         learners = [node for node in nodes if silos[node - 1].training.any()]
@@ -84,9 +86,9 @@ class SiloRun(InRounds):
             grid = TrainingGrid(inner, train=sample, dropping=method.dropping, seed=seeds.split,
                                 replies=Replies(task, len(population)))  # fmt: skip
             exchanged = 0.0
-            if found is None and method.sums:
+            if found is None and method.spec.sums:
                 tell("exchange", None)
-                exchange_silo_sums(grid, task, nodes, len(population))
+                exchange_sums(grid, task, nodes, len(population), nodes)
                 exchanged = time.perf_counter() - started
             if found is None:
                 start.tally = grid.tally
@@ -125,7 +127,7 @@ class SiloRun(InRounds):
         )
 
 
-def _shape(method: Silos, silos: Sequence[Silo], member_of: IntArray, edges: IntArray) -> dict[str, Any]:
+def _shape(method: Silos, silos: Sequence[Members], member_of: IntArray, edges: IntArray) -> dict[str, Any]:
     """Return the number of silos, the rule that made them, their sizes, and the share of edges inside one."""
     inside = member_of[edges[0]] == member_of[edges[1]]
     return {"silos": method.silos, "partition": method.partition, "members": [len(silo.members) for silo in silos],
@@ -136,7 +138,7 @@ def _per_silo(phase: Phase, silos: int) -> dict[str, float]:
     return {"downlink_bytes": phase.downlink_bytes / silos, "uplink_bytes": phase.uplink_bytes / silos}
 
 
-def _settle(came: Mapping[int, Record], member_of: IntArray, split: Split, rooms: Path, method: Silos) -> list[Silo]:
+def _settle(came: Mapping[int, Record], member_of: IntArray, split: Split, rooms: Path, method: Silos) -> list[Members]:
     """Create a folder for each silo with the records of its members."""
     learners = np.zeros(len(member_of), bool)
     learners[split.train] = True
@@ -146,7 +148,7 @@ def _settle(came: Mapping[int, Record], member_of: IntArray, split: Split, rooms
         records = [came[person] for person in members.tolist()]
         values = [rec.feature_values / np.float32(size_of(rec.feature_values, method.scaling)) for rec in records]
         labels = np.array([record.label for record in records], np.int64)
-        silo = Silo(
+        silo = Members(
             members, *joined_rows([record.feature_indices for record in records], np.int64),
             joined_rows(values, np.float32)[1],
             *joined_rows([record.neighbours for record in records], np.int64),
@@ -157,7 +159,7 @@ def _settle(came: Mapping[int, Record], member_of: IntArray, split: Split, rooms
     return silos
 
 
-def _predict(silos: Sequence[Silo], rooms: Path, task: SiloTask, weights: FloatArray, people: int) -> np.ndarray:
+def _predict(silos: Sequence[Members], rooms: Path, task: Task, weights: FloatArray, people: int) -> np.ndarray:
     """Every member's class by its own silo with the final weights.
 
     -1 for people who handed nothing over, and for those of a silo that has no sums because it failed in the exchange.
@@ -165,7 +167,8 @@ def _predict(silos: Sequence[Silo], rooms: Path, task: SiloTask, weights: FloatA
     predictions = np.full(people, -1, np.int64)
     for number, silo in enumerate(silos):
         room = rooms / f"silo-{number}"
-        if len(silo.members) and (not task.sums or has_sums(room)):
-            bound = Bound.of(silo, room, task.d, sums=task.sums)
-            predictions[silo.members] = bound.scores(weights, task.shape).argmax(axis=1)
+        sums = kept_sums(room, task, number)
+        if len(silo.members) and (task.sees == "own" or sums is not None):
+            (scores,) = Stack([silo.inputs(task, sums, training=False)], task).scores(weights)
+            predictions[silo.members] = scores.argmax(axis=1)
     return predictions

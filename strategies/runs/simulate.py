@@ -156,11 +156,11 @@ def _graph_of(setup: RunSetup, repeat: Repeat) -> ResultGraph | None:
     if outcome.graph is None or outcome.predictions is None:
         return None
     about = {
-        "method": setup.method.name,
+        "method": setup.method.spec.name,
         "dataset": run_folder.name_of_data(setup.population.name),
         "config_hash": setup.digest,
         "reports_sha256": outcome.collected.reports_sha256,
-        "edges": "public" if setup.method.knows_graph() else "reconstructed",
+        "edges": "public" if setup.method.in_force().public_graph else "reconstructed",
     }
     return ResultGraph(
         outcome.graph, outcome.predictions, setup.repeats[-1].split.test, setup.population.facts.classes, about

@@ -170,7 +170,7 @@ def train_chunk(task: tuple[str, int, list[tuple[int, int]], Teaching, str]) -> 
     folder, chunk, queries, teaching, device = task
     private, public = _graphs(folder)
     with one_thread():
-        found = posteriors(private, public, queries, teaching, device=torch.device(device))
+        found = posteriors(private, public, queries, teaching, device=device)
     save_array(Path(folder) / f"chunk-{chunk:05d}.npy", found)
     return chunk
 

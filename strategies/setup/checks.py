@@ -10,6 +10,7 @@ from ldpsim.curator.methods.owner.owner import OwnerMethod, sage_settings
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import Split
+from ldpsim.strategies.engines.collect import choose
 from ldpsim.strategies.people.private_and_public import Division
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.settings import Settings
@@ -23,17 +24,17 @@ def check_federated_run(options: RunOptions, settings: Settings, population: Pop
     """
     method = settings.method
     if options.from_reports is not None or options.save_reports:
-        raise ValueError(f"--save-reports and --from-reports: {method.name} is trained in rounds, not on reports")
+        raise ValueError(f"--save-reports and --from-reports: {method.spec.name} is trained in rounds, not on reports")
     if options.collector_key is not None:
-        raise ValueError(f"--collector-key {options.collector_key}: the messages of {method.name} are not signed")
-    if options.engine == "flower":
-        raise ValueError(f"--engine flower: {method.name} runs on local or ray")
-    network = "mlp" if method.default_gnn == "mlp" else "gcn"
+        raise ValueError(f"--collector-key {options.collector_key}: the messages of {method.spec.name} are not signed")
+    if (engine := choose(options.engine, options.ray_address)) != "local":
+        raise ValueError(f"--engine {engine}: {method.spec.name} trains in this process (--engine local)")
+    network = "mlp" if method.spec.default_gnn == "mlp" else "gcn"
     if options.gnn is not None and settings.training.gnn != network:
-        raise ValueError(f"--gnn {options.gnn}: {method.name} trains a {network}")
+        raise ValueError(f"--gnn {options.gnn}: {method.spec.name} trains a {network}")
     if options.public_features or options.private_labels:
         raise ValueError(
-            f"--public-features and --private-labels: the features and labels of {method.name} stay on the device"
+            f"--public-features and --private-labels: the features and labels of {method.spec.name} stay on the device"
         )
     if not len(split.train):
         raise ValueError(f"{population.name}: nobody is left to train")
@@ -52,8 +53,6 @@ def check_owner_run(options: RunOptions, settings: Settings, population: Populat
     if options.split != "random" or options.label_rate is not None:
         raise ValueError(f"--split and --label-rate: {options.method} divides people by its own rule")
     sage_settings(settings.training)
-    if method.basis == "rotated" and choose_device(options.device).type == "cuda":
-        raise SettingError("basis=rotated", "trained one at a time on a CPU only (add --device cpu)")
     method.check(people=len(division.private), asked=len(division.asked), classes=population.facts.classes)
 
 

@@ -19,10 +19,10 @@ import numpy as np
 from ldpsim.curator.methods import Question
 from ldpsim.devices.atomic_files import DISK_FULL
 from ldpsim.devices.data.population import Population, Record
-from ldpsim.devices.device import pack_parts
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.query import Query
+from ldpsim.devices.report import pack_parts
 
 ROW_BYTES = 200  # that a ledger needs for an answer beside its report: seal, digests, ids, index
 _TEXTS = ("no space left on device", "os error 28", "disk is full", "requested and")  # of libraries without an errno
@@ -39,7 +39,7 @@ def _answer_bytes(query: Query) -> int:
     empty = Record(np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.int32), 0)
     noise = NoiseStream(bytes(32))
     reports = (
-        pack_parts(mechanism.respond(empty, noise, device=0, grouping=query.grouping) for mechanism in ask.mechanisms)
+        pack_parts(m.respond([empty], [noise], devices=[0], grouping=query.grouping)[0] for m in ask.mechanisms)
         for ask in query.asks
     )
     return sum(map(len, reports)) + ROW_BYTES

@@ -18,7 +18,7 @@ def divided(
 ) -> tuple[Budget, Settings]:
     """Return the budget with the feature share in force, and the settings with its provenance.
 
-    A method that chooses its share (:meth:`ldpsim.curator.methods.base.Method.chooses_share`) does so unless one is
+    A method that chooses its share (``MethodSpec.auto_share``) does so unless one is
     given or stored. Where a finer budget is given there is nothing to divide: features without a budget of their own
     are then not asked.
 
@@ -34,18 +34,19 @@ def divided(
     """
     method, given = settings.method, options.feature_share
     parts = {"--eps-adjacency": budget.eps_adjacency, "--eps-features": budget.eps_features}
-    if not method.chooses_share():
+    spec = method.in_force()
+    if not spec.auto_share:
         if given == AUTO:
-            raise ValueError(f"--feature-share auto: {method.name} has no rule for its share; give a number")
-        if given == 0 and "features" in method.private and not budget.public_features and budget.eps_features is None:
-            raise ValueError(f"--feature-share 0: {method.name} cannot do without private features")
+            raise ValueError(f"--feature-share auto: {spec.name} has no rule for its share; give a number")
+        if given == 0 and "features" in spec.private and not budget.public_features and budget.eps_features is None:
+            raise ValueError(f"--feature-share 0: {spec.name} cannot do without private features")
     elif given == AUTO:
         for option, value in parts.items():
             if value is not None:
                 raise ValueError(f"--feature-share auto with {option} {value:g}: nothing is left to divide")
     if given is None and settings.feature_share is not None:
         return replace(budget, feature_share=settings.feature_share), settings
-    if given not in (None, AUTO) or not method.chooses_share() or budget.public_features:
+    if given not in (None, AUTO) or not spec.auto_share or budget.public_features:
         return budget, settings
     whole = all(value is None for value in parts.values())
     share = RULE.share(facts, labels, budget.epsilon, budget.reporting) if whole else 0.0

@@ -17,6 +17,7 @@ from ldpsim.strategies.setup.settings import Settings
 
 SCHEMA = 2  # of result.json
 _HASHED_FORM = 1  # of the hashed parameters; another number would give every run another hash
+_LEFT = {"privgnn": {"basis": "given"}}  # parameters that have left; the hashes of stored results stay
 
 
 def config_hash(parameters: Mapping[str, Any]) -> str:
@@ -72,7 +73,7 @@ def hashed_parameters(
     return {
         **chosen,
         "budget": hashed_budget(budget),
-        "parameters": settings.parameters(),
+        "parameters": settings.parameters() | _LEFT.get(options.method, {}),
         "seeds": options.seeds_of(0).to_dict(),
         "sampler": 1,  # an option that has left; the hashes of stored results stay
         "ldpsim": ldpsim_version(),

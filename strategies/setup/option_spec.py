@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache, cached_property
-from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 POPULATION, BUDGET, MODEL = "Population", "Budget", "Model"
 REPETITION, RUNNING, DEVICES, OUTPUT = "Repetition", "Running", "Devices", "Output"
 
-READERS = Path(__file__).with_name("readers.toml")  # option -> the methods that read it, in words
 Allows = Callable[[Any], bool]
 Unread = Callable[[Any, Any], str]
 # always: the value as given. unless default: left out of the hash at its default, so that older hashes

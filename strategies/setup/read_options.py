@@ -1,7 +1,7 @@
 """Every given option of a run is read, or refused in one line.
 
-A method names the options that it reads (``Method.options``), a parameter the values of others beside which it is read
-(:func:`ldpsim.curator.methods.base.parameter`), and an option why nothing reads it beside other options
+A method names the options that it reads (``MethodSpec.options``), a parameter the values of others beside which it is
+read (:func:`ldpsim.curator.methods.parameters.parameter`), and an option why nothing reads it beside other options
 (:mod:`ldpsim.strategies.setup.unread`). Everything here follows from these declarations: the refusals, the options that
 a method of a comparison or a cell of a sweep runs without, and the lists on the pages of the methods.
 """
@@ -58,7 +58,7 @@ def unread(options: RunOptions, method: Method) -> dict[str, str]:
 def _unread_option(name: str, options: RunOptions, method: Method) -> str:
     """Return why the method does not read a given option; empty if it does."""
     spec = _OPTIONS[name]
-    if name in OF_METHODS and name not in method.options_read():
+    if name in OF_METHODS and name not in method.in_force().options_read:
         return _not_by(method, name)
     for by in _EXCLUDING:
         if name in by.excludes[0] and by.is_given(getattr(options, by.name)):
@@ -113,26 +113,6 @@ def check_any_reads(options: RunOptions, reasons: Mapping[str, Mapping[str, str]
             raise ValueError(f"{said(options, name)}: {said_of}{_elsewhere(name, options, *reasons)}")
 
 
-def readers(name: str, beside: RunOptions | None = None) -> dict[str, str]:
-    """Return the methods that read an option, each with the setting that it needs; that is often empty.
-
-    Args:
-        name: The option.
-        beside: Options, this one among them, beside which a method has to read it; None: beside some.
-    """
-    found = {}
-    others = None if beside is None else replace(beside, settings={})  # a reason depends on the method beside them
-    for method, kind in table().items():
-        usual = kind()
-        if others is not None:
-            reads = not _unread_option(name, others, usual)
-        else:
-            reads = name in usual.options_read() and not (name == "gnn" and not usual.trains_network())
-        if reads or name in kind.read_with:
-            found[method] = "" if reads else kind.read_with[name]
-    return found
-
-
 def said(options: RunOptions, name: str) -> str:
     """Return a given option, or ``settings.KEY``, as the command line has it."""
     if name.startswith(SET):
@@ -141,50 +121,47 @@ def said(options: RunOptions, name: str) -> str:
     return _OPTIONS[name].said(getattr(options, name))
 
 
-def listed(found: Mapping[str, str]) -> str:
-    """Return methods in words, with the setting that each needs.
-
-    >>> listed({"hogs": "", "lpgnn": "adjacency=private"})
-    'hogs, lpgnn (with --set adjacency=private)'
-    """
-    return ", ".join(name + (f" (with --set {needed})" if needed else "") for name, needed in found.items())
-
-
 def _given(options: RunOptions) -> Sequence[str]:
     return [name for name, spec in _OPTIONS.items() if name != "settings" and spec.is_given(getattr(options, name))]
 
 
 def _elsewhere(name: str, options: RunOptions, *asked: str) -> str:
-    """Return the other methods that read an option, in words."""
+    """Return the other methods that read an option, in words, each with the setting that it needs."""
     if name not in OF_METHODS:
         return ""
-    found = {method: needed for method, needed in readers(name, options).items() if method not in asked}
-    return f"; it is read by {listed(found)}" if found else ""
+    others, found = replace(options, settings={}), []  # a reason depends on the method beside them
+    for method, kind in table().items():
+        needed = kind.spec.read_with.get(name)
+        if method not in asked and not _unread_option(name, others, kind()):
+            found.append(method)
+        elif method not in asked and needed:
+            found.append(f"{method} (with --set {needed})")
+    return f"; it is read by {', '.join(found)}" if found else ""
 
 
 def _not_by(method: Method, name: str) -> str:
-    needed = type(method).read_with.get(name)
-    return f"{method.name} does not read it" + (f" without --set {needed}" if needed else "")
+    needed = type(method).spec.read_with.get(name)
+    return f"{method.spec.name} does not read it" + (f" without --set {needed}" if needed else "")
 
 
 def _trains(options: RunOptions, method: Method) -> bool:
-    return method.trains_network() or options.reference
+    return method.in_force().trains_network or options.reference
 
 
 def _no_network(method: Method) -> str:
-    return f"{method.name} trains no network, and there is none without noise beside --no-reference"
+    return f"{method.spec.name} trains no network, and there is none without noise beside --no-reference"
 
 
 def _unread_training(key: str, options: RunOptions, method: Method) -> str:
     if not _trains(options, method):
         return _no_network(method)
-    gnn = options.gnn if "gnn" in method.options_read() else None
-    if unfit := unfit_training(key, type(method), gnn or method.default_gnn):
+    gnn = options.gnn if "gnn" in method.in_force().options_read else None
+    if unfit := unfit_training(key, type(method), gnn or method.spec.default_gnn):
         return unfit
-    own = method.training_read if method.trains_network() else frozenset()
-    reference = method.reference_read if options.reference else frozenset()
+    own = method.spec.training_read if method.in_force().trains_network else frozenset()
+    reference = method.spec.reference_read if options.reference else frozenset()
     if any(read is None or key in read for read in (own, reference)):
         return ""
-    return f"{method.name} does not read it" + (
-        " beside --no-reference" if method.reference_read is None or key in method.reference_read else ""
+    return f"{method.spec.name} does not read it" + (
+        " beside --no-reference" if method.spec.reference_read is None or key in method.spec.reference_read else ""
     )

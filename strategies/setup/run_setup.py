@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ldpsim.curator.methods import find
-from ldpsim.curator.methods.base import Budget, Method, Question
+from ldpsim.curator.methods.base import Budget, Method, Question, questions_asked
 from ldpsim.devices import datasets
 from ldpsim.devices.collector import CollectorKey
 from ldpsim.devices.data.population import Population
@@ -80,8 +80,8 @@ class RunSetup:
         return self.repeats[0].seeds.noise is None and self.options.from_reports is None
 
     def questions(self, split: Split, collection: str) -> tuple[Question, ...]:
-        """Return the method's questions."""
-        return self.method.questions(self.population.facts, split, self.budget, collection)
+        """Return the method's questions; none of one that asks nobody."""
+        return questions_asked(self.method, self.population.facts, split, self.budget, collection)
 
     def labelled_split(self, split: Split, *, witnesses: bool = True) -> Split:
         """Return the division in which the ordinary people train, too, whose label an answer depends on.
@@ -122,7 +122,7 @@ def budget_of(options: RunOptions, *, public_features: bool) -> Budget:
         private_labels=options.private_labels,
         reporting="one-end" if options.reporting == "one-end" else "both",
         label_mechanism=options.label_mechanism,
-        volunteers=options.volunteers is not None and find(options.method).asks_volunteers,
+        volunteers=options.volunteers is not None and find(options.method).spec.asks_volunteers,
     )
 
 

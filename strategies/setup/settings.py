@@ -44,7 +44,7 @@ class Settings:
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters that a result stores: those with an effect; newer ones only unless at their default."""
-        found = self.in_force()
+        found = {**self.in_force(), **getattr(self.method, "hashed_before", {})}
         if self.training.gnn != "gat":
             del found["gat_heads"]
         # Omit default values so that older hashes stay valid.
@@ -61,7 +61,7 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
     Raises:
         ValueError: for a parameter that does not exist or does not fit, or nothing stored.
     """
-    gnn = options.gnn or method.default_gnn
+    gnn = options.gnn or method.spec.default_gnn
     values: dict[str, Any] = {}
     provenance: dict[str, str] = {}
     collections, share = 0, None
@@ -85,7 +85,7 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
             raise SettingError(key, reason)
     made = method.from_settings({key: value for key, value in values.items() if key not in TRAINING})
     chosen = {key: _number(key, value) for key, value in values.items() if key in TRAINING}
-    training = TrainingSettings(gnn=gnn, **{**made.usual_training(), **chosen})
+    training = TrainingSettings(gnn=gnn, **{**made.in_force().training_defaults, **chosen})
     reference = TrainingSettings(gnn=gnn, epochs=training.epochs, hidden=training.hidden)
     return Settings(made, training, reference, provenance, collections, share)
 
@@ -94,8 +94,8 @@ def unfit_training(key: str, method: type[Method], gnn: str) -> str:
     """Return why no training of a method has this setting with a network; empty if one has."""
     if key.startswith("gat_") and gnn != "gat":
         return f"a {gnn} has no attention heads (--gnn gat)"
-    if key == "selection" and not method.common_selection:
-        return f"{method.name} chooses its epoch by a rule of its own"
+    if key == "selection" and not method.spec.common_selection:
+        return f"{method.spec.name} chooses its epoch by a rule of its own"
     return ""
 
 

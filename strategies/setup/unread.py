@@ -17,7 +17,7 @@ _CLEAR = "features are public beside --public-features"
 
 def epsilon(run: Any, method: Method) -> str:
     """Epsilon is divided among parts; each finer budget stands in the place of one."""
-    parts = [part for part in method.parts_of_epsilon() if part != "eps_features" or _asks_features(run, method)]
+    parts = [part for part in method.in_force().finer if part != "eps_features" or _asks_features(run, method)]
     given = [part for part in parts if getattr(run, part) is not None]
     return "" if not parts or len(given) < len(parts) else f"no part of it is left beside {_flags(given)}"
 
@@ -26,9 +26,9 @@ def feature_share(run: Any, method: Method) -> str:
     """A share divides epsilon as long as a part of it is left."""
     if run.public_features:
         return _CLEAR
-    if run.feature_share == "auto" and not method.chooses_share():
-        return f"{method.name} has no rule for its share; give a number"
-    parts = method.parts_of_epsilon()
+    if run.feature_share == "auto" and not method.in_force().auto_share:
+        return f"{method.spec.name} has no rule for its share; give a number"
+    parts = method.in_force().finer
     whole = parts and all(getattr(run, part) is not None for part in parts)
     return f"nothing is left to divide beside {_flags(parts)}" if whole else ""
 
@@ -40,14 +40,14 @@ def eps_features(run: Any, method: Method) -> str:
 
 def eps_labels(run: Any, method: Method) -> str:
     """Public labels are not asked."""
-    asked = run.private_labels or method.asks_for_labels()
-    return "" if asked else f"{method.name} asks nobody for a label without --private-labels"
+    asked = run.private_labels or method.in_force().asks_labels
+    return "" if asked else f"{method.spec.name} asks nobody for a label without --private-labels"
 
 
 def private_labels(run: Any, method: Method) -> str:
     """A method that asks no volunteers takes their labels as public, and knows no other label."""
-    alone = run.volunteers is not None and not method.asks_volunteers
-    return f"{method.name} takes the labels of volunteers alone" if alone else ""
+    alone = run.volunteers is not None and not method.spec.asks_volunteers
+    return f"{method.spec.name} takes the labels of volunteers alone" if alone else ""
 
 
 def label_mechanism(run: Any, method: Method) -> str:
@@ -72,9 +72,9 @@ def _asks_features(run: Any, method: Method) -> bool:
         return False
     if run.eps_features is not None:
         return True
-    if run.feature_share is None and method.chooses_share():
+    if run.feature_share is None and method.in_force().auto_share:
         return run.eps_adjacency is None  # beside a finer budget there is no whole to choose a share of
-    return run.feature_share != 0 or "feature_share" not in method.options_read()
+    return run.feature_share != 0 or "feature_share" not in method.in_force().options_read
 
 
 def _flags(names: object) -> str:

@@ -32,7 +32,7 @@ def tracked_run(setup: RunSetup) -> TrackedRun:
         "budget": asdict(setup.budget),
     }
     tags = {"ldpsim_version": ldpsim_version(), "method": options.method, "dataset": data,
-            "trust": setup.method.trust, "config_hash": setup.digest}  # fmt: skip
+            "trust": setup.method.spec.trust, "config_hash": setup.digest}  # fmt: skip
     name = name_of(method=options.method, dataset=people.name, digest=setup.digest, seed=options.seed)
     return TrackedRun(name, dotted(parameters), tags)
 

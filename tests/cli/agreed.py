@@ -43,7 +43,7 @@ def all_agreed() -> dict[str, Agreed]:
 
 def _all_agreed() -> Iterator[tuple[str, Agreed]]:
     for method in BUILT_IN:
-        if find(method).reads:
+        if find(method).spec.reads:
             continue
         for labels in ("volunteers", "public", "private"):
             for epsilon in (0.5, 4.0):

@@ -10,7 +10,7 @@ from ldpsim.cli.main import app
 
 NAMES = {
     "generated", "cora", "citeseer", "citeseer-3312", "citeseer-lcc", "citeseer-full", "pubmed", "dblp",
-    "computers", "facebook", "github", "german", "student", "lastfm", "ogbn-arxiv", "reddit",
+    "computers", "facebook", "github", "german", "student", "lastfm",
 }  # fmt: skip
 
 

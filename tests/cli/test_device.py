@@ -24,9 +24,10 @@ from ldpsim.cli.main import app
 from ldpsim.curator.methods import HoGS, Vote
 from ldpsim.curator.methods.base import Budget
 from ldpsim.devices.collector import CollectorKey, generate
-from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.query import Query
+from ldpsim.devices.report import Report
 from ldpsim.devices.vault.client import VaultDevice
 from ldpsim.strategies.flower_app.deployed import PublicFile
 from tests import warm

@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 from ldpsim.cli.ledger import read_account, states_in
 from ldpsim.cli.main import app
 from ldpsim.devices.data.population import build_population
-from ldpsim.devices.device import Report
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.mechanisms import Loss, OneBit, RandomizedResponse
 from ldpsim.devices.policy.policy import Policy, policy_for
 from ldpsim.devices.query import Ask, Query
+from ldpsim.devices.report import Report
 
 Listing = Callable[[Path], dict[str, str]]
 N, D = 12, 5
@@ -202,11 +202,11 @@ def test_damage_is_told_and_not_touched(state: Path, file: str, how: str, listin
 
 
 @pytest.mark.parametrize(
-    "change", ["number = 1", "packed_parts = x'00'", "device = 11", "time = 0.0", "collection = 'second'"]
+    "change", ["number = 1", "body = x'00'", "device = 11", "kind = 'update'", "collection = 'second'"]
 )
 def test_an_edited_row_is_found(state: Path, change: str) -> None:
     with sqlite3.connect(state / "ledger.sqlite") as db:
-        db.execute(f"UPDATE query_answer SET {change} WHERE device = 3")
+        db.execute(f"UPDATE answer SET {change} WHERE device = 3")
     db.close()
     line = error_line(state)
     assert "does not carry its seal" in line or "is missing" in line

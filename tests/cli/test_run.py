@@ -328,7 +328,7 @@ def damage(state: Path, how: str) -> None:
         path.write_text("something else")
     else:
         with sqlite3.connect(path) as db:
-            db.execute("UPDATE query_answer SET time = time / 2")
+            db.execute("UPDATE answer SET body = body || x'00'")
         db.close()
 
 

@@ -59,7 +59,7 @@ def test_odds_are_rounded_up_and_by_less_than_one(delta: float) -> None:
 def test_odds_are_the_success_of_the_best_guess(epsilon: float) -> None:
     """The answers of randomised response are enumerated: no rule of guessing between two labels is right more often."""
     mechanism = GRR.from_epsilon(epsilon, categories=3)
-    truth, other = mechanism.channel
+    truth, other = mechanism.truth_probability, mechanism.other_probability
     best = sum(max(pair) for pair in zip((truth, other, other), (other, truth, other), strict=True)) / 2
     assert best <= times_of_100(Level("bounded", mechanism.loss().vector)) / 100
     # With two labels the bound is attained; a third answer says nothing about them.

@@ -20,6 +20,7 @@ from ldpsim.cli.report.rows import row_of
 from ldpsim.cli.summary import _holds
 from ldpsim.cli.words import epsilon
 from ldpsim.curator.methods import Budget, find
+from ldpsim.curator.methods.base import questions_asked
 from ldpsim.curator.privacy.level import Level
 from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.devices.facts import PublicFacts, Split
@@ -38,13 +39,13 @@ def guarantees(draw: st.DrawFn) -> dict[str, dict[str, Any]]:
     facts = PublicFacts(n, draw(st.integers(10, 50)), classes)
     split = Split(*np.array_split(np.arange(n), 3))
     budget = Budget(
-        epsilon=draw(st.floats(0.5, 8.0)), public_features=method.public_features or draw(st.booleans()),
+        epsilon=draw(st.floats(0.5, 8.0)), public_features=method.spec.public_features or draw(st.booleans()),
         eps_labels=draw(st.sampled_from((None, 1.5))), private_labels=False,
         reporting=draw(st.sampled_from(("both", "one-end"))),
     )  # fmt: skip
     times = draw(st.integers(1, 4))
     try:
-        questions = method.questions(facts, split, budget, "c")
+        questions = questions_asked(method, facts, split, budget, "c")
         many = method.guarantee(facts, questions, budget, collections=times).over(times)
         one = method.guarantee(facts, questions, budget)
     except ValueError:  # these options do not fit the method
@@ -107,7 +108,7 @@ def test_a_page_without_the_private_rest_is_noticed(monkeypatch: pytest.MonkeyPa
     """Without ``private_value`` the words are others."""
     method, budget = find("vote")(), Budget(epsilon=4.0, public_features=True)
     facts, split = PublicFacts(30, 4, 3), Split(*np.array_split(np.arange(30), 3))
-    holds = dict(method.guarantee(facts, method.questions(facts, split, budget, "c"), budget).to_dict()["holds"])
+    holds = dict(method.guarantee(facts, questions_asked(method, facts, split, budget, "c"), budget).to_dict()["holds"])
     assert not wrong(holds) and held(holds, "user")["private_value"] == 4.0
     whole = words.level
     monkeypatch.setattr(words, "level", lambda entry: whole({**entry, "private_value": None}))

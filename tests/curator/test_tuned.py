@@ -35,7 +35,9 @@ def test_every_setting_is_one_the_method_takes(name: str) -> None:
         assert set(setting) <= {*CONDITIONS, "provenance", "source", "collections", "values"}
         values = setting["values"]
         training = {key: value for key, value in values.items() if key in of_training}
-        TrainingSettings(**{"gnn": setting.get("gnn", method.default_gnn), **method.training_defaults, **training})
+        TrainingSettings(
+            **{"gnn": setting.get("gnn", method.spec.default_gnn), **method.spec.training_defaults, **training}
+        )
         own = {key: value for key, value in values.items() if key not in of_training}
         method.from_settings({**setting.get("when", {}), **own})
         assert setting["provenance"] == "published" or "collections" in setting or "search" not in setting["source"]

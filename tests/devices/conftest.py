@@ -1,29 +1,37 @@
-"""A small population, questions about it, and the two doors by which a device is asked."""
+"""A small population, questions about it, and the doors by which a device is asked."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import ConfigRecord, Message, RecordDict
+from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.supercore.task_identity import TaskIdentity
 
 from ldpsim.devices import wire
-from ldpsim.devices.client_app import open_state
+from ldpsim.devices.client_app import app, open_state
 from ldpsim.devices.data.population import Population, Record, build_population
-from ldpsim.devices.device import Device, Refusal, Report
+from ldpsim.devices.device import Device, Refusal
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.fleet import Fleet
 from ldpsim.devices.mechanisms import GRR, OneBit, RandomizedResponse
 from ldpsim.devices.policy.policy import Cap, Policy
 from ldpsim.devices.query import Ask, Query
+from ldpsim.devices.report import Report
+from ldpsim.devices.vault import server
+from ldpsim.devices.vault.folder import listening
+from ldpsim.devices.vault.server import Vault
 
 N, D, CLASSES = 12, 10, 3
+DOORS = ("direct", "client_app", "vault", "together")
 WIDE = Cap(bit=100.0, vector=1e6, user=1e6)
 
 
@@ -68,6 +76,12 @@ def make_query(
     return Query(collection, (tuple(asks[letter] for letter in attributes),))
 
 
+def stage_plan() -> Query:
+    """The label first, then label and features together."""
+    features, label = make_query(attributes="fl").asks
+    return Query("first", ((label,), (features, label)))
+
+
 def make_policy(population: Population, **changes: object) -> Policy:
     policy = Policy(
         "report",
@@ -86,11 +100,13 @@ def opposite(record: Record, index: int, *, n: int = N, d: int = D) -> Record:
 
 
 class Devices:
-    """An enrolled folder whose devices are asked directly or by Flower messages."""
+    """An enrolled folder whose devices are asked through one of the :data:`DOORS`."""
 
-    def __init__(self, folder: Path, door: str) -> None:
+    def __init__(self, folder: Path, door: str, vaults: ExitStack) -> None:
         self.folder = folder
         self.door = door
+        self.vaults = vaults
+        self.socket: Path | None = None
 
     @property
     def state(self) -> State:
@@ -99,35 +115,34 @@ class Devices:
     def device(self, index: int) -> Device:
         return self.state.device(index)
 
-    def ask(self, question: Query | bytes, index: int = 3) -> Report | Refusal | None:
+    def ask(self, question: Query | bytes, index: int = 3) -> Report | Refusal:
+        data = question if isinstance(question, bytes) else question.to_bytes()
         if self.door == "direct":
-            try:
-                return self.device(index).answer(question if isinstance(question, bytes) else question.to_bytes())
-            except Exception:  # a ledger that does not open: what the ClientApp says
-                return Refusal.LEDGER_DAMAGED
-        return self.say([self.message(question, index)])[0]
+            return self.device(index).answer(data)
+        if self.door == "together":  # with two who do not live here
+            message = Message(wire.batch_content(raw_content(data), np.array([index, N, N + 1])), 1, wire.REPORTS_TYPE)
+            (reply,) = Fleet(self.state).answer([message])
+            answers = wire.read_batch_reply(reply, 3)
+            assert answers is not None and answers[1:] == [Refusal.LEDGER_DAMAGED] * 2
+            return answers[0]
+        return self._say(Message(raw_content(data), index + 1, wire.QUERY_TYPE), index)
 
-    def in_mode(self, kind: str, index: int = 3) -> Report | Refusal | None:
-        if self.door == "direct":
-            try:
-                return self.device(index).refuse_mode()
-            except Exception:
-                return Refusal.LEDGER_DAMAGED
-        return self.say([Message(RecordDict({}), index + 1, kind)])[0]
+    def in_mode(self, kind: str, index: int = 3) -> Report | Refusal:
+        return self._say(Message(RecordDict({}), index + 1, kind), index)
 
-    @staticmethod
-    def message(question: Query | bytes, index: int, kind: str = wire.QUERY_TYPE) -> Message:
-        content = wire.query_content(question) if isinstance(question, Query) else raw_content(question)
-        return Message(content, index + 1, kind)
-
-    def say(self, messages: Sequence[Message], *, batch: int = 512) -> list[Report | Refusal | None]:
-        answers = []
-        for reply in Fleet(self.folder, batch=batch).answer(messages):
-            if reply.has_error():
-                assert reply.error.reason in wire.TEXTS.values()
-            read = wire.read_reply(reply)
-            answers.append(read[1] if isinstance(read, tuple) else read)
-        return answers
+    def _say(self, message: Message, index: int) -> Report | Refusal:
+        place = {"state-dir": str(self.folder)}
+        if self.door == "vault":
+            if self.socket is None:
+                self.socket = self.folder.with_suffix(".socket")
+                self.vaults.enter_context(serving(self.state, self.socket))
+            place = {"socket": str(self.socket)}
+        reply = app(message, Context(1, 1, {"partition-id": index, **place}, RecordDict(), {}))
+        if reply.has_error():
+            assert reply.error.reason in wire.TEXTS.values()
+        read = wire.read_reply(reply)
+        assert read is not None
+        return read[1] if isinstance(read, tuple) else read
 
     def rows(self, index: int = 3) -> list[tuple[object, ...]]:
         answers = self.state.ledger(index).answers(index)
@@ -136,7 +151,23 @@ class Devices:
     def copy(self, folder: Path) -> Devices:
         self.state.close()
         shutil.copytree(self.folder, folder)
-        return Devices(folder, self.door)
+        return Devices(folder, self.door, self.vaults)
+
+
+@contextmanager
+def serving(state: State, path: Path, **options: Any) -> Iterator[Vault]:
+    """Serve devices from a vault in a thread of this process."""
+    vault = Vault(state, **options)
+    with pytest.MonkeyPatch.context() as patch, listening(path) as listener:
+        patch.setattr(server, "_POLL_SECONDS", 0.01)
+        thread = threading.Thread(target=vault.serve, args=(listener,))
+        thread.start()
+        try:
+            yield vault
+        finally:
+            vault.stop()
+            thread.join(20)
+            assert not thread.is_alive()
 
 
 def raw_content(data: bytes) -> RecordDict:
@@ -169,12 +200,19 @@ def flipped() -> Callable[..., Record]:
     return opposite
 
 
-@pytest.fixture(params=["direct", "flower"])
-def enrolled(request: pytest.FixtureRequest, tmp_path: Path, population: Population) -> Callable[..., Devices]:
+@pytest.fixture
+def door() -> str:
+    """Return by which of the :data:`DOORS` devices are asked."""
+    return "direct"
+
+
+@pytest.fixture
+def enrolled(door: str, tmp_path: Path, population: Population) -> Iterator[Callable[..., Devices]]:
     """Enrol the small population with changes to a policy that allows everything."""
+    with ExitStack() as vaults:
 
-    def make(name: str = "state", **changes: object) -> Devices:
-        enrol(tmp_path / name, population, make_policy(population, **changes), seed=7)
-        return Devices(tmp_path / name, request.param)
+        def make(name: str = "state", **changes: object) -> Devices:
+            enrol(tmp_path / name, population, make_policy(population, **changes), seed=7)
+            return Devices(tmp_path / name, door, vaults)
 
-    return make
+        yield make

@@ -23,10 +23,10 @@ from ldpsim.devices.atomic_files import (
     write_atomically,
 )
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.device import Report
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import Query
+from ldpsim.devices.report import Report
 
 ROOT = Path(__file__).resolve().parents[2]
 

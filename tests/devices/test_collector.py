@@ -14,12 +14,13 @@ import pytest
 
 from ldpsim.devices import collector
 from ldpsim.devices.collector import CollectorKey, SignedTerms, query_of, read_public, split_question
-from ldpsim.devices.device import Device, Refusal, Report
+from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import enrol
-from ldpsim.devices.policy.policy import policy_for
+from ldpsim.devices.policy.policy import Policy, policy_for
 from ldpsim.devices.query import Query
 from ldpsim.devices.raw_record import hand_over
-from tests.devices.conftest import N
+from ldpsim.devices.report import Report
+from tests.devices.conftest import DOORS, N
 from tests.signing import signed, terms_for
 
 
@@ -110,6 +111,7 @@ def test_terms_travel_as_text(key: CollectorKey, ask_for: Callable[..., Query]) 
             SignedTerms.from_text(wrong)
 
 
+@pytest.mark.parametrize("door", DOORS)
 def test_only_the_right_collector_spends_the_answer(
     enrolled: Callable[..., Any], ask_for: Callable[..., Query], key: CollectorKey, other: CollectorKey
 ) -> None:
@@ -143,7 +145,7 @@ def test_nothing_is_computed_for_a_stranger(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("something was computed")
 
-    monkeypatch.setattr(Device, "_decide", never)
+    monkeypatch.setattr(Policy, "allows", never)
     monkeypatch.setattr("ldpsim.devices.query._parse_small", never)
     monkeypatch.setattr("ldpsim.devices.query._parse_large", never)
     monkeypatch.setattr("ldpsim.devices.device.people_asked", never)

@@ -1,27 +1,219 @@
-"""Many devices in one process: one commit a batch, and no report before it."""
+"""Many devices in one process: the answers of each one alone, one commit a batch, and no report before it."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import Message, RecordDict
+from flwr.app import Context, Message, RecordDict
 
-from ldpsim.devices import answer_many, fleet, wire
+from ldpsim.devices import client_app, fleet, wire
 from ldpsim.devices.client_app import open_state
+from ldpsim.devices.collector import CollectorKey, generate
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.device import Refusal, answer, answering
+from ldpsim.devices.draw import Drawn, DrawTask
 from ldpsim.devices.enrolment import state as enrolment
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.devices.fleet import Fleet
+from ldpsim.devices.ledger import rows
 from ldpsim.devices.ledger.ledger import Ledger
-from ldpsim.devices.policy.policy import Policy
-from ldpsim.devices.query import Query
+from ldpsim.devices.ledger.rows import Head
+from ldpsim.devices.mechanisms import GRR, Degree, GroupDegrees, Mechanism, OneBit, RandomizedResponse
+from ldpsim.devices.policy.policy import Cap, Policy, policy_for
+from ldpsim.devices.query import Ask, InvalidQuery, Query
+from ldpsim.devices.report import Report, pack_report
+from tests.devices.mechanisms.test_every_mechanism import EXAMPLES, C, D, N, attribute
+from tests.fleets import fleet_of, release_states
+from tests.signing import signed
+
+ALL = range(12)
+Got = list[Report | Refusal]
+Question = Query | bytes
+
+
+def fresh(got: Got) -> list[int]:
+    return [device for device, one in enumerate(got) if isinstance(one, Report) and not one.replayed]
+
+
+def repeated(got: Got) -> list[int]:
+    return [device for device, one in enumerate(got) if isinstance(one, Report) and one.replayed]
+
+
+# --- alone and together -----------------------------------------------------------------
+
+
+class Twins:
+    """Two folders of the same devices: the first ones are asked one by one, the second ones together."""
+
+    def __init__(self, place: Path, population: Population, policy: Policy, **enrolled: Any) -> None:
+        counted = enrolled.pop("counted", False)
+        self.states = []
+        for name in ("alone", "together"):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(os, "urandom", lambda size: bytes(range(size)))  # both get the same nonces
+                counters = place / f"{name}-counters" if counted else None
+                self.states.append(enrol(place / name, population, policy, seed=7, counters=counters, **enrolled))
+
+    def ask(self, question: Question, devices: Sequence[int] = ALL) -> Got:
+        alone, together = self.states
+        got = answer(together, devices, question)
+        assert got == [answer(alone, [device], question)[0] for device in devices]
+        assert self.contents(alone) == self.contents(together)
+        return got
+
+    @staticmethod
+    def contents(state: State) -> object:
+        """Return every row of every device with its seal, and the heads that the counter holds."""
+        counter = state.counter(0)
+        heads = None if counter is None else {d: entry.head for d, entry in counter.entries(ALL).items()}
+        return state.ledger()._db.execute("SELECT * FROM answer ORDER BY device, number").fetchall(), heads
+
+    def edit(self, sql: str) -> None:
+        for state in self.states:
+            state.ledger()._db.execute(sql)
+
+
+@pytest.fixture
+def twins(
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Twins]:
+    monkeypatch.setattr(rows.time, "time", lambda: 1.5)  # a row holds the time, and its seal covers it
+
+    def make(*, people: Population = population, policy: Policy | None = None, **given: Any) -> Twins:
+        own = {name: given.pop(name) for name in ("residents", "counted") if name in given}
+        return Twins(tmp_path, people, policy or policy_of(people, **given), **own)
+
+    return make
+
+
+def test_alone_and_together(twins: Callable[..., Twins], ask_for: Callable[..., Query]) -> None:
+    pair = twins()
+    assert fresh(pair.ask(ask_for(attributes="f"), [0, 3, 4, 11])) == [0, 1, 2, 3]
+    assert repeated(pair.ask(ask_for(attributes="f"))) == [0, 3, 4, 11]
+    for other in (ask_for("second", attributes="f"), ask_for(attributes="f", eps=2.0), ask_for()):
+        assert pair.ask(other) == [Refusal.REPORT_COLLECTED] * 12
+    assert pair.ask(b"?") == [Refusal.UNKNOWN_QUERY] * 12 and pair.ask(ask_for(n=5)) == [Refusal.POLICY_REFUSED] * 12
+    pair.edit("UPDATE answer SET collection = 'x' WHERE device = 2")
+    pair.edit("UPDATE answer SET number = 1 WHERE device = 3")
+    pair.edit("UPDATE answer SET body = 'text' WHERE device = 5")
+    got = pair.ask(ask_for(attributes="al"))
+    assert [d for d in ALL if got[d] is Refusal.LEDGER_DAMAGED] == [2, 3, 5]
+    assert fresh(got) == [d for d in ALL if d not in (2, 3, 5)]
+    for question in (b"", ask_for(n=5).to_bytes()):
+        assert pair.ask(question).count(Refusal.LEDGER_DAMAGED) == 3
+
+
+@pytest.mark.parametrize("mechanism", EXAMPLES, ids=lambda m: m.name)
+def test_every_mechanism_alone_and_together(
+    twins: Callable[..., Twins], people: Callable[..., Population], mechanism: Mechanism
+) -> None:
+    population = people(N, D)
+    asked = (Ask(attribute(mechanism), (mechanism,)),)
+    needs_grouping = isinstance(mechanism, GroupDegrees) and not mechanism.takes(None)
+    plan = ((Ask("adjacency", (Degree.from_epsilon(1.0, n=N),)),), asked) if needs_grouping else (asked,)
+    query = Query("every", plan)
+    pair = twins(people=population, policy=policy_for([query], population.facts))
+    assert len(fresh(pair.ask(query, [0, 3, 8]))) == 3
+    assert fresh(pair.ask(query, range(N))) == [d for d in range(N) if d not in (0, 3, 8)]
+    if needs_grouping:
+        later = query.at_stage(1, tuple(i % 3 for i in range(N)))
+        assert len(fresh(pair.ask(later, [1, 2]))) == 2 and len(fresh(pair.ask(later, range(N)))) == N - 2
+
+
+def test_policies_judge_device_by_device(
+    twins: Callable[..., Twins], ask_for: Callable[..., Query], population: Population, tmp_path: Path
+) -> None:
+    mechanism = RandomizedResponse.from_epsilon(1.0, n=12, reporting="one-end")
+    generate(tmp_path / "key")
+    key = CollectorKey.load(tmp_path / "key")
+    caps = {"adjacency": Cap(1.0, 5.0, 5.0), "label": Cap(9, 9, 9)}
+    pair = twins(reporting="one-end", caps=caps, collector=key.public, residents=[0, 1, 4, 5, 6])
+    row = Query("first", ((Ask("adjacency", (mechanism,)),),))
+    got = pair.ask(signed(key, row, 12, [1, 4, 5, 6, 7]))
+    assert fresh(got) == [1, 4, 5] and got[6] is Refusal.POLICY_REFUSED and got[0] is Refusal.COLLECTOR_REFUSED
+    assert {got[d] for d in ALL if d not in (0, 1, 4, 5, 6)} == {Refusal.LEDGER_DAMAGED}  # they do not live here
+    assert pair.ask(signed(key, row, 12), [11, 12, 500]) == [Refusal.LEDGER_DAMAGED] * 3
+
+
+def test_a_cap_of_the_person_that_some_have_reached(twins: Callable[..., Twins], ask_for: Callable[..., Query]) -> None:
+    pair = twins(user_cap=ask_for(attributes="f").total() + 0.5, on_requery="replay")
+    assert len(fresh(pair.ask(ask_for(attributes="f"), range(5)))) == 5
+    got = pair.ask(ask_for("second", attributes="l"))
+    assert got[:5] == [Refusal.POLICY_REFUSED] * 5 and fresh(got) == list(range(5, 12))
+    assert repeated(pair.ask(ask_for("third", attributes="f"), range(5))) == list(range(5))
+
+
+def test_counters_alone_and_together(twins: Callable[..., Twins], ask_for: Callable[..., Query]) -> None:
+    pair = twins(counted=True)
+    pair.ask(ask_for(attributes="f"), range(6))
+    for state in pair.states:
+        counter = state.counter(0)
+        assert counter is not None
+        held = counter.entries([2, 9])
+        counter.advance({device: (entry.head, Head(7, b"elsewhere" * 3)) for device, entry in held.items()})
+    again = pair.ask(ask_for(attributes="f"), range(6))
+    assert again[2] is Refusal.COUNTER_MISMATCH and repeated(again) == [0, 1, 3, 4, 5]
+    got = pair.ask(ask_for(attributes="l"))
+    assert [d for d in ALL if got[d] is Refusal.COUNTER_MISMATCH] == [2, 9] and len(fresh(got)) == 10
+
+
+def test_a_copy_that_was_quicker(
+    twins: Callable[..., Twins], ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The counter is advanced by somebody else between the start of the transaction and its commit."""
+    pair, enter = twins(counted=True), Ledger.enter
+
+    def overtaken(ledger: Ledger, answers: Any, *given: Any) -> None:
+        state = next(state for state in pair.states if state.ledger() is ledger)
+        counter = state.counter(0)
+        if counter is not None and 5 in [row.device for row in answers]:
+            counter.advance({5: (Head(), Head(1, b"another copy's"))})
+        enter(ledger, answers, *given)
+
+    monkeypatch.setattr(Ledger, "enter", overtaken)
+    got = pair.ask(ask_for())
+    assert got[5] is Refusal.COUNTER_MISMATCH and len(fresh(got)) == 11
+
+
+def test_a_mechanism_that_fails_for_some(
+    twins: Callable[..., Twins], ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mechanism of another package may raise: then each device answers, or refuses, by itself."""
+    respond = OneBit.respond
+
+    def failing(self: OneBit, *given: Any, devices: Sequence[int], **named: Any) -> list[bytes]:
+        if any(device % 3 == 0 for device in devices):
+            raise RuntimeError("private")
+        return respond(self, *given, devices=devices, **named)
+
+    monkeypatch.setattr(OneBit, "respond", failing)
+    got = twins().ask(ask_for())
+    assert [one is Refusal.UNKNOWN_QUERY for one in got] == [d % 3 == 0 for d in ALL] and len(fresh(got)) == 8
+
+
+def test_batches_of_a_vote(twins: Callable[..., Twins], people: Callable[..., Population]) -> None:
+    """Separate questions of one collection, about one attribute after another and to other people."""
+    population = people(N, D)
+    votes = [m for m in EXAMPLES if m.name in ("neighbourhood_vote", "own_features_vote")]
+    label = Query("vote", ((Ask("label", (GRR.from_epsilon(1.0, categories=C),)),),))
+    later = [Query("vote", ((Ask(attribute(m), (m,)),),)) for m in votes]
+    pair = twins(people=population, policy=policy_for([label, *later], population.facts))
+    assert len(fresh(pair.ask(label, [0, 2, 4]))) == 3
+    assert len(fresh(pair.ask(later[1], [0, 1, 3]))) == 3  # reads features too
+    assert fresh(pair.ask(later[0], range(N))) == [d for d in range(N) if d not in (0, 1, 3)]
+    features = Query("vote", ((Ask("features", (OneBit.from_epsilon(1.0, d=D),)),),))
+    assert pair.ask(features, range(N)) == [Refusal.POLICY_REFUSED] * N
+    assert len(repeated(pair.ask(later[1], [0, 1, 3]))) == 3
+
+
+# --- messages, and what they share ------------------------------------------------------
 
 
 @pytest.fixture
@@ -30,196 +222,233 @@ def folder(tmp_path: Path, population: Population, policy_of: Callable[..., Poli
     return tmp_path / "state"
 
 
-def message(query: Query, index: int, kind: str = wire.QUERY_TYPE) -> Message:
+def to_one(query: Query, index: int, kind: str = wire.QUERY_TYPE) -> Message:
     return Message(wire.query_content(query), index + 1, kind)
 
 
-def answers(folder: Path, messages: list[Message], batch: int = 512) -> list[Any]:
-    return [wire.read_reply(reply) for reply in Fleet(folder, batch=batch).answer(messages)]
+def to_all(query: Query, devices: Sequence[int] = ALL) -> Message:
+    content = wire.batch_content(wire.query_content(query), np.array(devices, np.int64))
+    return Message(content, max(devices[0], 0) + 1 if devices else 1, wire.REPORTS_TYPE)
 
 
-def rows(folder: Path, index: int) -> int:
-    return sum(len(answer.parts) for answer in State(folder).ledger(index).answers(index))
+def answers(folder: Path, messages: Sequence[Message], batch: int = 512, pool: Any = None) -> list[Any]:
+    return [wire.read_reply(reply) for reply in fleet_of(folder, batch=batch, pool=pool).answer(messages)]
 
 
-@pytest.mark.parametrize("batch", [1, 2, 5, 12, 512])
-def test_batches_of_any_size_give_the_same_reports(
-    folder: Path, population: Population, policy_of: Callable[..., Policy], tmp_path: Path,
-    ask_for: Callable[..., Query], batch: int,
-) -> None:  # fmt: skip
-    got = answers(folder, [message(ask_for(), i) for i in range(12)], batch)
-    alone = enrol(tmp_path / "alone", population, policy_of(population), seed=7)
-    assert got == [(i, alone.device(i).answer(ask_for())) for i in range(12)]
+def entered(folder: Path) -> list[int]:
+    """Return how many attributes of each device stand in the ledger, read by a connection of its own."""
+    state = State(folder)
+    try:
+        return [sum(len(row.parts) for row in state.ledger(device).answers(device)) for device in ALL]
+    finally:
+        state.close()
 
 
-def test_no_reply_leaves_before_its_batch_is_committed(folder: Path, ask_for: Callable[..., Query]) -> None:
+@pytest.mark.parametrize("batch", [1, 5, 12, 512])
+def test_no_reply_leaves_before_its_batch_is_committed(folder: Path, ask_for: Callable[..., Query], batch: int) -> None:
     """Seen by another connection at the moment each reply comes out."""
     witness = Ledger(folder / "ledger.sqlite")
     asked: list[int] = []
 
-    def messages() -> Any:
-        for index in range(12):
+    def messages() -> Iterator[Message]:
+        for index in ALL:
             asked.append(index)
-            yield message(ask_for(), index)
+            yield to_one(ask_for(), index)
 
-    replies = Fleet(folder, batch=5).answer(messages())
-    for index in range(12):
-        reply = next(replies)
-        assert wire.read_reply(reply)[0] == index  # type: ignore[index]
-        assert len(witness.answers(index)) == 1
-        assert max(asked) == min(index // 5 * 5 + 4, 11)  # the next batch was not even begun
-        assert sum(len(witness.answers(i)) for i in range(12)) == max(asked) + 1
-
-
-@pytest.mark.parametrize("kind", [wire.QUERY_TYPE])
-def test_two_messages_to_one_device_in_one_batch(folder: Path, ask_for: Callable[..., Query], kind: str) -> None:
-    same = [message(ask_for(), 3), message(ask_for(), 4), message(ask_for(), 3), message(ask_for(), 3)]
-    first, _, second, third = answers(folder, same)
-    assert not first[1].replayed and second[1].replayed and third[1].replayed
-    assert first[1].data == second[1].data == third[1].data and rows(folder, 3) == 3
+    replies = fleet_of(folder, batch=batch).answer(messages())
+    for index in ALL:
+        reply = wire.read_reply(next(replies))
+        (row,) = witness.answers(index)
+        assert reply == (index, Report(pack_report(tuple(part.report for part in row.parts)), replayed=False))
+        assert max(asked) == min(index // batch * batch + batch - 1, 11)  # the next batch was not even begun
+        assert len(witness.answers()) == max(asked) + 1
 
 
-def test_two_questions_to_one_device_in_one_batch(folder: Path, ask_for: Callable[..., Query]) -> None:
-    asked = [ask_for(attributes="a"), ask_for("second", attributes="a"), ask_for(eps=2.0), ask_for(attributes="l")]
-    got = answers(folder, [message(query, 3) for query in asked])
-    assert isinstance(got[0], tuple) and got[1] is got[2] is Refusal.REPORT_COLLECTED
-    assert isinstance(got[3], tuple) and not got[3][1].replayed and rows(folder, 3) == 2
+def test_the_reply_for_all_is_made_after_the_commit(
+    folder: Path, ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    witness, built, make = Ledger(folder / "ledger.sqlite"), [], fleet.batch_reply
+
+    def seen(*given: Any) -> Message:
+        built.append(len(witness.answers()))
+        return make(*given)
+
+    monkeypatch.setattr(fleet, "batch_reply", seen)
+    (reply,) = fleet_of(folder).answer([to_all(ask_for())])
+    assert fresh(wire.read_batch_reply(reply, 12) or []) == list(ALL) and built == [12]
 
 
-def deny(ledger: Ledger, what: str) -> None:
-    """Make SQLite itself refuse COMMIT."""
+def test_several_messages_to_one_device_in_one_batch(folder: Path, ask_for: Callable[..., Query]) -> None:
+    same = [to_one(ask_for(attributes="a"), index) for index in (3, 4, 3, 3)]
+    other = [ask_for("second", attributes="a"), ask_for(eps=2.0), ask_for("third", attributes="l")]
+    replies = list(fleet_of(folder).answer([*same, *(to_one(query, 3) for query in other)]))
+    got = [read for r in replies if r.metadata.src_node_id == 4 and (read := wire.read_reply(r))]
+    reports = [read[1] for read in got if isinstance(read, tuple)]
+    assert [report.replayed for report in reports] == [False, True, True, False] and len({r.data for r in reports}) == 2
+    assert [read for read in got if isinstance(read, Refusal)] == [Refusal.REPORT_COLLECTED] * 2
+    assert entered(folder)[3:5] == [2, 1]
+
+
+@contextmanager
+def denied(ledger: Ledger, what: str) -> Iterator[None]:
+    """Let SQLite itself refuse COMMIT or BEGIN, or find no room for the row of device 7."""
 
     def authorize(action: int, first: str | None, *_: object) -> int:
         refused = action == sqlite3.SQLITE_TRANSACTION and first == what
         return sqlite3.SQLITE_DENY if refused else sqlite3.SQLITE_OK
 
-    ledger._db.set_authorizer(authorize)
+    if what in ("COMMIT", "BEGIN"):
+        ledger._db.set_authorizer(authorize)
+        yield
+        ledger._db.set_authorizer(None)
+    else:
+        ledger._db.execute(f"CREATE TEMP TRIGGER t AFTER INSERT ON answer WHEN NEW.device = 7 BEGIN {what}; END")
+        yield
+        ledger._db.execute("DROP TRIGGER t")
 
 
-@pytest.mark.parametrize("what", ["COMMIT", "BEGIN"])
-def test_a_batch_that_cannot_be_committed_reports_nothing(
-    folder: Path, ask_for: Callable[..., Query], what: str
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize(
+    "what",
+    ["COMMIT", "BEGIN", "SELECT RAISE(ROLLBACK, 'full')", "SELECT RAISE(FAIL, 'disk')", "DELETE FROM answer",
+     "UPDATE answer SET collection = 'x' WHERE device = NEW.device"],
+)  # fmt: skip
+def test_a_batch_that_cannot_be_entered_reports_nothing(
+    folder: Path, ask_for: Callable[..., Query], what: str, together: bool
 ) -> None:
-    answers(folder, [message(ask_for(), 0)])
-    ledger = open_state(str(folder), os.getpid()).ledger(0)
-    deny(ledger, what)
-    got = answers(folder, [message(ask_for(), i) for i in range(12)])
-    assert got == [Refusal.LEDGER_DAMAGED] * 12  # also who would only have repeated itself
-    ledger._db.set_authorizer(None)
-    assert [rows(folder, i) for i in range(12)] == [3] + [0] * 11
-    again = answers(folder, [message(ask_for(), i) for i in range(12)])
-    assert [a[1].replayed for a in again] == [True] + [False] * 11
-
-
-def test_a_disk_that_fills_up_in_the_middle_of_a_batch(folder: Path, ask_for: Callable[..., Query]) -> None:
-    db = open_state(str(folder), os.getpid()).ledger(0)._db
-    db.execute("CREATE TEMP TRIGGER t BEFORE INSERT ON query_answer WHEN NEW.device = 7 "
-               "BEGIN SELECT RAISE(ROLLBACK, 'full'); END")  # fmt: skip
-    got = answers(folder, [message(ask_for(), i) for i in range(12)], batch=6)
-    assert [isinstance(a, tuple) for a in got] == [True] * 6 + [False] * 6
-    assert got[6:] == [Refusal.LEDGER_DAMAGED] * 6
-    db.execute("DROP TRIGGER t")
-    assert [rows(folder, i) for i in range(12)] == [3] * 6 + [0] * 6
-    assert all(isinstance(a, tuple) for a in answers(folder, [message(ask_for(), i) for i in range(12)]))
-
-
-def test_one_damaged_device_does_not_harm_the_batch(folder: Path, ask_for: Callable[..., Query]) -> None:
-    answers(folder, [message(ask_for(), 5)])
-    open_state(str(folder), os.getpid()).ledger(5)._db.execute("UPDATE query_answer SET seal = x''")
-    got = answers(folder, [message(ask_for(), i) for i in range(12)])
-    assert got[5] is Refusal.LEDGER_DAMAGED
-    assert all(isinstance(a, tuple) and not a[1].replayed for i, a in enumerate(got) if i != 5)
+    answers(folder, [to_one(ask_for(), 0)])
+    messages = [to_one(ask_for(), index) for index in ALL]
+    with denied(open_state(str(folder), os.getpid()).ledger(0), what):
+        if together:
+            (reply,) = fleet_of(folder).answer([to_all(ask_for())])
+            got: Any = wire.read_batch_reply(reply, 12)
+        else:
+            got = answers(folder, messages)
+        assert got == [Refusal.LEDGER_DAMAGED] * 12  # also who would only have repeated itself
+    assert entered(folder) == [3] + [0] * 11
+    assert [one[1].replayed for one in answers(folder, messages)] == [True] + [False] * 11
 
 
 def test_hostile_messages_beside_honest_ones(folder: Path, ask_for: Callable[..., Query]) -> None:
+    """What comes first decides nothing for the others; one damaged device harms nobody else."""
+    answers(folder, [to_one(ask_for(), 9)])
+    open_state(str(folder), os.getpid()).ledger()._db.execute("UPDATE answer SET seal = x''")
+    empty = RecordDict({})
     mixed = [
-        message(ask_for(), 0), Message(RecordDict({}), 2, "train"), Message(RecordDict({}), 3, wire.QUERY_TYPE),
-        message(ask_for(), 99), message(ask_for(), 4), message(ask_for(n=5), 5), message(ask_for(), 6, "query.other"),
-        Message(RecordDict({}), 8, "evaluate"), message(ask_for(), -1),
+        Message(empty, 2, "train"), Message(empty, 100, "train"), to_one(ask_for(), 0), to_one(ask_for(), 98),
+        Message(empty, 3, wire.QUERY_TYPE), to_one(ask_for(), 4), to_one(ask_for(n=5), 5), to_one(ask_for(), -1),
+        to_one(ask_for(), 6, "query.other"), Message(empty, 8, "evaluate"), to_one(ask_for(), 9),
+        Message(empty, 11, "query.exchange"),
     ]  # fmt: skip
-    replies = list(Fleet(folder).answer(mixed))
+    replies = list(fleet_of(folder).answer(mixed))
     got = {r.metadata.src_node_id - 1: wire.read_reply(r) for r in replies}
-    assert len(replies) == len(mixed)
-    assert {i: a for i, a in got.items() if not isinstance(a, tuple)} == {
-        1: Refusal.MODE_REFUSED, 2: Refusal.UNKNOWN_QUERY, 99: Refusal.LEDGER_DAMAGED, 5: Refusal.POLICY_REFUSED,
-        6: Refusal.UNKNOWN_QUERY, 7: Refusal.MODE_REFUSED, -1: Refusal.LEDGER_DAMAGED,
+    assert len(replies) == len(mixed) and {i for i, one in got.items() if isinstance(one, tuple)} == {0, 4}
+    assert {i: one for i, one in got.items() if not isinstance(one, tuple)} == {
+        1: Refusal.MODE_REFUSED, 99: Refusal.LEDGER_DAMAGED, 2: Refusal.UNKNOWN_QUERY, 98: Refusal.LEDGER_DAMAGED,
+        5: Refusal.POLICY_REFUSED, 6: Refusal.UNKNOWN_QUERY, 7: Refusal.MODE_REFUSED, -1: Refusal.LEDGER_DAMAGED,
+        9: Refusal.LEDGER_DAMAGED, 10: Refusal.MODE_REFUSED,
     }  # fmt: skip
-    assert {i for i, a in got.items() if isinstance(a, tuple)} == {0, 4}
 
 
+def test_devices_of_one_shard_in_rising_order_alone_are_a_batch(
+    folder: Path, ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enrolment, "SHARD", 8)
+    for wrong in ([], [1, 1], [2, 1], [7, 8], [-1, 0], [8, 9]):
+        message = Message(to_all(ask_for(), wrong).content, 1, wire.REPORTS_TYPE)
+        assert answers(folder, [message]) == [Refusal.UNKNOWN_QUERY]
+        if wrong != [8, 9]:
+            with pytest.raises(InvalidQuery):
+                answer(State(folder), wrong, ask_for())
+    monkeypatch.undo()
+    assert entered(folder) == [0] * 12
+
+
+def test_a_node_that_is_one_device_knows_no_question_to_many(
+    folder: Path, ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(client_app.STATE, str(folder))
+    for node in ({"partition-id": 3, "state-dir": str(folder)}, {"partition-id": 3}):
+        context = Context(1, 4, node, RecordDict(), {})  # type: ignore[arg-type]
+        assert wire.read_reply(client_app.app(to_all(ask_for()), context)) is Refusal.UNKNOWN_QUERY
+    assert entered(folder) == [0] * 12
+
+
+@pytest.mark.parametrize("together", [True, False])
 def test_devices_of_several_ledger_files(
-    tmp_path: Path, people: Callable[..., Population], policy_of: Callable[..., Policy],
-    ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query],
+    monkeypatch: pytest.MonkeyPatch, together: bool,
 ) -> None:  # fmt: skip
-    for module in (enrolment, fleet):
-        monkeypatch.setattr(module, "SHARD", 5)
-    population = people(n=12)
-    enrol(tmp_path / "s", population, policy_of(population), seed=7).close()
-    assert len(list((tmp_path / "s").glob("ledger*.sqlite"))) == 3
-    order = [11, 0, 5, 4, 9, 10, 1, 6, 2, 7, 3, 8]
-    replies = list(Fleet(tmp_path / "s", batch=4).answer([message(ask_for(), i) for i in order]))
-    assert sorted(r.metadata.src_node_id - 1 for r in replies) == list(range(12))
-    assert all(wire.read_reply(r)[0] == r.metadata.src_node_id - 1 for r in replies)  # type: ignore[index]
-    deny(open_state(str(tmp_path / "s"), os.getpid()).ledger(5), "COMMIT")
-    got = answers(tmp_path / "s", [message(ask_for(), i) for i in range(12)])
-    assert [isinstance(a, tuple) for a in got] == [True] * 5 + [False] * 5 + [True] * 2
+    """One that fails harms no other, and few of them are open at a time."""
+    monkeypatch.setattr(enrolment, "SHARD", 2)
+    state = enrol(tmp_path / "s", population, policy_of(population), seed=7)
+    assert len(list((tmp_path / "s").glob("ledger*.sqlite"))) == 6
+    asked = [to_all(ask_for(), [first, first + 1]) for first in range(0, 12, 2)] if together else [
+        to_one(ask_for(), index) for index in (11, 0, 5, 4, 9, 10, 1, 6, 2, 7, 3, 8)]  # fmt: skip
+    with denied(state.ledger(4), "COMMIT"):
+        assert len(list(fleet.Fleet(state, batch=4).answer(asked))) == len(asked)
+    assert entered(tmp_path / "s") == [0 if index in (4, 5) else 3 for index in ALL]
+    monkeypatch.setattr(fleet, "MOST_OPEN", 3)
+    few = State(tmp_path / "s")
+    for _ in fleet.Fleet(few, batch=4).answer(asked):
+        assert len(few._ledgers) <= 3
+    assert entered(tmp_path / "s") == [3] * 12
 
 
-def test_a_folder_that_is_no_state_answers_so(tmp_path: Path, ask_for: Callable[..., Query]) -> None:
-    assert answers(tmp_path / "nothing", [message(ask_for(), 0)]) == [Refusal.LEDGER_DAMAGED]
+def test_a_folder_that_is_no_state_is_not_opened(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no enrolled devices"):
+        fleet_of(tmp_path / "nothing")
 
 
 def test_an_interrupt_in_a_batch_releases_nothing(
     folder: Path, ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def messages() -> Any:
-        yield from (message(ask_for(), i) for i in range(4))
-
-    calls = []
-    real = Ledger.enter
-
-    def enter(*arguments: Any, **named: Any) -> None:
-        calls.append(1)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        real(*arguments, **named)
-
     with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "enter", enter)
+        patch.setattr(Ledger, "enter", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            list(Fleet(folder).answer(messages()))
-    assert [rows(folder, i) for i in range(4)] == [0] * 4
-    assert all(isinstance(a, tuple) and isinstance(a[1], Report) for a in answers(folder, list(messages())))
+            answers(folder, [to_one(ask_for(), index) for index in ALL])
+    assert entered(folder) == [0] * 12
+    assert all(isinstance(one, tuple) for one in answers(folder, [to_one(ask_for(), index) for index in ALL]))
 
 
-@pytest.mark.parametrize("kind", ["train", "evaluate", "query.exchange", "query.other"])
-def test_what_comes_first_in_a_batch_decides_nothing_for_the_others(
-    folder: Path, ask_for: Callable[..., Query], kind: str
-) -> None:
-    """A model, even one for a device that is not there, before honest questions: they are answered as ever."""
-    mixed = [Message(RecordDict({}), 1, kind), message(ask_for(), 1), Message(RecordDict({}), 100, kind)]
-    got = {r.metadata.src_node_id - 1: wire.read_reply(r) for r in Fleet(folder).answer(mixed)}
-    assert isinstance(got[0], Refusal) and got[99] is Refusal.LEDGER_DAMAGED
-    assert isinstance(got[1], tuple) and not got[1][1].replayed
+class Pool:
+    """Draws at once, or loses the process that was to draw."""
+
+    workers = 1
+
+    def __init__(self, *, lost: bool) -> None:
+        self.lost = lost
+        self.drawn = 0
+
+    def submit(self, function: Callable[[DrawTask], Drawn], task: DrawTask) -> Future[Drawn]:
+        future: Future[Drawn] = Future()
+        self.drawn += 1
+        if self.lost:
+            future.set_exception(RuntimeError("a worker was killed"))
+        else:
+            future.set_result(function(task))
+        return future
 
 
-@pytest.mark.parametrize("together", [True, False])
-def test_few_ledgers_are_open_at_a_time(
-    tmp_path: Path, people: Callable[..., Population], policy_of: Callable[..., Policy],
-    ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch, together: bool,
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_pool_draws_and_the_fleet_commits(
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query],
+    monkeypatch: pytest.MonkeyPatch, lost: bool,
 ) -> None:  # fmt: skip
-    for module in (enrolment, fleet, answer_many):
-        monkeypatch.setattr(module, "SHARD", 2)
-    monkeypatch.setattr(fleet, "MOST_OPEN", 3)
-    population = people()
-    enrol(tmp_path / "s", population, policy_of(population), seed=7).close()
-    content = wire.query_content(ask_for())
-    if together:
-        batches = [np.arange(first, first + 2) for first in range(0, 12, 2)]
-        asked = [Message(wire.batch_content(content, b), int(b[0]) + 1, wire.REPORTS_TYPE) for b in batches]
-    else:
-        asked = [message(ask_for(), index) for index in range(12)]
-    for _ in Fleet(tmp_path / "s", batch=2).answer(asked):
-        assert len(open_state(str(tmp_path / "s"), os.getpid())._ledgers) <= 3
-    assert [rows(tmp_path / "s", index) for index in range(12)] == [3] * 12
-    assert all(a[1].replayed for a in answers(tmp_path / "s", [message(ask_for(), index) for index in range(12)]))
+    """What a pool draws, or does not, changes no byte; nothing of it is entered before its bytes are here."""
+    monkeypatch.setattr(enrolment, "SHARD", 2)
+    for name in ("s", "alone"):
+        enrol(tmp_path / name, population, policy_of(population), seed=7).close()
+    pool, state = Pool(lost=lost), State(tmp_path / "alone")
+    got = answers(tmp_path / "s", [to_one(ask_for(), index) for index in ALL], batch=2, pool=pool)
+    assert pool.drawn and sorted(got) == [(index, answer(state, [index], ask_for())[0]) for index in ALL]
+    release_states()
+    assert entered(tmp_path / "s") == [3] * 12
+
+
+def test_a_batch_that_is_given_up_while_it_is_drawn_enters_nothing(folder: Path, ask_for: Callable[..., Query]) -> None:
+    steps = answering(open_state(str(folder), os.getpid()), ALL, ask_for())
+    assert isinstance(next(steps), DrawTask)
+    steps.close()
+    assert entered(folder) == [0] * 12
+    assert len(fresh(answer(open_state(str(folder), os.getpid()), ALL, ask_for("second", eps=2.0)))) == 12

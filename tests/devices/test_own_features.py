@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,18 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ldpsim.devices.draw
 from ldpsim.devices.data.population import Population, Record
-from ldpsim.devices.device import Device, Refusal, Report, unpack_report
+from ldpsim.devices.device import Device, Refusal
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.ledger.ledger import Ledger
-from ldpsim.devices.ledger.rows import distinct_parts
 from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote, OneBit, OwnFeaturesVote, RandomizedResponse
 from ldpsim.devices.mechanisms.base import Mechanism
 from ldpsim.devices.mechanisms.exact_loss import Loss
 from ldpsim.devices.mechanisms.word_model import UNIT, WordModel
+from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.policy.policy import Cap, Policy, policy_for
 from ldpsim.devices.query import Ask, InvalidQuery, Query
+from ldpsim.devices.report import Report, unpack_report
 from ldpsim.strategies.results.lifetime import lifetime
+from tests.fleets import Untouchable, lone_device
 
 N, D, CLASSES = 12, 10, 3
 Q = np.random.default_rng(4).dirichlet(np.ones(CLASSES), N)
@@ -98,7 +100,7 @@ def test_the_ledger_has_both_attributes_and_one_report(state: State) -> None:
     ]  # fmt: skip
     assert len({part.fingerprint for part in row.parts}) == 1 and len({part.data_digest for part in row.parts}) == 2
     assert row.parts[0].report and not row.parts[1].report
-    assert [part.attribute for part in distinct_parts(row)] == ["adjacency"]
+    assert [part.attribute for part in row.releases] == ["adjacency"]
 
 
 def test_every_later_question_about_either_is_refused(state: State) -> None:
@@ -145,7 +147,7 @@ def test_a_retry_gets_the_stored_bytes_also_after_the_data_changed(state: State,
     assert isinstance(first, Report)
     other = Record(np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0, np.int32), 0)
     for record in (population.record(5), other):
-        again = Device(5, record, device._secret, state.policy, state.ledger(5))
+        again = lone_device(5, record, state.secrets[5].tobytes(), state.policy, state.ledger(5))
         assert again.answer(asked) == Report(first.data, replayed=True)
         assert again.answer(question("next")) is Refusal.REPORT_COLLECTED
 
@@ -186,11 +188,7 @@ def test_a_cap_of_all_that_a_person_reports(tmp_path: Path, population: Populati
 
 
 def _untouchable(policy: Policy, ledger: Ledger) -> Device:
-    class Untouchable:
-        def __getattr__(self, name: str) -> object:
-            pytest.fail(f"{name} was read")
-
-    return Device(3, Untouchable(), b"s" * 32, policy, ledger)  # type: ignore[arg-type]
+    return lone_device(3, Untouchable(), b"s" * 32, policy, ledger)
 
 
 @pytest.mark.parametrize("cap", [Cap(3.9, 4.0, 4.0), Cap(4.0, 3.9, 4.0), Cap(4.0, 4.0, 3.9), None])
@@ -229,21 +227,24 @@ def test_an_invalid_question_is_refused_before_private_data_are_read(state: Stat
 # --- the noise --------------------------------------------------------------------------------
 
 
-def test_new_data_of_either_attribute_draw_new_noise(tmp_path: Path, state: State, population: Population) -> None:
+def test_new_data_of_either_attribute_draw_new_noise(
+    tmp_path: Path, state: State, population: Population, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On a ledger that is lost, the same noise on other data would tell the difference without any."""
     keys: list[bytes] = []
 
-    class Listening(Device):
-        def _noise_key(self, *parts: bytes) -> bytes:
-            keys.append(super()._noise_key(*parts))
-            return keys[-1]
+    class Listening(NoiseStream):
+        def __init__(self, key: bytes, stream: int = 0) -> None:
+            keys.append(key)
+            super().__init__(key, stream)
 
+    monkeypatch.setattr(ldpsim.devices.draw, "NoiseStream", Listening)
     record = population.record(5)
     words = replace(record, feature_indices=np.array([0], np.int32), feature_values=np.ones(1, np.float32))
     near = replace(record, neighbours=np.array([2], np.int32))
     for place, held in enumerate((record, record, words, near)):
         ledger = Ledger.create(tmp_path / f"l{place}")
-        assert isinstance(Listening(5, held, b"s" * 32, state.policy, ledger).answer(question()), Report)
+        assert isinstance(lone_device(5, held, b"s" * 32, state.policy, ledger).answer(question()), Report)
     assert keys[0] == keys[1] and len(set(keys)) == 3
 
 
@@ -254,16 +255,3 @@ def test_fingerprints_and_bytes_of_other_questions_are_as_before() -> None:
 
 
 FINGERPRINTS = ("c869254aada4c865", "5bfe0cf857a9ee71", "1d7067413900e883")
-
-
-def test_a_vault_takes_the_question_and_gives_the_same_bytes(
-    tmp_path: Path, state: State, population: Population, enrolled: Callable[..., Any]
-) -> None:
-    from tests.devices.vault.test_server import running
-
-    asked = question()
-    expected = [state.device(index).answer(asked) for index in range(N)]
-    enrol(tmp_path / "vault", population, state.policy, seed=3).close()
-    with running(tmp_path / "vault", tmp_path / "v.sock") as vault:
-        assert [vault.device(index).answer(asked.to_bytes()) for index in range(N)] == expected
-        assert vault.device(3).answer(WORDS.to_bytes()) is Refusal.REPORT_COLLECTED

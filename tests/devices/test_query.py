@@ -320,7 +320,7 @@ class Own(Mechanism):
     count: int
     name: ClassVar[str] = "own"
     version: ClassVar[int] = 1
-    attributes: ClassVar[frozenset[str]] = frozenset({"label"})
+    reads: ClassVar[tuple[str, ...]] = ("label",)
 
     def __post_init__(self) -> None:
         if self.count == 13:

@@ -14,13 +14,14 @@ from flwr.app import ConfigRecord, Context, Message, RecordDict
 from ldpsim.devices.client_app import app
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.generated import generate
-from ldpsim.devices.device import Refusal, Report, unpack_report
+from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.devices.ledger.chain import seal_of
+from ldpsim.devices.ledger.chain import seals
 from ldpsim.devices.mechanisms import GRR
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Ask, InvalidQuery, Query
 from ldpsim.devices.raw_record import HandedOver, hand_over, is_hand_over, read_hand_over, read_question, read_record
+from ldpsim.devices.report import Report, unpack_report
 from ldpsim.devices.wire import HANDOVER_TYPE, QUERY_TYPE, message_type, query_content, read_reply
 from ldpsim.strategies.rounds.collect_once import Collected
 from ldpsim.strategies.rounds.reading import read_records
@@ -64,8 +65,8 @@ def test_it_is_a_release_without_protection_in_the_ledger(owners: State) -> None
     assert isinstance(first, Report)
     (row,) = owners.ledger(3).answers(3)
     assert [part.attribute for part in row.parts] == ["adjacency", "features", "label"]
-    assert all(part.loss_vector == math.inf and part.loss_bit == math.inf for part in row.parts)
-    assert row.seal == seal_of(row, b"", owners.seal_key(3))
+    assert all(part.loss.vector == math.inf and part.loss.bit == math.inf for part in row.parts)
+    assert [row.seal] == seals([row], [b""], [owners.seal_key(3)])
     retry = device.hand_over(hand_over("first").to_bytes())
     assert retry == Report(first.data, replayed=True)
     assert device.hand_over(hand_over("second").to_bytes()) is Refusal.REPORT_COLLECTED

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpsim.devices.answer_many import answer_many
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.device import Refusal, answer
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.mechanisms import GRR, ClearAdjacency, ClearFeatures, ClearLabel, OneBit, OwnFeaturesVote
 from ldpsim.devices.mechanisms.base import Mechanism
 from ldpsim.devices.mechanisms.word_model import UNIT, WordModel
 from ldpsim.devices.policy.policy import Policy, policy_for
 from ldpsim.devices.query import Ask, Query
+from ldpsim.devices.report import Report
 
 N, D, CLASSES = 12, 10, 3
 VOLUNTEER, ORDINARY = 4, 7
@@ -115,10 +115,9 @@ def test_roles_are_kept_and_no_later_run_changes_them(state: State, population: 
 
 
 def test_many_devices_decide_as_one_does(state: State) -> None:
-    """The path of many devices at once knows the roles, too."""
+    """A message to many asks each of them in its own role."""
     devices = list(range(N))
     for question, whose in ((IN_CLEAR, {VOLUNTEER, 9}), (vote(), set(devices) - {VOLUNTEER, 9})):
-        with state.ledger(0).transaction(devices):
-            answers = answer_many(state, devices, question.to_bytes())
-        assert {d for d, answer in zip(devices, answers, strict=True) if isinstance(answer, Report)} == whose
-        assert {answer for answer in answers if not isinstance(answer, Report)} == {Refusal.POLICY_REFUSED}
+        answers = answer(state, devices, question)
+        assert {d for d, one in zip(devices, answers, strict=True) if isinstance(one, Report)} == whose
+        assert {one for one in answers if not isinstance(one, Report)} == {Refusal.POLICY_REFUSED}

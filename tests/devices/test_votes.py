@@ -18,13 +18,15 @@ import numpy as np
 import pytest
 
 from ldpsim.devices.data.population import Population, Record
-from ldpsim.devices.device import Device, Refusal, Report, unpack_report
+from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote
 from ldpsim.devices.mechanisms.class_table import as_text
 from ldpsim.devices.policy.policy import Cap, Policy, policy_for
 from ldpsim.devices.query import Ask, Query
+from ldpsim.devices.report import Report, unpack_report
 from tests.devices.vault.test_server import running
+from tests.fleets import Untouchable, lone_device
 
 N, CLASSES = 12, 3
 Q = np.random.default_rng(4).dirichlet(np.ones(CLASSES), N)
@@ -104,7 +106,7 @@ def test_two_different_votes_of_one_person(enrolled: Callable[..., Any], on_requ
     assert isinstance(first, Report) and len(stored) == 1
     for other in (
         question("next"), question(epsilon=0.1), question(own=False), question(candidates=2), question(homophily=0.1),
-        question(probabilities=Q[::-1]), question(form="likeliest"), question(unseen=True),
+        question(probabilities=Q[::-1]), question(form="codes"), question(unseen=True),
     ):  # fmt: skip
         told = devices.ask(other)
         if other.asks == question().asks and on_requery == "replay":
@@ -154,18 +156,14 @@ def _spoiled() -> list[bytes]:
 def test_an_invalid_question_is_refused_before_private_data_are_read(
     tmp_path: Path, population: Population, policy_of: Callable[..., Policy]
 ) -> None:
-    class Untouchable:
-        def __getattr__(self, name: str) -> object:
-            pytest.fail(f"{name} was read")
-
     policy = policy_of(population, mechanisms=BOTH)
     state = enrol(tmp_path / "s", population, policy, seed=1)
-    device = Device(3, Untouchable(), b"s" * 32, policy, state.ledger(3))  # type: ignore[arg-type]
+    device = lone_device(3, Untouchable(), b"s" * 32, policy, state.ledger(3))
     for data in _spoiled():
         assert device.answer(data) is Refusal.UNKNOWN_QUERY, data
     for outside in (question(epsilon=40.0), question(probabilities=Q[:-1]), question(probabilities=np.c_[Q, Q])):
         strict = replace(policy, caps={"adjacency": Cap(4.0, 4.0, 4.0)})
-        device = Device(3, Untouchable(), b"s" * 32, strict, state.ledger(3))  # type: ignore[arg-type]
+        device = lone_device(3, Untouchable(), b"s" * 32, strict, state.ledger(3))
         assert device.answer(outside) is Refusal.POLICY_REFUSED
 
 
@@ -173,7 +171,7 @@ def test_isolated_people_answer_too(tmp_path: Path, people: Callable[..., Popula
     population = people()
     state = enrol(tmp_path / "s", population, policy_for([question()], population.facts), seed=2)
     nobody = Record(np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0, np.int32), 0)
-    answer = Device(3, nobody, b"k" * 32, state.policy, state.ledger(3)).answer(question())
+    answer = lone_device(3, nobody, b"k" * 32, state.policy, state.ledger(3)).answer(question())
     assert isinstance(answer, Report) and read(answer, question(), 3) in range(CLASSES)
 
 

@@ -9,8 +9,9 @@ import pytest
 from flwr.app import ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
 
 from ldpsim.devices import wire
-from ldpsim.devices.device import Refusal, Report, pack_parts, pack_report, unpack_report
+from ldpsim.devices.device import Refusal
 from ldpsim.devices.query import InvalidQuery, Query
+from ldpsim.devices.report import Report, pack_parts, pack_report, unpack_report
 
 
 def message(content: RecordDict) -> Message:

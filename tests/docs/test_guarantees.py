@@ -56,7 +56,7 @@ def test_every_figure_is_in_the_table(name: str) -> None:
 
 def test_the_functions_are_found() -> None:
     """Power: a new function without a row would be seen."""
-    assert {"label_edge_epsilon", "updates_epsilon", "moments_epsilon", "privgnn", "calibrate"} <= accounting()
+    assert {"label_edge_epsilon", "updates_epsilon", "moments_epsilon", "account", "calibrate"} <= accounting()
     assert len(accounting()) >= 25 and len(rows()) >= 40
 
 

@@ -50,8 +50,8 @@ def test_every_setting_is_explained(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in BUILT_IN if not name.startswith(("mlp", "raw", "rnd", "ohd"))])
 def test_a_method_of_a_paper_links_it(name: str) -> None:
     kind = find(name)
-    without = any(word in kind.paper for word in ("reference", "null model", "this project"))
-    assert without or re.match(r"https://(arxiv\.org|doi\.org|openreview\.net)/", paper_link(kind)), kind.paper
+    without = any(word in kind.spec.paper for word in ("reference", "null model", "this project"))
+    assert without or re.match(r"https://(arxiv\.org|doi\.org|openreview\.net)/", paper_link(kind)), kind.spec.paper
 
 
 @pytest.mark.parametrize("name", ["rr", "lp-and", "b2"])

@@ -15,8 +15,8 @@ from tests.faults.questions import TRAINING, D, N, Question
 from tests.faults.sqlite import Connection
 
 _HEAD = struct.Struct("<dddIIII")  # three losses; lengths of name, fingerprint, report and digest
-_TRAININGS = ("SELECT device, collection, fingerprint, loss_bit, loss_vector, total_vector FROM training_answer "
-              "ORDER BY device, number")  # fmt: skip
+_REPORT = struct.Struct("<dIB")  # time, stage, length of the grouping
+_TRAINING = struct.Struct("<dQdddB")  # time, size, three losses of all answers, length of the attributes
 _WIDTH = {"adjacency": N - 1, "features": D, "label": 1}
 
 
@@ -40,13 +40,16 @@ def rows_of(life: Life, copy: Copy) -> dict[int, list[Row]]:
     def read() -> dict[int, list[Row]]:
         db = Connection(life.computers, life.world.vfs, str(copy.folder / "ledger.sqlite"))
         found: dict[int, list[Row]] = {}
-        if life.setting.training:
-            for device, collection, digest, bit, vector, total in db.execute(_TRAININGS):
-                found.setdefault(device, []).append(Row(collection, 0, {TRAINING: (bit, vector, digest)}, total))
-            return found
-        asked = "SELECT device, collection, stage, packed_parts FROM query_answer ORDER BY device, number"
-        for device, collection, stage, packed in db.execute(asked):
-            found.setdefault(device, []).append(Row(collection, stage, dict(_parts(packed))))
+        for device, collection, body in db.execute("SELECT device, collection, body FROM answer ORDER BY 1, number"):
+            if life.setting.training:
+                *_, total, _, length = _TRAINING.unpack_from(body)
+                ((name, (bit, vector, _)),) = _parts(body[_TRAINING.size + length :])
+                digest = body[_TRAINING.size + length + _HEAD.size + len(name) :][:32]
+                row = Row(collection, 0, {TRAINING: (bit, vector, digest)}, total)
+            else:
+                _, stage, length = _REPORT.unpack_from(body)
+                row = Row(collection, stage, dict(_parts(body[_REPORT.size + length :])))
+            found.setdefault(device, []).append(row)
         return found
 
     try:

@@ -6,22 +6,13 @@ from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
-import ldpsim.devices.answer_many
-import ldpsim.devices.atomic_files
-import ldpsim.devices.collector
-import ldpsim.devices.device
-import ldpsim.devices.ledger.chain
 import ldpsim.devices.ledger.counter
-import ldpsim.devices.ledger.counter_folder
 import ldpsim.devices.ledger.counter_postgres
 import ldpsim.devices.ledger.ledger
-import ldpsim.devices.ledger.ledger_file
-import ldpsim.devices.ledger.rows
-import ldpsim.devices.ledger.schema
-from ldpsim.devices.ledger.counter import CounterCheck
+from ldpsim.devices.ledger.counter import CounterCheck, CounterMismatch
 from ldpsim.devices.ledger.counter_folder import FolderCounter
 from ldpsim.devices.ledger.counter_postgres import PostgresCounter
-from ldpsim.devices.ledger.rows import Head
+from ldpsim.devices.ledger.rows import Head, LedgerDamaged
 from tests.faults import sqlite
 from tests.faults.variants import put, variant
 
@@ -59,7 +50,7 @@ def _settled_late() -> Any:
     def settle(check: CounterCheck) -> None:
         waiting = vars(check._counter).setdefault("waiting", [])
         while waiting:
-            with suppress(ldpsim.devices.ledger.ledger.LedgerDamaged):
+            with suppress(LedgerDamaged):
                 real(waiting.pop())
         waiting.append(check)
 
@@ -86,7 +77,7 @@ def _number_alone() -> Any:
 def _behind_is_lost() -> Any:
     def compare(check: CounterCheck, device: int, head: Head, chain: Any) -> None:
         if check.entry(device).head != head:
-            raise ldpsim.devices.ledger.counter.CounterMismatch([device])
+            raise CounterMismatch([device])
         check.end(device, head, chain)
 
     return put(CounterCheck, "compare", compare)
@@ -118,7 +109,7 @@ def _file_not_synced() -> Any:
     return put(sqlite.Connection, "execute", run)
 
 
-@variant("a counter's row on the server is not locked")
+@variant("a counter's row on the server is not locked", "races")
 def _not_locked() -> Any:
     return put(ldpsim.devices.ledger.counter_postgres, "_LOCK", ldpsim.devices.ledger.counter_postgres._SELECT)
 
@@ -153,7 +144,7 @@ def _not_idempotent() -> Any:
 @variant("the reply of a copy that lost leaves")
 def _lost_leaves() -> Any:
     def settle(check: CounterCheck) -> None:
-        with suppress(ldpsim.devices.ledger.counter.CounterMismatch):
+        with suppress(CounterMismatch):
             real(check)
 
     real = CounterCheck.settle

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import ldpsim.devices.answer_many
-import ldpsim.devices.atomic_files
-import ldpsim.devices.collector
 import ldpsim.devices.device
-import ldpsim.devices.ledger.chain
-import ldpsim.devices.ledger.counter
-import ldpsim.devices.ledger.counter_folder
-import ldpsim.devices.ledger.counter_postgres
-import ldpsim.devices.ledger.ledger
-import ldpsim.devices.ledger.ledger_file
-import ldpsim.devices.ledger.rows
+import ldpsim.devices.fleet
 import ldpsim.devices.ledger.schema
-from ldpsim.devices.device import Device, Refusal
-from ldpsim.devices.ledger import decisions
-from ldpsim.devices.ledger.ledger_file import LedgerFile
+from ldpsim.devices.data.records import records_of
+from ldpsim.devices.device import PermittedQuery, Refusal, question_to
+from ldpsim.devices.draw import DrawTask, draw
+from ldpsim.devices.ledger import decisions, rows
+from ldpsim.devices.ledger.ledger import CounterMismatch, Ledger, LedgerDamaged
 from ldpsim.devices.ledger.open_files import OpenFiles
-from ldpsim.devices.ledger.rows import Head
+from ldpsim.devices.ledger.rows import Answer, head_of
 from ldpsim.devices.query import Query
-from tests.faults import life, sqlite
+from ldpsim.devices.report import Report
+from tests.faults import sqlite
 from tests.faults.variants import put, variant
 
 
@@ -41,15 +35,15 @@ def _statements(change: Callable[[str], str]) -> Any:
 @variant("the reply leaves before the commit")
 def _late_commit() -> Any:
     @contextmanager
-    def transaction(ledger: LedgerFile, devices: Any = ()) -> Iterator[None]:
-        if ledger._db.in_transaction and not ledger._depth:
+    def transaction(ledger: Ledger, devices: Any = ()) -> Iterator[None]:
+        if ledger._db.in_transaction and not ledger.in_transaction:
             ledger._db.execute("COMMIT")  # of the answer before
         with put(ledger, "_db", _Keeping(ledger._db)):
             with real(ledger, devices):
                 yield
 
-    real = LedgerFile.transaction
-    return put(LedgerFile, "transaction", transaction)
+    real = Ledger.transaction
+    return put(Ledger, "transaction", transaction)
 
 
 class _Keeping:
@@ -77,28 +71,28 @@ def _log_not_synced() -> Any:
 
 @variant("a failed batch is not undone")
 def _no_undo() -> Any:
-    def undo(ledger: LedgerFile) -> None:
+    def undo(ledger: Ledger) -> None:
         if ledger._db.in_transaction:
             ledger._db.execute("COMMIT")
 
-    return put(LedgerFile, "_undo", undo)
+    return put(Ledger, "_undo", undo)
 
 
 @variant("a batch whose commit fails gives its replies")
 def _damaged_batch() -> Any:
-    def answer(state: Any, people: Any, question: bytes) -> Any:
-        found: list[Any] = []
+    @contextmanager
+    def transaction(ledger: Ledger, devices: Any = ()) -> Iterator[None]:
+        done = False
+        try:
+            with real(ledger, devices):
+                yield
+                done = True
+        except LedgerDamaged as error:
+            if not done or isinstance(error, CounterMismatch):
+                raise
 
-        def many(*given: Any) -> Any:
-            found.extend(real_many(*given))
-            return list(found)
-
-        with put(ldpsim.devices.answer_many, "answer_many", many):
-            answers = real(state, people, question)
-        return found if found and set(answers) == {Refusal.LEDGER_DAMAGED} else answers
-
-    real, real_many = ldpsim.devices.answer_many.answer_together, ldpsim.devices.answer_many.answer_many
-    return put(life, "answer_together", answer)
+    real = Ledger.transaction
+    return put(Ledger, "transaction", transaction)
 
 
 @variant("the files of a ledger are not compared", "removals")
@@ -113,41 +107,47 @@ def _early_files() -> Any:
             ledger._files.check()
         real(ledger)
 
-    real = LedgerFile._check_present
-    return [put(LedgerFile, "_check_present", present), put(LedgerFile, "_check_files", lambda ledger: None)]
+    real = Ledger._check_present
+    return [put(Ledger, "_check_present", present), put(Ledger, "_check_files", lambda ledger: None)]
 
 
 # --- the decision -----------------------------------------------------------------------------
 
 
 def _decision(change: Callable[..., Any]) -> Any:
+    """Change the decision; a new row still follows the last one."""
     real = decisions.decide
-    return put(decisions, "decide", lambda answers, head, query, *, replay: change(real, answers, head, query, replay))
+
+    def decide(answers: Any, query: Query, *, replay: bool) -> Any:
+        found = change(real, answers, query, replay)
+        return replace(found, head=head_of(answers)) if isinstance(found, decisions.NewRelease) else found
+
+    return put(decisions, "decide", decide)
 
 
 @variant("attributes that were released with others are forgotten")
 def _forgets_others() -> Any:
-    def change(real: Any, answers: Any, head: Head, query: Query, replay: bool) -> Any:
+    def change(real: Any, answers: Any, query: Query, replay: bool) -> Any:
         alone = [a for a in answers if {p.attribute for p in a.parts} == set(query.attributes)]
-        return real(alone, head, query, replay=replay)
+        return real(alone, query, replay=replay)
 
     return _decision(change)
 
 
 @variant("only the latest answer is looked at")
 def _latest_alone() -> Any:
-    return _decision(lambda real, answers, head, query, replay: real(answers[-1:], head, query, replay=replay))
+    return _decision(lambda real, answers, query, replay: real(answers[-1:], query, replay=replay))
 
 
 @variant("the collection is not compared")
 def _any_collection() -> Any:
-    return _decision(lambda real, answers, head, query, replay: real(answers, head, query, replay=True))
+    return _decision(lambda real, answers, query, replay: real(answers, query, replay=True))
 
 
 @variant("the bytes of an old answer go to a new question")
 def _old_record() -> Any:
-    def change(real: Any, answers: Any, head: Head, query: Query, replay: bool) -> Any:
-        found = real(answers, head, query, replay=replay)
+    def change(real: Any, answers: Any, query: Query, replay: bool) -> Any:
+        found = real(answers, query, replay=replay)
         old = {part.attribute: part.report for answer in answers for part in answer.parts}
         if isinstance(found, decisions.AlreadyCollected) and set(query.attributes) <= set(old):
             return decisions.Replay(tuple(old[name] for name in query.attributes))
@@ -158,54 +158,65 @@ def _old_record() -> Any:
 
 @variant("the grouping of a stage is not compared")
 def _any_grouping() -> Any:
-    def change(real: Any, answers: Any, head: Head, query: Query, replay: bool) -> Any:
+    def change(real: Any, answers: Any, query: Query, replay: bool) -> Any:
         if query.stage:
-            answers = [replace(a, grouping=query.grouping_digest) if a.stage else a for a in answers]
-        return real(answers, head, query, replay=replay)
+            answers = [_with_grouping(a, query.grouping_digest) if a.stage else a for a in answers]
+        return real(answers, query, replay=replay)
 
     return _decision(change)
 
 
+def _with_grouping(answer: Answer, digest: bytes) -> Answer:
+    head = rows._REPORT.pack(answer.time, answer.stage, len(digest)) + digest
+    return answer._replace(body=head + answer.body[answer._start :])
+
+
 @variant("a later stage is answered before the first")
 def _stage_first() -> Any:
-    def change(real: Any, answers: Any, head: Head, query: Query, replay: bool) -> Any:
-        return decisions.NewRelease(head=head) if query.stage and not answers else real(
-            answers, head, query, replay=replay)  # fmt: skip
+    def change(real: Any, answers: Any, query: Query, replay: bool) -> Any:
+        first = query.stage and not answers
+        return decisions.NewRelease(head=head_of(answers)) if first else real(answers, query, replay=replay)
 
     return _decision(change)
 
 
 @variant("an answer is forgotten after a day")
 def _forgets_with_time() -> Any:
-    def change(real: Any, answers: Any, head: Head, query: Query, replay: bool) -> Any:
-        now = ldpsim.devices.ledger.rows.time.time()
-        return real([a for a in answers if now - a.time < 86400], head, query, replay=replay)
+    def change(real: Any, answers: Any, query: Query, replay: bool) -> Any:
+        now = rows.time.time()
+        return real([a for a in answers if now - a.time < 86400], query, replay=replay)
 
     return _decision(change)
 
 
+def after_answering(change: Callable[[Any, int, Query, Any], Any]) -> Any:
+    """Change the answers of devices after they were decided: state, device, query and answer give the new one."""
+
+    def answering(state: Any, devices: Sequence[int], question: Any, *, raw: bool = False) -> Generator[Any, Any, Any]:
+        answers = yield from real(state, devices, question, raw=raw)
+        asked = question if isinstance(question, Refusal) else question_to(state.policy, question, raw=raw)
+        if not isinstance(asked, PermittedQuery):
+            return answers
+        return [change(state, device, asked.query, one) for device, one in zip(devices, answers, strict=True)]
+
+    real = ldpsim.devices.device.answering
+    return [put(module, "answering", answering) for module in (ldpsim.devices.device, ldpsim.devices.fleet)]
+
+
 @variant("a retry is drawn from the present data")
 def _drawn_again() -> Any:
-    def claim(device: Device, query: Query) -> Any:
-        found = real(device, query)
-        if isinstance(found, ldpsim.devices.device.Report) and found.replayed:
-            parts = []
-            for ask in query.asks:
-                read = [device._data_digest(name) for name in ask.attributes]
-                key = device._noise_key(b"noise", query.question(ask.attribute), *read,
-                                        device.ledger.nonce(device.index))  # fmt: skip
-                parts.append(ldpsim.devices.device.pack_parts(device._perturb(ask, query, key)))
-            return ldpsim.devices.device.Report(ldpsim.devices.device.pack_report(tuple(parts)), replayed=True)
-        return found
+    def change(state: Any, device: int, query: Query, found: Any) -> Any:
+        if not (isinstance(found, Report) and found.replayed):
+            return found
+        counter = state.counter(device // state.shard)
+        nonce = b"" if counter is None else counter.entries([device])[device].nonce
+        records = records_of(state.population, [device])
+        (again,) = draw(DrawTask.of(query, [device], records, state.secrets[[device]], [nonce])).reported()
+        return replace(again, replayed=True)
 
-    real = Device._claim
-    return put(Device, "_claim", claim)
+    return after_answering(change)
 
 
 @variant("the question is not in the key of the noise")
 def _common_noise() -> Any:
-    def key(device: Device, *parts: bytes) -> bytes:
-        return real(device, parts[0], *parts[2:])
-
-    real = Device._noise_key
-    return put(Device, "_noise_key", key)
+    return put(Query, "question", lambda query, attribute: b"")

@@ -10,25 +10,16 @@ from typing import Any
 
 import numpy as np
 
-import ldpsim.devices.answer_many
 import ldpsim.devices.atomic_files
-import ldpsim.devices.collector
 import ldpsim.devices.device
-import ldpsim.devices.enrolment.state
 import ldpsim.devices.ledger.chain
-import ldpsim.devices.ledger.counter
-import ldpsim.devices.ledger.counter_folder
-import ldpsim.devices.ledger.counter_postgres
-import ldpsim.devices.ledger.ledger
-import ldpsim.devices.ledger.ledger_file
-import ldpsim.devices.ledger.rows
-import ldpsim.devices.ledger.schema
 import ldpsim.strategies.rounds.stages
 from ldpsim.devices.collector import SignedTerms
 from ldpsim.devices.device import Device, Refusal
 from ldpsim.devices.policy.terms import collection_of
 from ldpsim.devices.query import Query
 from ldpsim.strategies.rounds.stages import Stages
+from tests.faults.broken_ledger import after_answering
 from tests.faults.questions import KEYS
 from tests.faults.variants import put, variant
 
@@ -62,38 +53,32 @@ def _unsigned_passes() -> Any:
 
 @variant("a refusal does not look at the ledger")
 def _blind_refusal() -> Any:
-    return put(Device, "_refuse", lambda device, refusal: refusal)
+    real = ldpsim.devices.device._decide
+
+    def decide(policy: Any, asked: Any, device: int, chain: Any) -> Any:
+        return asked if isinstance(asked, Refusal) else real(policy, asked, device, chain)
+
+    return [put(Device, "refuse", lambda device, refusal: refusal), put(ldpsim.devices.device, "_decide", decide)]
 
 
 @variant("a refusal depends on the data")
 def _refusal_of_data() -> Any:
-    def decide(device: Device, query: Query) -> Any:
-        found = real(device, query)
-        return Refusal.UNKNOWN_QUERY if found is Refusal.REPORT_COLLECTED and device._record.label == 2 else found
+    def change(state: Any, device: int, query: Query, found: Any) -> Any:
+        collected = found is Refusal.REPORT_COLLECTED and state.population.record(device).label == 2
+        return Refusal.UNKNOWN_QUERY if collected else found
 
-    real = Device._decide
-    return put(Device, "_decide", decide)
+    return after_answering(change)
 
 
 @variant("the chain of seals is not checked")
 def _no_seals() -> Any:
-    return [put(ldpsim.devices.ledger.ledger, "checked", lambda answers, key: iter(answers)),
-            put(ldpsim.devices.ledger.ledger, "sound_alone", lambda rows, keys: [True] * len(rows))]  # fmt: skip
+    return put(ldpsim.devices.ledger.chain, "sound", lambda answers, keys: [True] * len(answers))
 
 
 @variant("seals are compared in their first byte")
 def _short_seals() -> Any:
     compare = hmac.compare_digest
     return put(ldpsim.devices.ledger.chain.hmac, "compare_digest", lambda a, b: compare(a[:1], b[:1]))
-
-
-@variant("an enrolment does not wait for the disk")
-def _enrolment_not_synced() -> Any:
-    def write(path: Any, content: Any, *, durable: bool = True) -> None:
-        real(path, content, durable=False)
-
-    real = ldpsim.devices.atomic_files.write_atomically
-    return put(ldpsim.devices.enrolment.state, "write_atomically", write)
 
 
 # --- the collector ------------------------------------------------------------------------------
@@ -113,7 +98,7 @@ def _grouping_made_again() -> Any:
 @variant("a grouping is not on the disk before it is sent")
 def _grouping_not_synced() -> Any:
     def made_once(path: Path, make: Callable[[], str]) -> str:
-        if not path.is_file():
+        if not (path.is_file() and path.read_text()):  # after a loss of power a file may be there and empty
             ldpsim.devices.atomic_files.write_atomically(path, make(), durable=False)
         return path.read_text()
 

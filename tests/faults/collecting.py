@@ -16,7 +16,8 @@ from flwr.app import Context, Error, Message, RecordDict
 from ldpsim.curator.methods.base import Question as Asking
 from ldpsim.curator.privacy.guarantee import Claim, local_guarantee
 from ldpsim.devices import client_app
-from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.device import Refusal
+from ldpsim.devices.report import Report
 from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, run_collection
 from ldpsim.strategies.rounds.stages import Stages
 from tests.faults.computers import Plan, Process

@@ -13,10 +13,10 @@ from typing import Any
 from flwr.app import Context, Message, RecordDict
 
 from ldpsim.devices import client_app, wire
-from ldpsim.devices.answer_many import answer_together
-from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.device import Refusal, answer
 from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
+from ldpsim.devices.report import Report
 from ldpsim.devices.vault import protocol
 from ldpsim.devices.vault.protocol import FrameKind
 from ldpsim.devices.vault.server import Vault
@@ -169,7 +169,7 @@ class Life:
         try:
             state = self.world.state_of(process, str(copy.folder))
             if door == "together":
-                return answer_together(state, list(people), mail.data)
+                return answer(state, list(people), mail.data)
         except (LedgerDamaged, ValueError, OSError):
             return [Refusal.LEDGER_DAMAGED] * len(people)
         return [self._by_device(state, person, mail.data) for person in people]

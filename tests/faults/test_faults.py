@@ -23,7 +23,7 @@ QUICK = (
     "the reply leaves before the commit", "a commit does not wait for the disk",
     "a batch whose commit fails gives its replies", "attributes that were released with others are forgotten",
     "only the latest answer is looked at", "the bytes of an old answer go to a new question",
-    "the question is not in the key of the noise", "the counter is not compared", "the counter is never advanced",
+    "the counter is not compared", "the counter is never advanced",
     "the counter is advanced after the reply", "the counter is advanced before the commit",
     "a counter that is behind is a mismatch", "a signature is verified under any key",
     "a refusal depends on the data", "what holds counts one stage of a plan",

@@ -19,11 +19,12 @@ from flwr.app import ConfigRecord, Context, Message, MessageType, RecordDict
 from ldpsim.curator.methods import table
 from ldpsim.curator.methods.base import Budget
 from ldpsim.devices import client_app, wire
-from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.device import Refusal
 from ldpsim.devices.facts import Split
 from ldpsim.devices.federated.wire import ATTEMPT, WEIGHTS, read_round, round_content, weights_record
 from ldpsim.devices.fleet import Fleet
 from ldpsim.devices.network import FloatArray
+from ldpsim.devices.report import Report
 from ldpsim.devices.training_task import GaussianUpdate, Task
 from ldpsim.strategies.rounds.checkpoint import CheckpointFile
 from ldpsim.strategies.runs.federated_training import Training
@@ -125,7 +126,10 @@ class TrainLife(Life):
         kind, content = self.content(mail.question)
         messages = [Message(content, person + 1, kind) for person in people]
         if door == "together":
-            replies = {reply.metadata.src_node_id - 1: reply for reply in Fleet(copy.folder).answer(messages)}
+            replies = {
+                reply.metadata.src_node_id - 1: reply
+                for reply in Fleet(self.world.state_of(process, str(copy.folder))).answer(messages)
+            }
             return [self.read(replies[person]) for person in people]
         return [self.read(client_app.app(message, _context(copy, person)))
                 for message, person in zip(messages, people, strict=True)]  # fmt: skip

@@ -20,7 +20,6 @@ import numpy as np
 import ldpsim.devices.atomic_files
 import ldpsim.devices.enrolment.counters
 import ldpsim.devices.enrolment.state
-import ldpsim.devices.fleet
 import ldpsim.devices.ledger.counter_folder
 import ldpsim.devices.ledger.counter_postgres
 import ldpsim.devices.ledger.rows
@@ -197,10 +196,9 @@ class World:
             mock.patch.object(ldpsim.devices.ledger.rows, "time", clock),
             mock.patch.object(ldpsim.devices.ledger.counter_postgres, "_psycopg", self.server.module),
             mock.patch.object(ldpsim.strategies.rounds.checkpoint, "os", self.os),
-            *[
-                mock.patch.object(module, "open_state", lambda folder, _: self.state_of(self.computers.current, folder))
-                for module in (client_app, ldpsim.devices.fleet)
-            ],
+            mock.patch.object(
+                client_app, "open_state", lambda folder, _: self.state_of(self.computers.current, folder)
+            ),
             mock.patch.object(Population, "load", staticmethod(self._load)),
             mock.patch.object(Population, "save", lambda people, folder: folder.mkdir(exist_ok=True)),
         ]

@@ -228,11 +228,6 @@ RUNS: dict[str, Golden] = {
     "ray-privgnn": _owner(
         "privgnn", settings=_ASKED, reference=True, engine="ray", ray_address="local", same_as="privgnn", servers="ray"
     ),
-    "ray-fedgcn": Golden(
-        {"method": "fedgcn", "settings": {"rounds": "5"}, "engine": "ray", "workers": 2},
-        same_as="fedgcn",
-        servers="ray",
-    ),
     "local-for-flower": Golden(_FLOWER),
     "flower-hogs": Golden({**_FLOWER, "engine": "flower", "workers": 2}, same_as="local-for-flower", servers="flower"),
     "facts-hogs": Golden(
@@ -247,4 +242,4 @@ _BY_TRAINER = {
 }  # fmt: skip
 _NAMED = {golden.options["method"] for golden in RUNS.values()}
 # A method that is named nowhere above has one run, under its own name.
-RUNS |= {name: _BY_TRAINER[kind.trained_by](name) for name, kind in table().items() if name not in _NAMED}
+RUNS |= {name: _BY_TRAINER[kind.spec.trained_by](name) for name, kind in table().items() if name not in _NAMED}

@@ -65,7 +65,7 @@ def test_steps_belong_to_a_collection_or_a_training() -> None:
 
 
 def test_a_run_tells_the_share_of_its_long_phases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "BATCH", 2)  # a hundred messages
+    monkeypatch.setattr(outbox, "SHARD", 2)  # a hundred messages
     told: list[tuple[str, float | None]] = []
     simulate(
         RunOptions(clients=200, settings={"epochs": "199"}, nulls=False, out=tmp_path),

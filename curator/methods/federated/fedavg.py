@@ -11,21 +11,26 @@ no neighbour on the device. ``fedavg-mlp`` is that method by its right name. Edg
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ldpsim.curator import options as o
-from ldpsim.curator.methods.base import Budget, Question, WithoutReports
-from ldpsim.curator.methods.parameters import parameter, unused
+from ldpsim.curator.methods.base import Budget, Method, MethodSpec, Question
+from ldpsim.curator.methods.parameters import check_choices, check_numbers, check_range, parameter, unused
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee, open_guarantee
 from ldpsim.curator.privacy.level import Level
 from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.devices.facts import MOST_LOCAL_STEPS, PublicFacts
 from ldpsim.devices.mechanisms.exact_loss import Loss
+from ldpsim.devices.training_task import Task
+
+if TYPE_CHECKING:
+    from ldpsim.curator.learning.training import TrainingSettings
 
 _FEDAVG = "McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data (FedAvg)"
+FEDPROX = "Li et al., Federated Optimization in Heterogeneous Networks (FedProx)"
 _LEAK = (
     "an update is a function of the record, and nothing bounds what it reveals: the gradient of a single example "
     "determines its features and label exactly (Zhu et al. 2019; the first layer's gradient is the feature row times "
@@ -35,8 +40,35 @@ SCALINGS = ("unit", "row", "none")
 SERVER_OPTIMISERS = ("average", "adam")
 
 
+@dataclass(frozen=True, kw_only=True)
+class FederatedSpec(MethodSpec):
+    """The declarations of a federated method.
+
+    Args:
+        strategy: Module of ``strategies/federated``, or of another package in full.
+        optimisers: Server optimisers that its strategy has.
+        central_noise: Whether the server adds noise to the mean of the updates.
+        vectors_down: Vectors of the weights' size that a device is sent in a round.
+        takes_turns: Whether a device takes part in every 1 / fraction-th round.
+        sees: View of a device (``devices/training_task.py``).
+        sums: Whether silos exchange their neighbours' feature sums before training.
+        uses: Attributes that the training uses.
+        seen: Who sees what.
+    """
+
+    strategy: str = "fedavg"
+    optimisers: tuple[str, ...] = SERVER_OPTIMISERS
+    central_noise: bool = False
+    vectors_down: int = 1
+    takes_turns: bool = False
+    sees: str = "own"
+    sums: bool = False
+    uses: tuple[str, ...] = ("features", "label")
+    seen: str = "the server sees every update in clear"
+
+
 @dataclass(frozen=True)
-class Federated(WithoutReports):
+class Federated(Method):
     """A training in rounds.
 
     Args:
@@ -64,33 +96,21 @@ class Federated(WithoutReports):
     evaluate_every: int = 0
     scaling: str = "none"
 
-    strategy: ClassVar[str] = "fedavg"  # module of strategies/federated, or of another package in full
-    optimisers: ClassVar[tuple[str, ...]] = SERVER_OPTIMISERS  # those of them that its strategy has
-    central_noise: ClassVar[bool] = False  # the server adds noise to the mean of the updates
-    vectors_down: ClassVar[int] = 1  # vectors of the weights' size that a device is sent in a round
-    takes_turns: ClassVar[bool] = False  # a device takes part in every 1 / fraction-th round
-    trained_by: ClassVar[str] = "devices"
-    in_rounds: ClassVar[bool] = True
-    trust: ClassVar[str] = "trusted curator"
-    learns_from: ClassVar[str] = "is trained in rounds"
-    common_selection: ClassVar[bool] = False
-    sees: ClassVar[str] = "own"  # view of a device: see devices/training_task.py
-    uses: ClassVar[tuple[str, ...]] = ("features", "label")
-    seen: ClassVar[str] = "the server sees every update in clear"
-    options: ClassVar[frozenset[str]] = o.SPLIT | o.DEVICES
-    training_read: ClassVar[frozenset[str] | None] = frozenset({"hidden", "lr"})
-    reference_read: ClassVar[frozenset[str] | None] = frozenset({"hidden", "epochs"})
+    spec: ClassVar[FederatedSpec] = FederatedSpec(
+        trained_by="devices", trust="trusted curator", common_selection=False, options=o.SPLIT | o.DEVICES,
+        training_read=frozenset({"hidden", "lr"}), reference_read=frozenset({"hidden", "epochs"}),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        self.check_range("rounds", least=1)
-        self.check_range("local_steps", least=1, most=MOST_LOCAL_STEPS)
-        self.check_range("evaluate_every", least=0)
+        check_range(self, "rounds", least=1)
+        check_range(self, "local_steps", least=1, most=MOST_LOCAL_STEPS)
+        check_range(self, "evaluate_every", least=0)
         if not 0 < self.fraction <= 1:
             raise SettingError(f"fraction={self.fraction:g}", "must be above 0 and at most 1")
         if not 0 <= self.dropping < 1:
             raise SettingError(f"dropping={self.dropping:g}", "must be 0 or more and below 1")
-        self.check_choices(scaling=SCALINGS, server_optimiser=self.optimisers)
-        self.check_numbers("server_lr", positive=True)
+        check_choices(self, scaling=SCALINGS, server_optimiser=self.spec.optimisers)
+        check_numbers(self, "server_lr", positive=True)
 
     def check_people(self, people: int) -> None:
         """Refuse people who do not fit the method (ValueError)."""
@@ -105,9 +125,10 @@ class Federated(WithoutReports):
         """Number of updates that a device agrees to."""
         return math.ceil(self.rounds * self.fraction)
 
-    def update_noise(self, facts: PublicFacts, budget: Budget) -> tuple[float, float, float] | None:
-        """Return epsilon, clipping norm and delta of a device's noise on an update; None unless overridden."""
-        return None
+    def task(self, collection: str, facts: PublicFacts, training: TrainingSettings, budget: Budget) -> Task:
+        """Return the task of the devices."""
+        return Task(collection, self.spec.sees, facts.d, training.hidden, facts.classes, float(training.lr),
+                    self.local_steps, scaling=self.scaling)  # fmt: skip
 
     def notes(self, people: int, budget: Budget) -> dict[str, float]:
         """Return figures for the part ``federated`` of the result, where ``people`` devices train."""
@@ -133,7 +154,7 @@ class Federated(WithoutReports):
     ) -> Guarantee:
         """Return a guarantee of nothing: training has no noise."""
         claim = "raw data stay on the device; no figure is claimed"
-        return replace(open_guarantee(self.uses, trust=self.trust, statement=claim, detail=self.seen),
+        return replace(open_guarantee(self.spec.uses, trust=self.spec.trust, statement=claim, detail=self.spec.seen),
                        why_they_differ=(_LEAK,))  # fmt: skip
 
 
@@ -141,10 +162,9 @@ class Federated(WithoutReports):
 class FedAvgMLP(Federated):
     """FedAvg (McMahan et al. 2017, https://arxiv.org/abs/1602.05629) of a perceptron on each device's own record."""
 
-    name: ClassVar[str] = "fedavg-mlp"
-    paper: ClassVar[str] = _FEDAVG
-    default_gnn: ClassVar[str] = "mlp"
-    training_defaults: ClassVar[Mapping[str, Any]] = {"hidden": 16, "lr": 0.3}
+    spec = replace(
+        Federated.spec, name="fedavg-mlp", paper=_FEDAVG, default_gnn="mlp", training_defaults={"hidden": 16, "lr": 0.3}
+    )  # fmt: skip
 
 
 class ProximalTerm:
@@ -155,12 +175,9 @@ class ProximalTerm:
 
     proximal_mu: float
 
-    optimisers: ClassVar[tuple[str, ...]] = ("average",)  # Flower's FedProx has no server optimiser
-    paper: ClassVar[str] = "Li et al., Federated Optimization in Heterogeneous Networks (FedProx)"
-
     def __post_init__(self) -> None:
         super().__post_init__()  # type: ignore[misc]  # of the other base
-        self.check_numbers("proximal_mu", positive=True)  # type: ignore[attr-defined]
+        check_numbers(self, "proximal_mu", positive=True)
 
     @property
     def mu(self) -> float:
@@ -178,7 +195,7 @@ class FedProx(ProximalTerm, FedAvgMLP):
 
     proximal_mu: float = 0.1
 
-    name: ClassVar[str] = "fedprox"
+    spec = replace(FedAvgMLP.spec, name="fedprox", paper=FEDPROX, optimisers=("average",))  # Flower's has no other
 
 
 @dataclass(frozen=True)
@@ -193,18 +210,17 @@ class Isolate(FedAvgMLP):
     dropping: float = unused(0.0)
     evaluate_every: int = unused(0)
 
-    name: ClassVar[str] = "isolate"
-    options: ClassVar[frozenset[str]] = o.SPLIT
-    paper: ClassVar[str] = "reference: no party talks to another"
-    trained_by: ClassVar[str] = "alone"
-    trust: ClassVar[str] = "untrusted curator"
+    spec = replace(
+        FedAvgMLP.spec, name="isolate", options=o.SPLIT, paper="reference: no party talks to another",
+        trained_by="alone", trust="untrusted curator",
+    )  # fmt: skip
 
     def guarantee(
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
     ) -> Guarantee:
         """Return that nothing leaves a device."""
         nothing = Level("not asked", reason="nothing leaves the device")
-        return Guarantee(self.trust, Claim("nothing leaves the device", None), dict.fromkeys(LEVELS, nothing))
+        return Guarantee(self.spec.trust, Claim("nothing leaves the device", None), dict.fromkeys(LEVELS, nothing))
 
 
 @dataclass(frozen=True)
@@ -216,13 +232,10 @@ class FedAvgGNN(Federated):
     device's gradient.
     """
 
-    name: ClassVar[str] = "fedavg-gnn"
-    paper: ClassVar[str] = _FEDAVG
-    strategy: ClassVar[str] = "ego_fedavg"
-    optimisers: ClassVar[tuple[str, ...]] = ("average",)
-    sees: ClassVar[str] = "ego"
-    uses: ClassVar[tuple[str, ...]] = ("adjacency", "features", "label")
-    training_defaults: ClassVar[Mapping[str, Any]] = {"hidden": 16, "lr": 0.5}
+    spec = replace(
+        Federated.spec, name="fedavg-gnn", paper=_FEDAVG, strategy="ego_fedavg", optimisers=("average",), sees="ego",
+        uses=("adjacency", "features", "label"), training_defaults={"hidden": 16, "lr": 0.5},
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -232,8 +245,7 @@ class FedGCN(Federated):
     The neighbours' sums are exchanged once, before training.
     """
 
-    name: ClassVar[str] = "fedgcn"
-    paper: ClassVar[str] = "Yao, Jin, Ravi, Joe-Wong, FedGCN: Convergence-Communication Tradeoffs"
-    sees: ClassVar[str] = "sums"
-    uses: ClassVar[tuple[str, ...]] = ("adjacency", "features", "label")
-    training_defaults: ClassVar[Mapping[str, Any]] = {"hidden": 16, "lr": 0.5}
+    spec = replace(
+        Federated.spec, name="fedgcn", paper="Yao, Jin, Ravi, Joe-Wong, FedGCN: Convergence-Communication Tradeoffs",
+        sees="sums", uses=("adjacency", "features", "label"), training_defaults={"hidden": 16, "lr": 0.5},
+    )  # fmt: skip

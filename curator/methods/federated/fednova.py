@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
 
 from ldpsim.curator.methods.federated.fedavg import FedAvgMLP
+from ldpsim.curator.methods.parameters import check_range
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ class FedNova(FedAvgMLP):
     least_steps: int = 1
     normalised: bool = True
 
-    name: ClassVar[str] = "fednova"
-    paper: ClassVar[str] = "Wang et al., Tackling the Objective Inconsistency Problem (FedNova)"
-    strategy: ClassVar[str] = "fednova"
-    optimisers: ClassVar[tuple[str, ...]] = ("average",)
+    spec = replace(
+        FedAvgMLP.spec, name="fednova", paper="Wang et al., Tackling the Objective Inconsistency Problem (FedNova)",
+        strategy="fednova", optimisers=("average",),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_range("least_steps", least=1, most=self.local_steps)
+        check_range(self, "least_steps", least=1, most=self.local_steps)

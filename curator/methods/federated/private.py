@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ldpsim.curator.methods.base import Budget, Question
-from ldpsim.curator.methods.federated.fedavg import FedAvgMLP
-from ldpsim.curator.owner.privacy.release import small_delta
+from ldpsim.curator.methods.federated.fedavg import FedAvgMLP, FederatedSpec
+from ldpsim.curator.methods.parameters import check_choices, check_numbers
+from ldpsim.curator.owner.privacy.account import small_delta
 from ldpsim.curator.privacy.federated import (
     Rounds,
     central_epsilon,
@@ -25,6 +26,10 @@ from ldpsim.curator.shown import shown_loss
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import gaussian
 from ldpsim.devices.mechanisms.exact_loss import Loss
+from ldpsim.devices.training_task import GaussianUpdate, Task
+
+if TYPE_CHECKING:
+    from ldpsim.curator.learning.training import TrainingSettings
 
 CLIPPINGS = ("fixed", "adaptive")
 
@@ -54,23 +59,22 @@ class DPFedAvg(FedAvgMLP):
     noise_multiplier: float = 0.0
     delta: float = 0.0
 
-    name: ClassVar[str] = "dp-fedavg"
-    strategy: ClassVar[str] = "dp_fedavg"
-    central_noise: ClassVar[bool] = True
-    paper: ClassVar[str] = "McMahan et al., Learning Differentially Private Recurrent Language Models (DP-FedAvg)"
-    mechanisms: ClassVar[tuple[str, ...]] = ("gaussian",)
-    options: ClassVar[frozenset[str]] = FedAvgMLP.options | {"epsilon"}
-    private: ClassVar[tuple[str, ...]] = ("features", "label")
+    spec = replace(
+        FedAvgMLP.spec, name="dp-fedavg", strategy="dp_fedavg", central_noise=True,
+        paper="McMahan et al., Learning Differentially Private Recurrent Language Models (DP-FedAvg)",
+        mechanisms=("gaussian",), options=FedAvgMLP.spec.options | {"epsilon"}, private=("features", "label"),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_noise(self)
-        self.check_choices(clipping=CLIPPINGS)
-        self.check_numbers("noise_multiplier")
+        check_choices(self, clipping=CLIPPINGS)
+        check_numbers(self, "noise_multiplier")
 
-    def options_read(self) -> frozenset[str]:
-        """As :meth:`Method.options_read`; a given noise multiplier stands in the place of epsilon."""
-        return super().options_read() - ({"epsilon"} if self.noise_multiplier else set())
+    def in_force(self) -> FederatedSpec:
+        """As :meth:`Method.in_force`; a given noise multiplier stands in the place of epsilon."""
+        spec = self.spec
+        return replace(spec, options=spec.options - {"epsilon"}) if self.noise_multiplier else spec
 
     def asked(self, people: int) -> Rounds:
         """Return the accountant's view of the rounds with ``people`` training devices."""
@@ -119,7 +123,7 @@ class DPFedAvg(FedAvgMLP):
             "Flower adds noise in floating point from numpy's generator, not on a grid: figures are for real numbers",
         )
         statement = f"({printed:.4g}, {asked.delta:g})-DP for a device, central (dp-accounting)"
-        return Guarantee(self.trust, Claim(statement, printed), levels, reasons)
+        return Guarantee(self.spec.trust, Claim(statement, printed), levels, reasons)
 
     def gaussian_composition(self, facts: PublicFacts, budget: Budget) -> tuple[float, float, int]:
         """(shift, sigma, times): how far a replaced device moves a round's mean, its noise, and the rounds."""
@@ -158,13 +162,12 @@ class LDPFedAvg(FedAvgMLP):
     clip: float = 1.0
     delta: float = 0.0
 
-    name: ClassVar[str] = "ldp-fedavg"
-    takes_turns: ClassVar[bool] = True
-    paper: ClassVar[str] = "FedAvg with local noise on the update (analytic Gaussian, Balle and Wang 2018)"
-    trust: ClassVar[str] = "untrusted curator"
-    private: ClassVar[tuple[str, ...]] = ("features", "label")
-    mechanisms: ClassVar[tuple[str, ...]] = ("gaussian_update",)
-    options: ClassVar[frozenset[str]] = FedAvgMLP.options | {"epsilon"}
+    spec = replace(
+        FedAvgMLP.spec, name="ldp-fedavg", takes_turns=True,
+        paper="FedAvg with local noise on the update (analytic Gaussian, Balle and Wang 2018)",
+        trust="untrusted curator", private=("features", "label"), mechanisms=("gaussian_update",),
+        options=FedAvgMLP.spec.options | {"epsilon"},
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -182,10 +185,11 @@ class LDPFedAvg(FedAvgMLP):
         """Return epsilon and delta of one answer."""
         return budget.epsilon / self.answers, (self.delta or small_delta(facts.n)) / self.answers
 
-    def update_noise(self, facts: PublicFacts, budget: Budget) -> tuple[float, float, float] | None:
-        """Return epsilon, clipping norm and delta of one answer."""
+    def task(self, collection: str, facts: PublicFacts, training: TrainingSettings, budget: Budget) -> Task:
+        """As :meth:`Federated.task`, with noise on each answer."""
         epsilon, delta = self.each(facts, budget)
-        return epsilon, self.clip, delta
+        noise = GaussianUpdate.from_epsilon(epsilon, clip=self.clip, delta=delta)
+        return replace(super().task(collection, facts, training, budget), noise=noise)
 
     def guarantee_of_training(
         self, facts: PublicFacts, budget: Budget, *, people: int, models: int, answers: int, loss: Loss
@@ -220,12 +224,12 @@ class LDPFedAvg(FedAvgMLP):
             f"claimed is the sum of the updates' losses, by which ledgers and policies count; {answers} Gaussian "
             f"updates are one Gaussian mechanism: {shown_loss(total)} at the sum of their deltas, {answers * delta:g}"
         )
-        return Guarantee(self.trust, claim, levels, (reason,))
+        return Guarantee(self.spec.trust, claim, levels, (reason,))
 
 
 def _check_noise(method: DPFedAvg | LDPFedAvg) -> None:
     if method.evaluate_every:  # its answers choose the model, and no noise is on them
         raise SettingError(f"evaluate_every={method.evaluate_every}", "an evaluation reveals a device's label")
-    method.check_numbers("clip", positive=True)
+    check_numbers(method, "clip", positive=True)
     if not 0 <= method.delta < 1:
         raise ValueError(f"--delta {method.delta:g}: must be above 0 and below 1 / n")

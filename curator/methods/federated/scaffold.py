@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
 
 from ldpsim.curator.methods.federated.fedavg import FedAvgMLP
 
@@ -17,8 +16,8 @@ class SCAFFOLD(FedAvgMLP):
     variate back with every question, as it follows from the updates that the server saw in clear.
     """
 
-    name: ClassVar[str] = "scaffold"
-    paper: ClassVar[str] = "Karimireddy et al., SCAFFOLD: Stochastic Controlled Averaging for Federated Learning"
-    strategy: ClassVar[str] = "scaffold"
-    optimisers: ClassVar[tuple[str, ...]] = ("average",)
-    vectors_down: ClassVar[int] = 2
+    spec = replace(
+        FedAvgMLP.spec, name="scaffold",
+        paper="Karimireddy et al., SCAFFOLD: Stochastic Controlled Averaging for Federated Learning",
+        strategy="scaffold", optimisers=("average",), vectors_down=2,
+    )  # fmt: skip

@@ -11,12 +11,10 @@ non-overlapping partition of FED-PUB, Baek et al. 2023).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
 
-from ldpsim.curator.methods.federated.fedavg import Federated, ProximalTerm
-from ldpsim.curator.methods.parameters import parameter, unused
+from ldpsim.curator.methods.federated.fedavg import FEDPROX, Federated, ProximalTerm
+from ldpsim.curator.methods.parameters import check_choices, check_numbers, check_range, parameter, unused
 from ldpsim.curator.setting_error import SettingError
 
 PARTITIONS = ("dirichlet", "metis")
@@ -45,23 +43,21 @@ class Silos(Federated):
     partition: str = "dirichlet"
     beta: float = parameter(10_000.0, partition=("dirichlet",))
 
-    name: ClassVar[str] = "silo-fedavg-gcn"
-    paper: ClassVar[str] = "McMahan et al. (FedAvg), with the settings of Yao et al. (FedGCN)"
-    trained_by: ClassVar[str] = "silos"
-    uses: ClassVar[tuple[str, ...]] = ("adjacency", "features", "label")
-    seen: ClassVar[str] = "the silo has the raw record, and the server sees every update of the silo in clear"
-    sums: ClassVar[bool] = False
-    options: ClassVar[frozenset[str]] = Federated.options | {"on_requery"}
-    training_read: ClassVar[frozenset[str] | None] = frozenset({"hidden", "lr", "weight_decay", "gnn_dropout"})
-    training_defaults: ClassVar[Mapping[str, Any]] = {
-        "hidden": 16, "lr": 0.5, "weight_decay": 5e-4, "gnn_dropout": 0.5,
-    }  # fmt: skip
+    spec = replace(
+        Federated.spec, name="silo-fedavg-gcn",
+        paper="McMahan et al. (FedAvg), with the settings of Yao et al. (FedGCN)", trained_by="silos",
+        uses=("adjacency", "features", "label"),
+        seen="the silo has the raw record, and the server sees every update of the silo in clear",
+        options=Federated.spec.options | {"on_requery"},
+        training_read=frozenset({"hidden", "lr", "weight_decay", "gnn_dropout"}),
+        training_defaults={"hidden": 16, "lr": 0.5, "weight_decay": 5e-4, "gnn_dropout": 0.5},
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_range("silos", least=2)
-        self.check_choices(partition=PARTITIONS)
-        self.check_numbers("beta", positive=True)
+        check_range(self, "silos", least=2)
+        check_choices(self, partition=PARTITIONS)
+        check_numbers(self, "beta", positive=True)
 
     def check_people(self, people: int) -> None:
         """Refuse silos of one person (ValueError)."""
@@ -83,7 +79,7 @@ class SiloFedProx(ProximalTerm, Silos):
 
     proximal_mu: float = 0.01
 
-    name: ClassVar[str] = "silo-fedprox"
+    spec = replace(Silos.spec, name="silo-fedprox", paper=FEDPROX, optimisers=("average",))
 
 
 @dataclass(frozen=True)
@@ -93,6 +89,7 @@ class SiloFedGCN(Silos):
     Before training, silos exchange their neighbours' feature sums once through the server.
     """
 
-    name: ClassVar[str] = "silo-fedgcn"
-    paper: ClassVar[str] = "Yao, Jin, Ravi, Joe-Wong, FedGCN: Convergence-Communication Tradeoffs"
-    sums: ClassVar[bool] = True
+    spec = replace(
+        Silos.spec, name="silo-fedgcn", paper="Yao, Jin, Ravi, Joe-Wong, FedGCN: Convergence-Communication Tradeoffs",
+        sums=True,
+    )  # fmt: skip

@@ -26,18 +26,18 @@ One edge changes a bit and the degree at both ends: its loss is 2 (eps_a + eps_d
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.curator.links.beta_model import fit_beta_model
 from ldpsim.curator.links.blink import LinkPosterior, PairOdds
-from ldpsim.curator.methods.base import Budget, Grid
+from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
 from ldpsim.curator.methods.memory import MemoryLaw
-from ldpsim.curator.methods.parameters import parameter
+from ldpsim.curator.methods.parameters import check_choices, check_shares, parameter
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rows import noisy_rows_of_bits
 from ldpsim.curator.setting_error import SettingError
@@ -68,22 +68,21 @@ class Blink(LinkMethod):
     degree_share: float = 0.1
     floor: float = parameter(0.02, variant=("soft",))
 
-    name: ClassVar[str] = "blink"
-    memory: ClassVar[MemoryLaw | None] = MemoryLaw(work=60.0)
-    joins_both_ends: ClassVar[bool] = True
-    paper: ClassVar[str] = "Zhu et al., Blink: Link Local Differential Privacy in GNNs via Bayesian Estimation"
-    mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "degree", "grr")
-    query_grid: ClassVar[Grid] = {"degree_share": (0.1, 0.3, 0.5, 0.7, 0.9)}
+    spec = replace(
+        LinkMethod.spec, name="blink", memory=MemoryLaw(work=60.0), joins_both_ends=True,
+        paper="Zhu et al., Blink: Link Local Differential Privacy in GNNs via Bayesian Estimation",
+        mechanisms=("randomized_response", "degree", "grr"), query_grid={"degree_share": (0.1, 0.3, 0.5, 0.7, 0.9)},
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_variant(self)
-        self.check_shares("degree_share")
+        check_shares(self, "degree_share")
 
     def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
         """A~_i by randomised response with eps_a, and d~_i with eps_d."""
         share = self.degree_share
-        return row_and_degree(facts, budget, (1 - share) * epsilon, share * epsilon, self.name)
+        return row_and_degree(facts, budget, (1 - share) * epsilon, share * epsilon, self.spec.name)
 
     def links(self, reports: Reports) -> ReconstructedLinks:
         """Prior, posterior, and the pairs of the variant."""
@@ -98,7 +97,7 @@ class Blink(LinkMethod):
 
 def check_variant(method: Any) -> None:
     """Refuse an unknown ``variant`` or a ``floor`` outside [0, 1) (ValueError)."""
-    method.check_choices(variant=VARIANTS)
+    check_choices(method, variant=VARIANTS)
     if not 0 <= method.floor < 1:
         raise SettingError(f"floor={method.floor}", "must lie in [0, 1)")
 

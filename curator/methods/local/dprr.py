@@ -20,15 +20,16 @@ makes the edge undirected, which is more accurate than either (docs/results/blin
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.curator.methods.base import TRAINING_GRID, Budget, Grid
+from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
 from ldpsim.curator.methods.memory import MemoryLaw
+from ldpsim.curator.methods.parameters import check_choices, check_shares
+from ldpsim.curator.methods.spec import TRAINING_GRID
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rows import noisy_rows_of_bits
 from ldpsim.devices.facts import PublicFacts
@@ -52,18 +53,19 @@ class DPRR(LinkMethod):
     degree_share: float = 0.1
     direction: str = "outgoing"
 
-    name: ClassVar[str] = "dprr"
-    memory: ClassVar[MemoryLaw | None] = MemoryLaw(work=40.0)  # it keeps as many as people have neighbours
-    paper: ClassVar[str] = "Hidano and Murakami, Degree-Preserving Randomized Response for GNNs under LDP"
-    mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "degree", "grr")
-    search_grid: ClassVar[tuple[Grid, ...]] = ({"direction": DIRECTIONS}, TRAINING_GRID)
-    query_grid: ClassVar[Grid] = {"degree_share": (0.1, 0.3, 0.5, 0.7, 0.9)}
-    options: ClassVar[frozenset[str]] = LinkMethod.options | {"reporting"}
+    spec = replace(
+        LinkMethod.spec, name="dprr",
+        # it keeps as many as people have neighbours
+        memory=MemoryLaw(work=40.0),
+        paper="Hidano and Murakami, Degree-Preserving Randomized Response for GNNs under LDP",
+        mechanisms=("randomized_response", "degree", "grr"), search_grid=({"direction": DIRECTIONS}, TRAINING_GRID),
+        query_grid={"degree_share": (0.1, 0.3, 0.5, 0.7, 0.9)}, options=LinkMethod.spec.options | {"reporting"},
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_shares("degree_share")
-        self.check_choices(direction=DIRECTIONS)
+        check_shares(self, "degree_share")
+        check_choices(self, direction=DIRECTIONS)
 
     def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
         """Randomised response for eps_2 and a noisy degree, both about the same part of the list."""

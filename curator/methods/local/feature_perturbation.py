@@ -19,15 +19,14 @@ neighbours in the drawn graph, repeated l times.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from scipy.sparse import csr_array
 
 from ldpsim.curator import options as o
 from ldpsim.curator.linear.propagation import adjacency_matrix
-from ldpsim.curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
+from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question, require_reports, spending
 from ldpsim.curator.methods.local.blink import (
     BIT_AND_DEGREE,
     check_variant,
@@ -53,7 +52,6 @@ from ldpsim.curator.methods.local.ldpgen import (
     similar_people,
 )
 from ldpsim.curator.methods.local.links import (
-    LocalMethod,
     ReconstructedLinks,
     StageMechanisms,
     both_ways,
@@ -61,7 +59,7 @@ from ldpsim.curator.methods.local.links import (
     with_labels,
 )
 from ldpsim.curator.methods.memory import MemoryLaw
-from ldpsim.curator.methods.parameters import parameter
+from ldpsim.curator.methods.parameters import check_shares, parameter
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.shown import shown_loss
@@ -75,10 +73,11 @@ class FeaturePerturbation(LocalMethod):
 
     links_of: ClassVar[str]
     edge_loss: ClassVar[str]  # reason why the loss of an edge differs from that of one bit
-    options: ClassVar[frozenset[str]] = o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon"}
-    finer: ClassVar[tuple[str, ...]] = ("eps_adjacency", "eps_features")
-    training_defaults: ClassVar[Mapping[str, Any]] = HoGS.training_defaults
-    search_grid: ClassVar[tuple[Grid, ...]] = ({"l": (0, 1, 2), "lr": (0.01, 0.1)}, HoGS.search_grid[1])
+    spec = MethodSpec(
+        private=("adjacency", "features"), options=o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon"},
+        finer=("eps_adjacency", "eps_features"), training_defaults=HoGS.spec.training_defaults,
+        search_grid=({"l": (0, 1, 2), "lr": (0.01, 0.1)}, HoGS.spec.search_grid[1]),
+    )  # fmt: skip
 
     l: int  # noqa: E741 - the paper's name
     scaling: str
@@ -98,18 +97,18 @@ class FeaturePerturbation(LocalMethod):
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Ask everybody about the links and, in the first stage, for features; with private labels for these too."""
         if budget.public_features:
-            raise ValueError(f"{self.name} protects features: it has no --public-features ({self.links_of} has)")
+            raise ValueError(f"{self.spec.name} protects features: it has no --public-features ({self.links_of} has)")
         if facts.d < 1:
-            raise ValueError(f"{self.name} asks about features, and these people have none")
+            raise ValueError(f"{self.spec.name} asks about features, and these people have none")
         *_, eps_a, eps_f = self.budgets(budget)
         with spending("--eps-adjacency", budget.eps_adjacency, budget, eps_a):
             first, *later = self.stages(facts, budget)
         asks = (Ask("adjacency", first), ask_features(facts, budget, eps_f))
-        return with_labels(asks, facts, split, budget, collection, self.name, later=tuple(later))
+        return with_labels(asks, facts, split, budget, collection, self.spec.name, later=tuple(later))
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Return the links, with features by Algorithm 3 of HoGS."""
-        require_reports(reports, self.name)
+        require_reports(reports, self.spec.name)
         (edges, weights, notes), eq_10 = self.links(reports)
         features = reconstruct_features(reports, eq_10, self.l, self.scaling, notes)
         return labelled_graph(features, edges, weights, notes, reports, public)
@@ -146,19 +145,19 @@ class FPBlink(FeaturePerturbation):
     l: int = 2  # noqa: E741 - the paper's name
     scaling: str = "standardised"
 
-    name: ClassVar[str] = "fp-blink"
-    memory: ClassVar[MemoryLaw | None] = MemoryLaw(work=60.0, estimates=True)
-    joins_both_ends: ClassVar[bool] = True
+    spec = replace(
+        FeaturePerturbation.spec, name="fp-blink", memory=MemoryLaw(work=60.0, estimates=True), joins_both_ends=True,
+        paper="Xu et al., HoGS (its baseline: Blink with feature perturbation)",
+        mechanisms=("randomized_response", "degree", "one_bit", "grr"),
+        query_grid={"delta1": (0.25, 0.33, 0.5, 0.66, 0.75), "delta2": (0.25, 0.33, 0.5, 0.66, 0.75)},
+    )  # fmt: skip
     links_of: ClassVar[str] = "blink"
     edge_loss: ClassVar[str] = BIT_AND_DEGREE
-    paper: ClassVar[str] = "Xu et al., HoGS (its baseline: Blink with feature perturbation)"
-    mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "degree", "one_bit", "grr")
-    query_grid: ClassVar[Grid] = {"delta1": (0.25, 0.33, 0.5, 0.66, 0.75), "delta2": (0.25, 0.33, 0.5, 0.66, 0.75)}
 
     def __post_init__(self) -> None:
         check_variant(self)
         check_reconstruction(self)
-        self.check_shares("delta1", "delta2")
+        check_shares(self, "delta1", "delta2")
 
     def budgets(self, budget: Budget) -> tuple[float, ...]:
         """Return (eps_d, eps_a, eps_f); ``eps_adjacency`` is eps_d + eps_a, divided by delta2."""
@@ -169,7 +168,7 @@ class FPBlink(FeaturePerturbation):
     def stages(self, facts: PublicFacts, budget: Budget) -> StageMechanisms:
         """Return one stage: the row by randomised response, and the degree."""
         eps_d, eps_a, _ = self.budgets(budget)
-        return (row_and_degree(facts, budget, eps_a, eps_d, self.name),)
+        return (row_and_degree(facts, budget, eps_a, eps_d, self.spec.name),)
 
     def links(self, reports: Reports) -> tuple[ReconstructedLinks, csr_array]:
         """Return Blink's edges, and the weights P_ij."""
@@ -203,14 +202,15 @@ class FPLDPGen(FeaturePerturbation):
     l: int = 0  # noqa: E741 - the paper's name
     scaling: str = "standardised"
 
-    name: ClassVar[str] = "fp-ldpgen"
-    memory: ClassVar[MemoryLaw | None] = MemoryLaw(estimates=True)
+    spec = replace(
+        FeaturePerturbation.spec, name="fp-ldpgen", memory=MemoryLaw(estimates=True),
+        options=FeaturePerturbation.spec.options | {"feature_share"},
+        paper="Xu et al., HoGS (its baseline: LDPGen with feature perturbation)",
+        mechanisms=("group_degrees", "one_bit", "grr"),
+        query_grid={"feature_share": HoGS.spec.query_grid["feature_share"], **LDPGen.spec.query_grid},
+    )  # fmt: skip
     links_of: ClassVar[str] = "ldpgen"
-    options: ClassVar[frozenset[str]] = FeaturePerturbation.options | {"feature_share"}
     edge_loss: ClassVar[str] = TWO_STAGES
-    paper: ClassVar[str] = "Xu et al., HoGS (its baseline: LDPGen with feature perturbation)"
-    mechanisms: ClassVar[tuple[str, ...]] = ("group_degrees", "one_bit", "grr")
-    query_grid: ClassVar[Grid] = {"feature_share": HoGS.query_grid["feature_share"], **LDPGen.query_grid}
 
     def __post_init__(self) -> None:
         check_groups(self)
@@ -226,7 +226,7 @@ class FPLDPGen(FeaturePerturbation):
         """Return two stages: degrees towards random groups, then towards the new groups."""
         return group_stages(self, facts, budget, self.budgets(budget)[0])
 
-    def regroup(self, reports: Reports, *, stage: int) -> IntArray | None:
+    def regroup(self, reports: Reports, stage: int) -> IntArray:
         """k-means on the vectors of stage 0."""
         return similar_people(reports, self.groups)
 

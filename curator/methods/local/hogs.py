@@ -31,9 +31,8 @@ Points on which the paper is silent, and deviations:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array, eye_array
@@ -45,10 +44,10 @@ from ldpsim.curator.linear.propagation import bit_strips, mean_matrix, propagate
 from ldpsim.curator.linear.scaling import PUBLIC_SCALINGS, scale_public, standardise
 from ldpsim.curator.links.hogs import likely_links
 from ldpsim.curator.links.similarity import BitRows, Rows, public_rows
-from ldpsim.curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
-from ldpsim.curator.methods.local.links import LocalMethod, both_ways, labelled_graph, with_labels
+from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question, require_reports, spending
+from ldpsim.curator.methods.local.links import both_ways, labelled_graph, with_labels
 from ldpsim.curator.methods.memory import MemoryLaw
-from ldpsim.curator.methods.parameters import parameter
+from ldpsim.curator.methods.parameters import check_choices, check_range, check_shares, parameter
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rows import FlippedRows, noisy_rows_of_bits
@@ -85,31 +84,31 @@ class HoGS(LocalMethod):
     scaling: str = parameter("standardised", public_features=(False,))
     public_scaling: str = parameter("literal", public_features=(True,))
 
-    name: ClassVar[str] = "hogs"
-    # The ones are transposed in parts. A pair: ends and P twice, keys and their order, and the parts that are joined.
-    memory: ClassVar[MemoryLaw | None] = MemoryLaw(
-        work=1.0, likely=140.0, estimates=True, large=1 << 28, large_rows=0.0
-    )
-    joins_both_ends: ClassVar[bool] = True
-    paper: ClassVar[str] = "Xu et al., HoGS: Homophily-Oriented Graph Synthesis for Local DP GNN Training"
-    mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "one_bit", "grr")
-    # l, weight decay and dropout: measured better than l 1, 1e-4 and .1 (docs/results/hogs-defaults.md)
-    training_defaults: ClassVar[Mapping[str, Any]] = {"weight_decay": 1e-3, "gnn_dropout": 0.5}
-
-    search_grid: ClassVar[tuple[Grid, ...]] = (
-        {"tau": (0.5, 0.7, 0.9), "l": (0, 1, 2), "lr": (0.01, 0.1)},
-        {"weight_decay": (1e-3, 1e-4, 1e-5), "gnn_dropout": (0.1, 0.5)},
-    )
-    query_grid: ClassVar[Grid] = {"feature_share": (0.1, 0.3, 0.5, 0.7, 0.9)}
-    options: ClassVar[frozenset[str]] = (
-        o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon", "feature_share", "public_features", "reporting"}
-    )
-    finer: ClassVar[tuple[str, ...]] = ("eps_adjacency", "eps_features")
+    spec = MethodSpec(
+        name="hogs",
+        # Ones are transposed in parts. A pair: ends and P twice, keys and their order, and the parts that are joined.
+        memory=MemoryLaw(work=1.0, likely=140.0, estimates=True, large=1 << 28, large_rows=0.0), joins_both_ends=True,
+        private=("adjacency", "features"),
+        paper="Xu et al., HoGS: Homophily-Oriented Graph Synthesis for Local DP GNN Training",
+        mechanisms=("randomized_response", "one_bit", "grr"),
+        # l, weight decay and dropout: measured better than l 1, 1e-4 and .1 (docs/results/hogs-defaults.md)
+        training_defaults={"weight_decay": 1e-3, "gnn_dropout": 0.5},
+        search_grid=(
+            {"tau": (0.5, 0.7, 0.9), "l": (0, 1, 2), "lr": (0.01, 0.1)},
+            {"weight_decay": (1e-3, 1e-4, 1e-5), "gnn_dropout": (0.1, 0.5)},
+        ),
+        query_grid={"feature_share": (0.1, 0.3, 0.5, 0.7, 0.9)},
+        options=o.SPLIT
+        | o.REPORTS
+        | o.NETWORK
+        | o.LABELS
+        | {"epsilon", "feature_share", "public_features", "reporting"}, finer=("eps_adjacency", "eps_features"),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        self.check_shares("tau")
+        check_shares(self, "tau")
         check_reconstruction(self)
-        self.check_choices(public_scaling=PUBLIC_SCALINGS)
+        check_choices(self, public_scaling=PUBLIC_SCALINGS)
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Algorithm 1: one question to everybody; private labels are asked of the labelled nodes only."""
@@ -120,7 +119,7 @@ class HoGS(LocalMethod):
             if facts.d < 1:
                 raise ValueError("hogs compares feature vectors, and these people have no features")
             asks.append(ask_features(facts, budget, eps_f))
-        return with_labels(tuple(asks), facts, split, budget, collection, self.name)
+        return with_labels(tuple(asks), facts, split, budget, collection, self.spec.name)
 
     def perturb_adjacency(self, facts: PublicFacts, budget: Budget, eps_a: float) -> tuple[Mechanism, ...]:
         """Algorithm 1, lines 2 to 4: randomised response with eps_a a bit."""
@@ -128,7 +127,7 @@ class HoGS(LocalMethod):
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Algorithms 2 and 3."""
-        require_reports(reports, self.name)
+        require_reports(reports, self.spec.name)
         if reports.features is None and public.features is None:
             raise ValueError("hogs needs features: neither reported nor public ones are there")
         edges, weights, notes = self.reconstruct_topology(reports, public)
@@ -147,16 +146,16 @@ class HoGS(LocalMethod):
             E^, int64 (2, E) in both directions; the weights of eq. 10, float32 CSR (n, n); diagnostics.
         """
         bits, rows = self._evidence(reports, public)
-        links = likely_links(bits, rows, self.least_posterior())
+        links = likely_links(bits, rows, self.in_force().least_posterior or self.tau)
         edge, potential = links.at_least(self.tau), links.at_least(POTENTIAL)
         notes = {"edges": len(edge), "potential_links": len(potential), "pairs_compared": links.looked_at,
                  "path": links.path}  # fmt: skip
         weights = link_weights(potential.left, potential.right, potential.probability, reports.facts.n)
         return both_ways(edge.left, edge.right), weights, notes
 
-    def least_posterior(self) -> float:
-        """Smallest P_ij of an edge or, where features are averaged, of a potential neighbour."""
-        return min(self.tau, POTENTIAL) if self.l else self.tau
+    def in_force(self) -> MethodSpec:
+        """As :meth:`Method.in_force`; a potential neighbour is held where features are averaged."""
+        return replace(self.spec, least_posterior=min(self.tau, POTENTIAL) if self.l else self.tau)
 
     def _evidence(self, reports: Reports, public: PublicKnowledge) -> tuple[FlippedRows, Rows]:
         """Return the reported bits, and the rows whose cosines are s_ij."""
@@ -203,8 +202,8 @@ def ask_features(facts: PublicFacts, budget: Budget, eps_f: float) -> Ask:
 
 def check_reconstruction(method: Any) -> None:
     """Refuse parameters of Algorithm 3, ``l`` and ``scaling``, outside their range (ValueError)."""
-    method.check_range("l", least=0, most=100)
-    method.check_choices(scaling=SCALINGS)
+    check_range(method, "l", least=0, most=100)
+    check_choices(method, scaling=SCALINGS)
 
 
 def link_weights(left: IntArray, right: IntArray, probability: FloatArray, n: int) -> csr_array:
@@ -222,7 +221,7 @@ def mean_with_self(weights: Any) -> csr_array:
 def bits_of_features(reports: Reports) -> Mechanism:
     """Return the mechanism whose reports are a bit for each feature; ValueError where they are something else."""
     mechanism = reports.source("features")
-    if not mechanism.packed:
+    if not isinstance(mechanism, OneBit):
         raise ValueError(f"the reports of {mechanism.name} are not a bit for each feature")
     return mechanism
 

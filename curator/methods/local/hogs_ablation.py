@@ -10,19 +10,20 @@ or any, say 1; ``"noisy"`` takes each reported 1 as a directed edge.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix
-from ldpsim.curator.methods.base import TRAINING_GRID, Budget, Grid
+from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.local.blink import chosen_links, link_posterior, row_and_degree
 from ldpsim.curator.methods.local.hogs import HoGS, link_weights, mean_with_self
 from ldpsim.curator.methods.local.links import both_ways, reported_edges
 from ldpsim.curator.methods.memory import MemoryLaw
-from ldpsim.curator.methods.parameters import ABOVE_0, parameter
+from ldpsim.curator.methods.parameters import ABOVE_0, check_choices, check_shares, parameter
+from ldpsim.curator.methods.spec import TRAINING_GRID, MethodSpec
 from ldpsim.curator.reports.agreed_pairs import reported_pairs
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import IntArray, PublicFacts, PublicKnowledge
@@ -53,16 +54,17 @@ class HoGSAblation(HoGS):
     features: str = parameter("weighted", l=ABOVE_0)
     degree_share: float = parameter(0.1, topology=("blink",))
 
-    query_grid: ClassVar[Grid] = {**HoGS.query_grid, "degree_share": (0.1, 0.3, 0.5)}
+    spec = replace(HoGS.spec, query_grid={**HoGS.spec.query_grid, "degree_share": (0.1, 0.3, 0.5)})
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_choices(topology=TOPOLOGIES, features=FEATURES)
-        self.check_shares("degree_share")
+        check_choices(self, topology=TOPOLOGIES, features=FEATURES)
+        check_shares(self, "degree_share")
 
-    def options_read(self) -> frozenset[str]:
-        """As :meth:`Method.options_read`; Blink's topology fits whole degrees, which both ends report."""
-        return super().options_read() - ({"reporting"} if self.topology == "blink" else set())
+    def in_force(self) -> MethodSpec:
+        """As :meth:`Method.in_force`; Blink's topology fits whole degrees, which both ends report."""
+        spec = super().in_force()
+        return replace(spec, options=spec.options - {"reporting"}) if self.topology == "blink" else spec
 
     def perturb_adjacency(self, facts: PublicFacts, budget: Budget, eps_a: float) -> tuple[Mechanism, ...]:
         """Algorithm 1's randomised response; Blink's topology asks for the degree as well."""
@@ -116,8 +118,8 @@ class Noisy(HoGSAblation):
     l: int = 0  # noqa: E741 - the paper's name
     topology: str = "noisy"
 
-    name: ClassVar[str] = "noisy"
-    memory: ClassVar[MemoryLaw | None] = MemoryLaw(work=16.0, listed=True, estimates=True)
-    paper: ClassVar[str] = "reference: the reports of HoGS as they came"
-    search_grid: ClassVar[tuple[Grid, ...]] = (TRAINING_GRID,)
-    query_grid: ClassVar[Grid] = {"feature_share": HoGS.query_grid["feature_share"]}
+    spec = replace(
+        HoGSAblation.spec, name="noisy", memory=MemoryLaw(work=16.0, listed=True, estimates=True),
+        paper="reference: the reports of HoGS as they came", search_grid=(TRAINING_GRID,),
+        query_grid={"feature_share": HoGS.spec.query_grid["feature_share"]},
+    )  # fmt: skip

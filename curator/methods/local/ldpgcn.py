@@ -15,16 +15,16 @@ device is asked.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.curator.methods.base import TRAINING_GRID, Budget, Grid
+from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
 from ldpsim.curator.methods.memory import MemoryLaw
+from ldpsim.curator.methods.parameters import check_choices, check_shares
+from ldpsim.curator.methods.spec import TRAINING_GRID
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.facts import PublicFacts
@@ -50,18 +50,17 @@ class LDPGCN(LinkMethod):
     count_share: float = 0.01
     pairs: str = "mean"
 
-    name: ClassVar[str] = "ldpgcn"
-    memory: ClassVar[MemoryLaw | None] = MemoryLaw(report=0.0, pairs=10.0)
-    paper: ClassVar[str] = "Wu et al., LinkTeller (DPGCN with Laplace noise); made local in Blink"
-    mechanisms: ClassVar[tuple[str, ...]] = ("noisy_row", "degree", "grr")
-    training_defaults: ClassVar[Mapping[str, Any]] = {"epochs": 200}
-    search_grid: ClassVar[tuple[Grid, ...]] = ({"pairs": PAIRS}, TRAINING_GRID)
-    query_grid: ClassVar[Grid] = {"count_share": (0.01, 0.05, 0.1)}
+    spec = replace(
+        LinkMethod.spec, name="ldpgcn", memory=MemoryLaw(report=0.0, pairs=10.0),
+        paper="Wu et al., LinkTeller (DPGCN with Laplace noise); made local in Blink",
+        mechanisms=("noisy_row", "degree", "grr"), training_defaults={"epochs": 200},
+        search_grid=({"pairs": PAIRS}, TRAINING_GRID), query_grid={"count_share": (0.01, 0.05, 0.1)},
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_shares("count_share")
-        self.check_choices(pairs=PAIRS)
+        check_shares(self, "count_share")
+        check_choices(self, pairs=PAIRS)
 
     def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
         """Laplace noise on the row, and a noisy degree.

@@ -34,8 +34,8 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,9 +43,10 @@ from scipy.cluster.vq import kmeans2
 
 from ldpsim.curator.links.chung_lu import BlockModel
 from ldpsim.curator.links.ldpgen_published import directed_probabilities, draw_links
-from ldpsim.curator.methods.base import Budget, Grid
+from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, StageMechanisms, both_ways
 from ldpsim.curator.methods.memory import MemoryLaw
+from ldpsim.curator.methods.parameters import check_choices, check_range, check_shares
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.devices.array_types import IntArray
@@ -77,11 +78,12 @@ class LDPGen(LinkMethod):
     grouping_seed: int = 0
     graph: str = "sampled"
 
-    name: ClassVar[str] = "ldpgen"
-    memory: ClassVar[MemoryLaw | None] = MemoryLaw()
-    paper: ClassVar[str] = "Qin et al., Generating Synthetic Decentralized Social Graphs with LDP (LDPGen)"
-    mechanisms: ClassVar[tuple[str, ...]] = ("group_degrees", "grr")
-    query_grid: ClassVar[Grid] = {"first_share": (0.3, 0.5, 0.7), "first_groups": (2, 5), "groups": (2, 5, 10)}
+    spec = replace(
+        LinkMethod.spec, name="ldpgen", memory=MemoryLaw(),
+        paper="Qin et al., Generating Synthetic Decentralized Social Graphs with LDP (LDPGen)",
+        mechanisms=("group_degrees", "grr"),
+        query_grid={"first_share": (0.3, 0.5, 0.7), "first_groups": (2, 5), "groups": (2, 5, 10)},
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -95,7 +97,7 @@ class LDPGen(LinkMethod):
         """Stage 1: degrees towards the curator's groups."""
         return group_stages(self, facts, budget, epsilon)[1:]
 
-    def regroup(self, reports: Reports, *, stage: int) -> IntArray | None:
+    def regroup(self, reports: Reports, stage: int) -> IntArray:
         """k-means on the vectors of stage 0."""
         return similar_people(reports, self.groups)
 
@@ -110,11 +112,11 @@ class LDPGen(LinkMethod):
 
 def check_groups(method: Any) -> None:
     """Refuse parameters of :class:`LDPGen` outside their range (ValueError)."""
-    method.check_shares("first_share")
-    method.check_range("first_groups", "groups", least=1, most=1 << 16)
+    check_shares(method, "first_share")
+    check_range(method, "first_groups", "groups", least=1, most=1 << 16)
     if not 0 <= method.grouping_seed < 1 << 32:
         raise SettingError(f"grouping_seed={method.grouping_seed}", "must be 0..2**32-1")
-    method.check_choices(graph=GRAPHS)
+    check_choices(method, graph=GRAPHS)
 
 
 def group_stages(method: Any, facts: PublicFacts, budget: Budget, epsilon: float) -> StageMechanisms:
@@ -126,7 +128,7 @@ def group_stages(method: Any, facts: PublicFacts, budget: Budget, epsilon: float
         ValueError: for one-end reporting, or more groups than people.
     """
     if budget.reporting == "one-end":
-        raise ValueError(f"{method.name} compares whole degrees, which --reporting one-end does not report")
+        raise ValueError(f"{method.spec.name} compares whole degrees, which --reporting one-end does not report")
     for name in ("first_groups", "groups"):
         if getattr(method, name) > facts.n:
             raise SettingError(f"{name}={getattr(method, name)}", f"there are only {facts.n:,} people to group")

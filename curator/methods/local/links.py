@@ -1,4 +1,4 @@
-"""Shared parts of the local methods: their base, and :class:`LinkMethod`, the base of those that protect links alone.
+"""Shared parts of the local methods, and :class:`LinkMethod`, the base of those that protect links alone.
 
 A link method has the setting of Blink (Zhu et al. 2023) and its baselines: features are
 public, labels are public or reported under noise, and all of epsilon goes to the adjacency. A concrete
@@ -7,9 +7,8 @@ method defines the mechanisms about the adjacency and the links that it makes of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -17,8 +16,9 @@ from scipy.sparse import csr_array
 from ldpsim.curator import options as o
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.linear.scaling import PUBLIC_SCALINGS, scale_public
-from ldpsim.curator.methods.base import Budget, Graph, Method, Question, require_reports, spending
-from ldpsim.curator.privacy.guarantee import Claim, Guarantee, local_guarantee
+from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question, require_reports, spending
+from ldpsim.curator.methods.parameters import check_choices
+from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.shown import shown_loss
 from ldpsim.devices import mechanisms
@@ -29,35 +29,7 @@ from ldpsim.devices.query import Ask, Query
 
 StageMechanisms = tuple[tuple[Mechanism, ...], ...]
 ReconstructedLinks = tuple[IntArray, Any, dict[str, Any]]  # edges int64 (2, E), weights float32 (E,) or None, notes
-# Reasons why the loss of an undirected edge differs from that of one bit of a list.
-BOTH_ENDS = "both ends report each edge, so their losses add up"
 PUBLIC_GRAPH = "the graph is public in this setting: nothing protects an edge, at any level"
-ONE_END = "one-end reporting: one end reports each edge, so its loss is that of one bit"
-
-
-class LocalMethod(Method):
-    """A method whose devices report under local differential privacy to an untrusted curator."""
-
-    trust: ClassVar[str] = "untrusted curator"
-    private: ClassVar[tuple[str, ...]] = ("adjacency", "features")
-
-    def claim(self, budget: Budget) -> Claim:
-        """Return the paper's statement."""
-        raise NotImplementedError
-
-    def reasons(self, budget: Budget) -> tuple[str, ...]:
-        """Reasons why the claim and what holds differ; about an undirected edge unless overridden."""
-        return (ONE_END if budget.reporting == "one-end" else BOTH_ENDS,)
-
-    def guarantee(
-        self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
-    ) -> Guarantee:
-        """Return the claim beside what holds."""
-        return local_guarantee(
-            facts, questions, claim=self.claim(budget), why_they_differ=self.reasons(budget), collections=collections,
-            public_features=budget.public_features, public_edges=self.knows_graph(),
-            volunteers=budget.volunteers,
-        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -73,14 +45,13 @@ class LinkMethod(LocalMethod):
 
     public_scaling: str = "row-normalised"
 
-    private: ClassVar[tuple[str, ...]] = ("adjacency",)
-    public_features: ClassVar[bool] = True
-    mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "grr")
-    options: ClassVar[frozenset[str]] = o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon"}
-    finer: ClassVar[tuple[str, ...]] = ("eps_adjacency",)
+    spec = MethodSpec(
+        private=("adjacency",), public_features=True, mechanisms=("randomized_response", "grr"),
+        options=o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon"}, finer=("eps_adjacency",),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        self.check_choices(public_scaling=PUBLIC_SCALINGS)
+        check_choices(self, public_scaling=PUBLIC_SCALINGS)
 
     def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
         """Return the mechanisms about the adjacency: randomised response on the row, unless overridden.
@@ -100,19 +71,19 @@ class LinkMethod(LocalMethod):
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Ask everybody about the adjacency; ask the labelled nodes for private labels."""
-        if self.public_features and not budget.public_features:
-            raise ValueError(f"{self.name} protects links alone: it needs public features")
+        if self.spec.public_features and not budget.public_features:
+            raise ValueError(f"{self.spec.name} protects links alone: it needs public features")
         epsilon = budget.eps_adjacency or budget.epsilon
         with spending("--eps-adjacency", budget.eps_adjacency, budget, epsilon):
             asked = self.adjacency(facts, budget, epsilon)
             later = self.later(facts, budget, epsilon)
-        return with_labels((Ask("adjacency", asked),), facts, split, budget, collection, self.name, later=later)
+        return with_labels((Ask("adjacency", asked),), facts, split, budget, collection, self.spec.name, later=later)
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Return the public features on the links made of the reports."""
-        require_reports(reports, self.name)
+        require_reports(reports, self.spec.name)
         if public.features is None:
-            raise ValueError(f"{self.name} needs public features, and there are none")
+            raise ValueError(f"{self.spec.name} needs public features, and there are none")
         edges, weights, notes = self.links(reports)
         features = scale_public(public.features, self.public_scaling)
         return labelled_graph(features, edges, weights, notes, reports, public)
@@ -131,7 +102,7 @@ def with_labels(
 
     Args:
         asks: The first stage's asks to everybody.
-        facts, split, budget, collection: As in :meth:`Method.questions`.
+        facts, split, budget, collection: As in :meth:`LocalMethod.questions`.
         method: Name, for the message.
         later: Mechanisms about the adjacency of each later stage.
 
@@ -168,7 +139,7 @@ def label_mechanism(budget: Budget, epsilon: float, facts: PublicFacts) -> Mecha
 def _label_mechanisms() -> list[type[Mechanism]]:
     """Return the mechanisms about the label alone that are made from a budget, also those of other packages."""
     return [kind for kind in mechanisms.every().values()
-            if kind.attributes == {"label"} and hasattr(kind, "from_epsilon")]  # fmt: skip
+            if kind.reads == ("label",) and hasattr(kind, "from_epsilon")]  # fmt: skip
 
 
 def ask_labels(

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from ldpsim.curator.linear.propagation import adjacency_matrix, label_propagation
-from ldpsim.curator.methods.base import Graph, Grid, require_reports
+from ldpsim.curator.methods.base import Graph, require_reports
 from ldpsim.curator.methods.local.links import LinkMethod, labelled_graph, reported_edges
 from ldpsim.curator.methods.memory import MemoryLaw
 from ldpsim.curator.methods.parameters import unused
@@ -36,25 +36,21 @@ class LPAnd(LinkMethod):
 
     public_scaling: str = unused("row-normalised")
 
-    public_features: ClassVar[bool] = False
-    name: ClassVar[str] = "lp-and"
-    memory: ClassVar[MemoryLaw | None] = MemoryLaw(work=6.0, rows=0.0, codes=0.0)
-    joins_both_ends: ClassVar[bool] = True
-    search_grid: ClassVar[tuple[Grid, ...]] = ({},)  # nothing to choose
-    common_selection: ClassVar[bool] = False
-    paper: ClassVar[str] = "null model; Zhu and Ghahramani, Learning from Labeled and Unlabeled Data"
-    options: ClassVar[frozenset[str]] = LinkMethod.options | {"reporting", "public_features"}
+    spec = replace(
+        LinkMethod.spec, public_features=False, name="lp-and", trains_network=False,
+        memory=MemoryLaw(work=6.0, rows=0.0, codes=0.0), joins_both_ends=True,
+        # nothing to choose
+        search_grid=({},), common_selection=False,
+        paper="null model; Zhu and Ghahramani, Learning from Labeled and Unlabeled Data",
+        options=LinkMethod.spec.options | {"reporting", "public_features"},
+    )  # fmt: skip
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Return the AND graph with no feature columns."""
-        require_reports(reports, self.name)
+        require_reports(reports, self.spec.name)
         edges = reported_edges(agreed_pairs(reports))
         nothing = csr_array((reports.facts.n, 0), dtype=np.float32)
         return labelled_graph(nothing, edges, None, {"edges": edges.shape[1] // 2}, reports, public)
-
-    def trains_network(self) -> bool:
-        """Return False."""
-        return False
 
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str

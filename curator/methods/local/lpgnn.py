@@ -28,9 +28,8 @@ variance, and scoring uses their running averages (:class:`ldpsim.curator.learni
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -38,17 +37,11 @@ from scipy.sparse import csr_array
 from ldpsim.curator import options as o
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix
-from ldpsim.curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
-from ldpsim.curator.methods.local.links import (
-    BOTH_ENDS,
-    PUBLIC_GRAPH,
-    LocalMethod,
-    ask_labels,
-    label_mechanism,
-    reported_edges,
-)
+from ldpsim.curator.methods.base import BOTH_ENDS, Budget, Graph, LocalMethod, Question, require_reports, spending
+from ldpsim.curator.methods.local.links import PUBLIC_GRAPH, ask_labels, label_mechanism, reported_edges
 from ldpsim.curator.methods.memory import MemoryLaw
-from ldpsim.curator.methods.parameters import parameter
+from ldpsim.curator.methods.parameters import check_choices, check_range, parameter
+from ldpsim.curator.methods.spec import MethodSpec
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.reports.estimates import smoothed
 from ldpsim.curator.reports.labels import LabelEvidence
@@ -66,7 +59,7 @@ from ldpsim.devices.mechanisms import (
     MultiBit,
     RandomizedResponse,
 )
-from ldpsim.devices.mechanisms.multi_bit import RULES
+from ldpsim.devices.mechanisms.feature_bits import RULES
 from ldpsim.devices.query import Ask
 
 if TYPE_CHECKING:
@@ -116,52 +109,37 @@ class LPGNN(LocalMethod):
     self_loops: bool = False
     adjacency: str = "public"
 
-    name: ClassVar[str] = "lpgnn"
-    memory: ClassVar[MemoryLaw | None] = MemoryLaw(rows=1.0, codes=0.1)
-    paper: ClassVar[str] = "Sajadmanesh and Gatica-Perez, Locally Private Graph Neural Networks"
-    private: ClassVar[tuple[str, ...]] = ("features", "label")
-    mechanisms: ClassVar[tuple[str, ...]] = ("multi_bit", "laplace", "analytic_gaussian", "grr")
-    default_gnn: ClassVar[str] = "sage"
-    # the published ones for Cora at finite budgets
-    training_defaults: ClassVar[Mapping[str, Any]] = {"weight_decay": 1e-3, "gnn_dropout": 0.5, "epochs": 500}
-    common_selection: ClassVar[bool] = False
-    search_grid: ClassVar[tuple[Grid, ...]] = (
-        {"k_x": (0, 2, 4, 8, 16), "k_y": (0, 2, 4, 8)},
-        {"lr": (0.01, 0.001), "weight_decay": (1e-2, 1e-3, 1e-4), "gnn_dropout": (0.25, 0.5, 0.75)},
-    )
-    query_grid: ClassVar[Grid] = {
-        "m": ("1", "2", "4", "8"), "mechanism": MECHANISMS, "feature_share": (0.1, 0.3, 0.5, 0.7, 0.9),
-    }  # fmt: skip
-    public_graph: ClassVar[bool] = True
-    asks_labels: ClassVar[bool] = True
-    options: ClassVar[frozenset[str]] = (
-        o.SPLIT | o.REPORTS | o.NETWORK | {"epsilon", "feature_share", "label_mechanism"}
-    )
-    finer: ClassVar[tuple[str, ...]] = ("eps_features", "eps_labels")
-    read_with: ClassVar[Mapping[str, str]] = dict.fromkeys(("eps_adjacency", "reporting"), "adjacency=private")
+    spec = MethodSpec(
+        name="lpgnn", memory=MemoryLaw(rows=1.0, codes=0.1),
+        paper="Sajadmanesh and Gatica-Perez, Locally Private Graph Neural Networks", private=("features", "label"),
+        mechanisms=("multi_bit", "laplace", "analytic_gaussian", "grr"), default_gnn="sage",
+        # the published ones for Cora at finite budgets
+        training_defaults={"weight_decay": 1e-3, "gnn_dropout": 0.5, "epochs": 500}, common_selection=False,
+        search_grid=(
+            {"k_x": (0, 2, 4, 8, 16), "k_y": (0, 2, 4, 8)},
+            {"lr": (0.01, 0.001), "weight_decay": (1e-2, 1e-3, 1e-4), "gnn_dropout": (0.25, 0.5, 0.75)},
+        ),
+        query_grid={"m": ("1", "2", "4", "8"), "mechanism": MECHANISMS, "feature_share": (0.1, 0.3, 0.5, 0.7, 0.9)},
+        public_graph=True, asks_labels=True,
+        options=o.SPLIT | o.REPORTS | o.NETWORK | {"epsilon", "feature_share", "label_mechanism"},
+        finer=("eps_features", "eps_labels"),
+        read_with=dict.fromkeys(("eps_adjacency", "reporting"), "adjacency=private"),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        self.check_range("k_x", "k_y", least=0, most=MOST_HOPS)
-        self.check_choices(version=VERSIONS, mechanism=MECHANISMS, adjacency=("public", "private"))
+        check_range(self, "k_x", "k_y", least=0, most=MOST_HOPS)
+        check_choices(self, version=VERSIONS, mechanism=MECHANISMS, adjacency=("public", "private"))
         sampled_features_of(self.m)
 
-    def knows_graph(self) -> bool:
-        """Return True for ``adjacency=public``."""
-        return self.adjacency == "public"
-
-    def asks_for_labels(self) -> bool:
-        """Return True for version ``ccs``."""
-        return self.version == "ccs"
-
-    def options_read(self) -> frozenset[str]:
-        """As :meth:`Method.options_read`; a private list has a budget of its own, public labels no share."""
-        of_list = {"eps_adjacency", "reporting"} if self.adjacency == "private" else set()
-        of_labels = {"feature_share", "label_mechanism"} if self.version == "text" else set()
-        return super().options_read() - of_labels | of_list
-
-    def parts_of_epsilon(self) -> tuple[str, ...]:
-        """As :meth:`Method.parts_of_epsilon`; public labels have no part."""
-        return self.finer if self.version == "ccs" else ("eps_features",)
+    def in_force(self) -> MethodSpec:
+        """As :meth:`Method.in_force`; a private list has a budget of its own, public labels no part of epsilon."""
+        spec = self.spec
+        if self.version == "text":
+            options = spec.options - {"feature_share", "label_mechanism"}
+            spec = replace(spec, options=options, finer=("eps_features",), asks_labels=False)
+        if self.adjacency == "private":
+            spec = replace(spec, options=spec.options | spec.read_with.keys(), public_graph=False)
+        return spec
 
     def budgets(self, budget: Budget) -> tuple[float, float | None]:
         """Return (eps_x, eps_y), of the whole vector and of the label; eps_y None for public labels."""
@@ -190,7 +168,7 @@ class LPGNN(LocalMethod):
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Eq. 4 and Algorithm 2: KProp on x'; labels as reported."""
-        require_reports(reports, self.name)
+        require_reports(reports, self.spec.name)
         edges = self._edges(reports, public)
         matrix = self._kprop(reports.facts.n, edges)
         if self.version == "ccs":
@@ -230,7 +208,7 @@ class LPGNN(LocalMethod):
         reasons = ["losses are computed from the report's probabilities: multi-bit spends eps_x on the whole vector"]
         if self.mechanism == "gaussian":
             reasons.append(f"Gaussian noise holds at delta = {GAUSSIAN_DELTA:g}")
-        return (*reasons, PUBLIC_GRAPH if self.knows_graph() else BOTH_ENDS)
+        return (*reasons, PUBLIC_GRAPH if self.adjacency == "public" else BOTH_ENDS)
 
     def _check(self, facts: PublicFacts, budget: Budget) -> None:
         if facts.d < 1:

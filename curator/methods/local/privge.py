@@ -18,19 +18,19 @@ default 1 has the smallest variance up to epsilon 3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from ldpsim.curator import options as o
 from ldpsim.curator.linear.pagerank import personalized_pagerank, walk_matrix
-from ldpsim.curator.methods.base import Graph, Grid, require_reports
+from ldpsim.curator.methods.base import Graph, require_reports
 from ldpsim.curator.methods.local.links import labelled_graph
 from ldpsim.curator.methods.local.public_graph import PublicGraphMethod, deviation_of
 from ldpsim.curator.methods.memory import MemoryLaw
+from ldpsim.curator.methods.parameters import check_numbers, check_range, check_shares
 from ldpsim.curator.reports.estimates import sparse_estimates
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.setting_error import SettingError
@@ -66,25 +66,22 @@ class PrivGE(PublicGraphMethod):
     batch: int = 256
     patience: int = 20
 
-    name: ClassVar[str] = "privge"
-    memory: ClassVar[MemoryLaw | None] = MemoryLaw(rows=1.0, codes=0.1)
-    paper: ClassVar[str] = "Li et al., Privacy-Preserving Graph Embedding based on Local Differential Privacy (PrivGE)"
-    mechanisms: ClassVar[tuple[str, ...]] = ("window", "grr")
-    default_gnn: ClassVar[str] = "mlp"
-    options: ClassVar[frozenset[str]] = PublicGraphMethod.options - o.NETWORK
-    training_defaults: ClassVar[Mapping[str, Any]] = {
-        "hidden": 128, "weight_decay": 5e-4, "gnn_dropout": 0.7, "epochs": 1000,
-    }  # fmt: skip
-    search_grid: ClassVar[tuple[Grid, ...]] = (
-        {"alpha": (0.05, 0.1, 0.2), "r": (0.1, 0.5), "debias": (False, True)},
-        {"lr": (0.01, 0.001), "weight_decay": (0.0, 5e-4), "gnn_dropout": (0.1, 0.5, 0.7), "layers": (2, 3)},
-    )
-    query_grid: ClassVar[Grid] = {"m": (1, 3, 5, 20)}
+    spec = replace(
+        PublicGraphMethod.spec, name="privge", memory=MemoryLaw(rows=1.0, codes=0.1),
+        paper="Li et al., Privacy-Preserving Graph Embedding based on Local Differential Privacy (PrivGE)",
+        mechanisms=("window", "grr"), default_gnn="mlp", options=PublicGraphMethod.spec.options - o.NETWORK,
+        training_defaults={"hidden": 128, "weight_decay": 5e-4, "gnn_dropout": 0.7, "epochs": 1000},
+        search_grid=(
+            {"alpha": (0.05, 0.1, 0.2), "r": (0.1, 0.5), "debias": (False, True)},
+            {"lr": (0.01, 0.001), "weight_decay": (0.0, 5e-4), "gnn_dropout": (0.1, 0.5, 0.7), "layers": (2, 3)},
+        ),
+        query_grid={"m": (1, 3, 5, 20)},
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        self.check_range("m", "layers", "batch", "patience", least=1)
-        self.check_shares("alpha")
-        self.check_numbers("r")
+        check_range(self, "m", "layers", "batch", "patience", least=1)
+        check_shares(self, "alpha")
+        check_numbers(self, "r")
         if self.r > 1:
             raise SettingError(f"r={self.r:g}", "must lie between 0 and 1")
 
@@ -97,7 +94,7 @@ class PrivGE(PublicGraphMethod):
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Personalised PageRank of the reports."""
-        require_reports(reports, self.name)
+        require_reports(reports, self.spec.name)
         edges, adjacency = self.edges_of(public)
         features = personalized_pagerank(walk_matrix(adjacency, self.r), self._entries(reports), self.alpha)
         return labelled_graph(features, edges, None, {"edges": edges.shape[1]}, reports, public)
@@ -109,7 +106,7 @@ class PrivGE(PublicGraphMethod):
         from ldpsim.curator.learning.mini_batches import Batches, train_in_batches
 
         if settings.gnn != "mlp":
-            raise ValueError(f"--gnn {settings.gnn}: {self.name} trains a perceptron on PageRank (--gnn mlp)")
+            raise ValueError(f"--gnn {settings.gnn}: {self.spec.name} trains a perceptron on PageRank (--gnn mlp)")
         sizes = Batches(self.layers, self.batch, self.patience)
         return train_in_batches(graph, batches=sizes, settings=settings, classes=classes, seed=seed, device=device)
 

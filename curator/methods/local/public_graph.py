@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from ldpsim.curator import options as o
 from ldpsim.curator.linear.propagation import adjacency_matrix
-from ldpsim.curator.methods.base import Budget, Question, spending
-from ldpsim.curator.methods.local.links import PUBLIC_GRAPH, LocalMethod, both_ways, with_labels
+from ldpsim.curator.methods.base import Budget, LocalMethod, MethodSpec, Question, spending
+from ldpsim.curator.methods.local.links import PUBLIC_GRAPH, both_ways, with_labels
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.shown import shown_loss
 from ldpsim.devices.array_types import IntArray
@@ -32,11 +32,10 @@ RANGES = "the range of a feature is public here; the published code takes it fro
 class PublicGraphMethod(LocalMethod):
     """A method that asks for features alone; its graph is public."""
 
-    private: ClassVar[tuple[str, ...]] = ("features",)
-    common_selection: ClassVar[bool] = False
-    public_graph: ClassVar[bool] = True
-    options: ClassVar[frozenset[str]] = o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon"}
-    finer: ClassVar[tuple[str, ...]] = ("eps_features",)
+    spec = MethodSpec(
+        private=("features",), common_selection=False, public_graph=True,
+        options=o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon"}, finer=("eps_features",),
+    )  # fmt: skip
 
     def mechanism_for(self, epsilon: float, facts: PublicFacts) -> Mechanism:
         """Return the mechanism about the features at a finite budget of the vector (ValueError if it does not fit)."""
@@ -45,11 +44,13 @@ class PublicGraphMethod(LocalMethod):
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Ask everybody for features; with private labels the labelled nodes are asked for them too."""
         if facts.d < 1:
-            raise ValueError(f"{self.name} asks for features, and these people have none")
+            raise ValueError(f"{self.spec.name} asks for features, and these people have none")
         if budget.public_features:
-            raise ValueError(f"--public-features: {self.name} asks for them; --eps-features inf asks for them in clear")
+            raise ValueError(
+                f"--public-features: {self.spec.name} asks for them; --eps-features inf asks for them in clear"
+            )
         if budget.eps_adjacency is not None:
-            raise ValueError(f"--eps-adjacency: {self.name}'s graph is public")
+            raise ValueError(f"--eps-adjacency: {self.spec.name}'s graph is public")
         epsilon = _budget_of(budget)
         with spending("--eps-features", budget.eps_features, budget, epsilon):
             mechanism: Mechanism
@@ -57,7 +58,7 @@ class PublicGraphMethod(LocalMethod):
                 mechanism = ClearFeatures(facts.d, float(facts.feature_low), float(facts.feature_high))
             else:
                 mechanism = self.mechanism_for(epsilon, facts)
-        return with_labels((Ask("features", (mechanism,)),), facts, split, budget, collection, self.name)
+        return with_labels((Ask("features", (mechanism,)),), facts, split, budget, collection, self.spec.name)
 
     def claim(self, budget: Budget) -> Claim:
         """Return the papers' claim."""
@@ -77,7 +78,7 @@ class PublicGraphMethod(LocalMethod):
             ValueError: if there is no public graph.
         """
         if public.edges is None:
-            raise ValueError(f"{self.name} needs the public graph, and there is none")
+            raise ValueError(f"{self.spec.name} needs the public graph, and there is none")
         edges = both_ways(*public.edges)
         return edges, adjacency_matrix(public.facts.n, edges)
 
@@ -86,7 +87,7 @@ def _budget_of(budget: Budget) -> float:
     return budget.eps_features or budget.epsilon
 
 
-def deviation_of(mechanism: Mechanism) -> float:
+def deviation_of(mechanism: Any) -> float:
     """Return the standard deviation of one entry's estimate at the low end of the range, 0 in clear."""
     if mechanism.in_clear:
         return 0.0

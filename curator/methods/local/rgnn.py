@@ -24,18 +24,18 @@ The paper's ablation: ``features="noisy"`` (without f_X), ``labels="noisy"`` (wi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from ldpsim.curator import options as o
 from ldpsim.curator.evidence.evidence import Evidence
-from ldpsim.curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
-from ldpsim.curator.methods.local.links import PUBLIC_GRAPH, LocalMethod, ask_labels, label_mechanism
+from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question, require_reports, spending
+from ldpsim.curator.methods.local.links import PUBLIC_GRAPH, ask_labels, label_mechanism
 from ldpsim.curator.methods.memory import MemoryLaw
-from ldpsim.curator.methods.parameters import ABOVE_0, parameter
+from ldpsim.curator.methods.parameters import ABOVE_0, check_choices, check_numbers, check_range, parameter
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from ldpsim.curator.reports.frequency import (
     both_directions,
@@ -104,33 +104,28 @@ class RGNN(LocalMethod):
     loss: str = "logits"
     proportions: str = parameter("raw", alpha=ABOVE_0)
 
-    name: ClassVar[str] = "rgnn"
-    memory: ClassVar[MemoryLaw | None] = MemoryLaw(codes=1.0, estimates=True, large=1 << 26)
-    paper: ClassVar[str] = "Bhaila et al., Local Differential Privacy in GNNs: a Reconstruction Approach (RGNN)"
-    private: ClassVar[tuple[str, ...]] = ("features", "label")
-    mechanisms: ClassVar[tuple[str, ...]] = ("grr_fs", "grr")
-    default_gnn: ClassVar[str] = "sage"
-    training_defaults: ClassVar[Mapping[str, Any]] = {"weight_decay": 0.0, "gnn_dropout": 0.0, "epochs": 100}
-    search_grid: ClassVar[tuple[Grid, ...]] = (
-        {"Kx": (4, 16), "Ky": (4, 16)},
-        {"C": (16, 64, 128), "alpha": (0.0, 0.1, 1.0, 10.0)},
-        {"lr": (0.01, 0.001)},
-    )
-    query_grid: ClassVar[Grid] = {"m": (1, 5, 10, 20), "group": (1, 5, 25), "feature_share": (0.3, 0.5, 0.7, 0.9)}
-    public_graph: ClassVar[bool] = True
-    asks_labels: ClassVar[bool] = True
-    options: ClassVar[frozenset[str]] = (
-        o.SPLIT | o.REPORTS | o.NETWORK | {"epsilon", "feature_share", "label_mechanism"}
-    )
-    finer: ClassVar[tuple[str, ...]] = ("eps_features", "eps_labels")
+    spec = MethodSpec(
+        name="rgnn", memory=MemoryLaw(codes=1.0, estimates=True, large=1 << 26),
+        paper="Bhaila et al., Local Differential Privacy in GNNs: a Reconstruction Approach (RGNN)",
+        private=("features", "label"), mechanisms=("grr_fs", "grr"), default_gnn="sage",
+        training_defaults={"weight_decay": 0.0, "gnn_dropout": 0.0, "epochs": 100},
+        search_grid=(
+            {"Kx": (4, 16), "Ky": (4, 16)},
+            {"C": (16, 64, 128), "alpha": (0.0, 0.1, 1.0, 10.0)},
+            {"lr": (0.01, 0.001)},
+        ),
+        query_grid={"m": (1, 5, 10, 20), "group": (1, 5, 25), "feature_share": (0.3, 0.5, 0.7, 0.9)}, public_graph=True,
+        asks_labels=True, options=o.SPLIT | o.REPORTS | o.NETWORK | {"epsilon", "feature_share", "label_mechanism"},
+        finer=("eps_features", "eps_labels"),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        self.check_range("m", least=1, most=1 << 16)
-        self.check_range("group", least=1, most=1 << 20)
-        self.check_range("Kx", "Ky", least=0, most=100)
-        self.check_range("C", least=1)
-        self.check_numbers("alpha")
-        self.check_choices(features=SOURCES, labels=SOURCES, loss=LOSSES, proportions=PROPORTIONS)
+        check_range(self, "m", least=1, most=1 << 16)
+        check_range(self, "group", least=1, most=1 << 20)
+        check_range(self, "Kx", "Ky", least=0, most=100)
+        check_range(self, "C", least=1)
+        check_numbers(self, "alpha")
+        check_choices(self, features=SOURCES, labels=SOURCES, loss=LOSSES, proportions=PROPORTIONS)
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Lines 1-2: ask everybody for features, and training and validation nodes for labels."""
@@ -154,11 +149,11 @@ class RGNN(LocalMethod):
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Lines 3 to 7."""
-        require_reports(reports, self.name)
+        require_reports(reports, self.spec.name)
         if public.edges is None:
             raise ValueError("rgnn needs the public graph")
         codes, sampling = reports.needed("features"), cast(GRRFS, reports.source("features"))
-        if not sampling.coded:
+        if not isinstance(sampling, GRRFS):
             raise ValueError(f"rgnn reads a category of each feature, and {sampling.name} reports something else")
         reports.needed("labels")
         told = Evidence(reports, public).labels
@@ -224,8 +219,8 @@ class RGNN(LocalMethod):
     ) -> Guarantee:
         """Return Theorem 3's claim beside what holds."""
         asked = [m for q in questions for a in q.query.asks for m in a.mechanisms]
-        sampling: Any = next(m for m in asked if "features" in m.attributes)
-        truth = next(m for m in asked if "label" in m.attributes)
+        sampling: Any = next(m for m in asked if "features" in m.reads)
+        truth = next(m for m in asked if "label" in m.reads)
         vector, eps_y = sampling.claimed_loss(), truth.loss().vector
         claim = Claim(
             f"(eps_X + eps_Y)-LDP, eps_X = {shown_loss(vector)} (Theorem 1), eps_Y = {shown_loss(eps_y)} (Theorem 3)",

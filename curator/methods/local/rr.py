@@ -5,9 +5,7 @@ The network runs on the reports. Each reported 1 is a directed edge: i takes fea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
 
 from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, reported_edges
 from ldpsim.curator.methods.memory import MemoryLaw
@@ -18,11 +16,11 @@ from ldpsim.curator.reports.reports import Reports
 class RR(LinkMethod):
     """The graph of all reported ones."""
 
-    name: ClassVar[str] = "rr"
-    memory: ClassVar[MemoryLaw | None] = MemoryLaw(work=16.0, listed=True)
-    paper: ClassVar[str] = "Warner, Randomized Response; a baseline of Blink"
-    training_defaults: ClassVar[Mapping[str, Any]] = {"epochs": 200}
-    options: ClassVar[frozenset[str]] = LinkMethod.options | {"reporting"}
+    spec = replace(
+        LinkMethod.spec, name="rr", memory=MemoryLaw(work=16.0, listed=True),
+        paper="Warner, Randomized Response; a baseline of Blink", training_defaults={"epochs": 200},
+        options=LinkMethod.spec.options | {"reporting"},
+    )  # fmt: skip
 
     def links(self, reports: Reports) -> ReconstructedLinks:
         """Return every reported 1, from the reported node to the reporter."""

@@ -20,19 +20,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from ldpsim.curator import options as o
 from ldpsim.curator.evidence.evidence import Evidence
-from ldpsim.curator.methods.base import Budget, Graph, Grid, Question, require_reports
+from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, Question, require_reports
 from ldpsim.curator.methods.local.blink import Blink
 from ldpsim.curator.methods.local.dprr import DPRR
 from ldpsim.curator.methods.local.hogs import HoGS
-from ldpsim.curator.methods.local.links import LocalMethod, both_ways
+from ldpsim.curator.methods.local.links import both_ways
 from ldpsim.curator.methods.local.lp_and import LPAnd
 from ldpsim.curator.methods.local.lpgnn import LPGNN
 from ldpsim.curator.methods.local.rgnn import RGNN
@@ -40,6 +40,8 @@ from ldpsim.curator.methods.local.rr import RR
 from ldpsim.curator.methods.local.solitude import FPSolitude, Solitude
 from ldpsim.curator.methods.local.symrr import SymRR
 from ldpsim.curator.methods.memory import MemoryLaw
+from ldpsim.curator.methods.parameters import check_choices
+from ldpsim.curator.methods.spec import MethodSpec
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
 
 SOURCES = ("train", "labelled")
 _ASKERS = (HoGS, RGNN, LPGNN, Solitude, FPSolitude, Blink, RR, SymRR, DPRR, LPAnd)
-ASKERS: Mapping[str, type[LocalMethod]] = {kind.name: kind for kind in _ASKERS}
+ASKERS: Mapping[str, type[LocalMethod]] = {kind.spec.name: kind for kind in _ASKERS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,53 +82,33 @@ class SBP(LocalMethod):
     sources: str = "train"
     answer: str = "pool"
 
-    name: ClassVar[str] = "sbp"
-    memory: ClassVar[MemoryLaw | None] = MemoryLaw(work=6.0, tables=80.0, messages=24.0, estimates=True)
-    joins_both_ends: ClassVar[bool] = True
-    paper: ClassVar[str] = "this project: sparse block-model posterior of the reports of another method"
-    mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "one_bit", "grr")
-    search_grid: ClassVar[tuple[Grid, ...]] = ({},)  # nothing to choose
-    query_grid: ClassVar[Grid] = {"feature_share": HoGS.query_grid["feature_share"]}
-    common_selection: ClassVar[bool] = False
-    auto_share: ClassVar[bool] = True
-    options: ClassVar[frozenset[str]] = HoGS.options
+    spec = MethodSpec(
+        name="sbp", memory=MemoryLaw(work=6.0, tables=80.0, messages=24.0, estimates=True), joins_both_ends=True,
+        private=("adjacency", "features"),
+        paper="this project: sparse block-model posterior of the reports of another method",
+        mechanisms=("randomized_response", "one_bit", "grr"),
+        # nothing to choose
+        search_grid=({},), query_grid={"feature_share": HoGS.spec.query_grid["feature_share"]}, common_selection=False,
+        auto_share=True, options=HoGS.spec.options,
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        self.check_choices(asks=tuple(ASKERS), sources=SOURCES, answer=("pool", "network"))
+        check_choices(self, asks=tuple(ASKERS), sources=SOURCES, answer=("pool", "network"))
 
     @property
     def asker(self) -> LocalMethod:
         """The method whose question is asked, with its defaults."""
         return ASKERS[self.asks]()
 
-    def learns_from_validation(self) -> bool:
-        """Return whether validation people are sources too."""
-        return self.sources == "labelled"
-
-    def options_read(self) -> frozenset[str]:
-        """Return the options of the other method; features that it takes as public have to be so here."""
-        features = {"public_features"} if self.asker.public_features else set()
-        return self.asker.options_read() | o.NETWORK | features
-
-    def parts_of_epsilon(self) -> tuple[str, ...]:
-        """Return the parts of the other method."""
-        return self.asker.parts_of_epsilon()
-
-    def knows_graph(self) -> bool:
-        """Return whether the graph is public in the setting of the question."""
-        return self.asker.knows_graph()
-
-    def chooses_share(self) -> bool:
-        """Return whether the share is chosen; the rule is for the question of HoGS."""
-        return self.asks == "hogs"
-
-    def asks_for_labels(self) -> bool:
-        """Return whether the question always asks for labels."""
-        return self.asker.asks_for_labels()
-
-    def trains_network(self) -> bool:
-        """Return whether the answer is a network's."""
-        return self.answer == "network"
+    def in_force(self) -> MethodSpec:
+        """As :meth:`Method.in_force`: what devices are asked is the other method's; the share's rule is for HoGS's."""
+        asked = self.asker.in_force()
+        features = {"public_features"} if asked.public_features else set()
+        return replace(
+            self.spec, options=asked.options | o.NETWORK | features, finer=asked.finer, public_graph=asked.public_graph,
+            asks_labels=asked.asks_labels, auto_share=self.asks == "hogs", trains_network=self.answer == "network",
+            learns_from_validation=self.sources == "labelled",
+        )  # fmt: skip
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Return the questions of the other method."""
@@ -146,7 +128,7 @@ class SBP(LocalMethod):
         """Steps 1 to 5; the edges are the pairs with a probability of at least .02."""
         from ldpsim.curator.posterior.estimate import estimate
 
-        require_reports(reports, self.name)
+        require_reports(reports, self.spec.name)
         evidence = Evidence(reports, public)
         found = estimate(evidence, self.sources)
         features: Any = public.features

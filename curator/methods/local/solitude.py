@@ -33,8 +33,7 @@ Deviations:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -44,12 +43,21 @@ from ldpsim.curator import options as o
 from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix
 from ldpsim.curator.linear.scaling import standardise
-from ldpsim.curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
+from ldpsim.curator.methods.base import (
+    BOTH_ENDS,
+    Budget,
+    Graph,
+    LocalMethod,
+    MethodSpec,
+    Question,
+    require_reports,
+    spending,
+)
 from ldpsim.curator.methods.local.hogs import split_budget
-from ldpsim.curator.methods.local.links import BOTH_ENDS, LocalMethod, labelled_graph, reported_edges, with_labels
+from ldpsim.curator.methods.local.links import labelled_graph, reported_edges, with_labels
 from ldpsim.curator.methods.local.lpgnn import sampled_features_of
 from ldpsim.curator.methods.memory import MemoryLaw
-from ldpsim.curator.methods.parameters import ABOVE_0, parameter, unused
+from ldpsim.curator.methods.parameters import ABOVE_0, check_choices, check_numbers, check_range, parameter, unused
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.reports.agreed_pairs import reported_pairs
 from ldpsim.curator.reports.estimates import smoothed
@@ -95,27 +103,26 @@ class Solitude(LocalMethod):
     topology: str = "noisy"
     m: str = "optimal"
 
-    name: ClassVar[str] = "solitude"
-    memory: ClassVar[MemoryLaw | None] = MemoryLaw(work=16.0, listed=True, learned=True)
-    paper: ClassVar[str] = "Lin et al., Towards Private Learning on Decentralized Graphs with Local DP (Solitude)"
-    mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "multi_bit", "grr")
-    default_gnn: ClassVar[str] = "sage"
-    training_defaults: ClassVar[Mapping[str, Any]] = {"weight_decay": 1e-2, "gnn_dropout": 0.5}
-    common_selection: ClassVar[bool] = False
+    spec = MethodSpec(
+        name="solitude", memory=MemoryLaw(work=16.0, listed=True, learned=True), private=("adjacency", "features"),
+        paper="Lin et al., Towards Private Learning on Decentralized Graphs with Local DP (Solitude)",
+        mechanisms=("randomized_response", "multi_bit", "grr"), default_gnn="sage",
+        training_defaults={"weight_decay": 1e-2, "gnn_dropout": 0.5}, common_selection=False,
+        search_grid=(
+            {"l_x": (0, 2, 4), "l_y": (0, 2, 4)},
+            {"smoothing": ("mean", "symmetric"), "lr": (0.01, 0.1), "weight_decay": (1e-2, 1e-3, 1e-4)},
+        ),
+        query_grid={"feature_share": (0.1, 0.3, 0.5, 0.7, 0.9), "m": ("1", "2", "4", "8")},
+        options=o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon", "feature_share"},
+        finer=("eps_adjacency", "eps_features"),
+    )  # fmt: skip
     theorem: ClassVar[str] = "Corollary 3.1"
     added: ClassVar[str] = "Corollary 3.1 adds one bit of a list and the feature vector"
-    search_grid: ClassVar[tuple[Grid, ...]] = (
-        {"l_x": (0, 2, 4), "l_y": (0, 2, 4)},
-        {"smoothing": ("mean", "symmetric"), "lr": (0.01, 0.1), "weight_decay": (1e-2, 1e-3, 1e-4)},
-    )
-    query_grid: ClassVar[Grid] = {"feature_share": (0.1, 0.3, 0.5, 0.7, 0.9), "m": ("1", "2", "4", "8")}
-    options: ClassVar[frozenset[str]] = o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon", "feature_share"}
-    finer: ClassVar[tuple[str, ...]] = ("eps_adjacency", "eps_features")
 
     def __post_init__(self) -> None:
-        self.check_range("l_x", "l_y", least=0, most=100)
-        self.check_numbers("lambda_1", "lambda_2", "structure_rate")
-        self.check_choices(smoothing=SMOOTHINGS, features=SCALINGS, topology=TOPOLOGIES)
+        check_range(self, "l_x", "l_y", least=0, most=100)
+        check_numbers(self, "lambda_1", "lambda_2", "structure_rate")
+        check_choices(self, smoothing=SMOOTHINGS, features=SCALINGS, topology=TOPOLOGIES)
         sampled_features_of(self.m)
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
@@ -123,21 +130,21 @@ class Solitude(LocalMethod):
         eps_a, eps_f = split_budget(budget)
         if facts.d < 1 or eps_f is None:
             raise ValueError(
-                f"{self.name} asks for features: "
+                f"{self.spec.name} asks for features: "
                 + ("these people have none" if facts.d < 1 else "--public-features does not fit it")
             )
         if budget.reporting != "both":
-            raise ValueError(f"--reporting {budget.reporting}: {self.name} needs the whole list of everybody")
+            raise ValueError(f"--reporting {budget.reporting}: {self.spec.name} needs the whole list of everybody")
         with spending("--eps-adjacency", budget.eps_adjacency, budget, eps_a):
             flip = RandomizedResponse.from_epsilon(eps_a, n=facts.n)
         with spending("--eps-features", budget.eps_features, budget, eps_f):
             mechanism = self._features(eps_f, facts)
         asks = (Ask("adjacency", (flip,)), Ask("features", (mechanism,)))
-        return with_labels(asks, facts, split, budget, collection, self.name)
+        return with_labels(asks, facts, split, budget, collection, self.spec.name)
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Eq. 11 over the noisy graph; an edge runs from j in N(i) to i."""
-        require_reports(reports, self.name)
+        require_reports(reports, self.spec.name)
         edges = reported_edges(reported_pairs(reports, self.topology))
         matrix = self._smoother(adjacency_matrix(reports.facts.n, edges))
         features = smoothed(reports, matrix, self.l_x)
@@ -192,14 +199,14 @@ class FPSolitude(Solitude):
 
     m: str = unused("optimal")
 
-    name: ClassVar[str] = "fp-solitude"
-    memory: ClassVar[MemoryLaw | None] = MemoryLaw(work=16.0, listed=True, learned=True, estimates=True)
-    joins_both_ends: ClassVar[bool] = True
-    paper: ClassVar[str] = "Solitude as compared by Xu et al. (HoGS): 1-bit on every feature"
-    mechanisms: ClassVar[tuple[str, ...]] = ("randomized_response", "one_bit", "grr")
+    spec = replace(
+        Solitude.spec, name="fp-solitude", memory=MemoryLaw(work=16.0, listed=True, learned=True, estimates=True),
+        joins_both_ends=True, paper="Solitude as compared by Xu et al. (HoGS): 1-bit on every feature",
+        mechanisms=("randomized_response", "one_bit", "grr"),
+        query_grid={"feature_share": Solitude.spec.query_grid["feature_share"]},
+    )  # fmt: skip
     theorem: ClassVar[str] = "HoGS's Theorem 4, a feature at a time"
     added: ClassVar[str] = "the claim adds one bit of a list and one feature"
-    query_grid: ClassVar[Grid] = {"feature_share": Solitude.query_grid["feature_share"]}
 
     def _features(self, eps_x: float, facts: PublicFacts) -> Mechanism:
         return OneBit.from_epsilon(eps_x, d=facts.d, low=facts.feature_low, high=facts.feature_high)

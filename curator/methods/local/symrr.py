@@ -8,12 +8,10 @@ triangle is meant, and is asked here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
 
-from ldpsim.curator.methods.base import Budget
-from ldpsim.curator.methods.local.links import ONE_END, LinkMethod, ReconstructedLinks, both_ways, reported_edges
+from ldpsim.curator.methods.base import ONE_END, Budget
+from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways, reported_edges
 from ldpsim.curator.methods.memory import MemoryLaw
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts
@@ -24,10 +22,11 @@ from ldpsim.devices.mechanisms import Mechanism, RandomizedResponse
 class SymRR(LinkMethod):
     """The pairs whose larger id reported a 1."""
 
-    name: ClassVar[str] = "symrr"
-    memory: ClassVar[MemoryLaw | None] = MemoryLaw(work=16.0, listed=True)
-    paper: ClassVar[str] = "Imola et al., Locally Differentially Private Analysis of Graph Statistics; as in Blink"
-    training_defaults: ClassVar[Mapping[str, Any]] = {"epochs": 200}
+    spec = replace(
+        LinkMethod.spec, name="symrr", memory=MemoryLaw(work=16.0, listed=True),
+        paper="Imola et al., Locally Differentially Private Analysis of Graph Statistics; as in Blink",
+        training_defaults={"epochs": 200},
+    )  # fmt: skip
 
     def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
         """Randomised response about j < i, for every kind of reporting."""

@@ -27,9 +27,9 @@ The known standard deviation of a report is that of one entry at the low end of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,10 +38,11 @@ from scipy.sparse import csr_array, diags_array
 from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.linear.hops import MeanOfHops
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix
-from ldpsim.curator.methods.base import Graph, Grid, require_reports
+from ldpsim.curator.methods.base import Graph, require_reports
 from ldpsim.curator.methods.local.links import labelled_graph
 from ldpsim.curator.methods.local.public_graph import PublicGraphMethod, deviation_of
 from ldpsim.curator.methods.memory import MemoryLaw
+from ldpsim.curator.methods.parameters import check_choices, check_range
 from ldpsim.curator.reports.estimates import sparse_estimates
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge
@@ -78,24 +79,22 @@ class UPGNet(PublicGraphMethod):
     scale: str = "unit"
     chosen_by: str = "loss"
 
-    name: ClassVar[str] = "upgnet"
-    memory: ClassVar[MemoryLaw | None] = MemoryLaw(rows=1.0, codes=0.1)
-    paper: ClassVar[str] = "He et al., Going Deeper into Locally Differentially Private Graph Neural Networks (UPGNet)"
-    mechanisms: ClassVar[tuple[str, ...]] = ("multi_bit", "window", "grr")
-    default_gnn: ClassVar[str] = "sage"
-    training_defaults: ClassVar[Mapping[str, Any]] = {
-        "lr": 0.003, "weight_decay": 1e-2, "gnn_dropout": 0.75, "epochs": 200,
-    }  # fmt: skip
-    search_grid: ClassVar[tuple[Grid, ...]] = (
-        {"K": (2, 4, 8, 16), "nfr": ("sd", "off"), "scale": ("unit", "raw")},
-        {"lr": (0.01, 0.001), "weight_decay": (1e-2, 1e-3, 1e-4), "gnn_dropout": (0.25, 0.5, 0.75)},
-    )
-    query_grid: ClassVar[Grid] = {"mechanism": ("mbm", "mpm")}
+    spec = replace(
+        PublicGraphMethod.spec, name="upgnet", memory=MemoryLaw(rows=1.0, codes=0.1),
+        paper="He et al., Going Deeper into Locally Differentially Private Graph Neural Networks (UPGNet)",
+        mechanisms=("multi_bit", "window", "grr"), default_gnn="sage",
+        training_defaults={"lr": 0.003, "weight_decay": 1e-2, "gnn_dropout": 0.75, "epochs": 200},
+        search_grid=(
+            {"K": (2, 4, 8, 16), "nfr": ("sd", "off"), "scale": ("unit", "raw")},
+            {"lr": (0.01, 0.001), "weight_decay": (1e-2, 1e-3, 1e-4), "gnn_dropout": (0.25, 0.5, 0.75)},
+        ),
+        query_grid={"mechanism": ("mbm", "mpm")},
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        self.check_range("K", least=1, most=MOST_HOPS)
-        self.check_choices(
-            mechanism=("mbm", "mpm"), nfr=("sd", "1", "off"), hops=("plain", "as-printed"), scale=("unit", "raw"),
+        check_range(self, "K", least=1, most=MOST_HOPS)
+        check_choices(
+            self, mechanism=("mbm", "mpm"), nfr=("sd", "1", "off"), hops=("plain", "as-printed"), scale=("unit", "raw"),
             chosen_by=("loss", "as-printed"),
         )  # fmt: skip
 
@@ -108,7 +107,7 @@ class UPGNet(PublicGraphMethod):
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """NFR and HOA on the unbiased estimates; both are constant during the training."""
-        require_reports(reports, self.name)
+        require_reports(reports, self.spec.name)
         edges, adjacency = self.edges_of(public)
         estimates, constant = sparse_estimates(reports)
         deviation = deviation_of(reports.source("features"))

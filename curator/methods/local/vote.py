@@ -30,16 +30,25 @@ group degrees of LDPGen (Qin et al., CCS 2017, https://doi.org/10.1145/3133956.3
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ldpsim.curator import options as o
-from ldpsim.curator.methods.base import Budget, Graph, Grid, Question, require_reports, spending
-from ldpsim.curator.methods.local.links import BOTH_ENDS, ONE_END, LocalMethod, label_mechanism, labelled_graph
-from ldpsim.curator.methods.parameters import ABOVE_0, parameter
+from ldpsim.curator.methods.base import (
+    BOTH_ENDS,
+    ONE_END,
+    Budget,
+    Graph,
+    LocalMethod,
+    MethodSpec,
+    Question,
+    require_reports,
+    spending,
+)
+from ldpsim.curator.methods.local.links import label_mechanism, labelled_graph
+from ldpsim.curator.methods.parameters import ABOVE_0, check_choices, check_range, parameter
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.reports.question import volunteers_of
 from ldpsim.curator.reports.reports import Reports
@@ -53,7 +62,7 @@ from ldpsim.curator.votes.rounds import LABELLED, TRAINING, people_of_batch, tol
 from ldpsim.curator.votes.volunteered import volunteered
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
-from ldpsim.devices.mechanisms import GradedVote, Mechanism, NeighbourhoodVote
+from ldpsim.devices.mechanisms import NeighbourhoodVote
 from ldpsim.devices.mechanisms.class_table import FORMS
 from ldpsim.devices.query import Ask, Query
 
@@ -88,12 +97,8 @@ class Vote(LocalMethod):
         affinity: ``asked``: a quarter of the labelled people say first of which class most of their neighbours are, and
             the others vote with the affinity between classes that follows, unless h fits as well
             (:mod:`ldpsim.curator.votes.affinity`). ``homophily``: h for everybody.
-        slope: 0 for the vote. Above 0 everybody has two candidates and answers by a graded vote
-            (:mod:`ldpsim.devices.mechanisms.graded_vote`) with these log-odds for each nat of difference: one entry of
-            the list then loses less than the list.
-        table: Form of the published table: ``full`` distributions, the ``codes`` of at most 255 distributions, or the
-            ``likeliest`` class of each person. Beside ``--volunteers`` the distributions of ``full`` are few, and go as
-            codes: the rows are the same.
+        table: Form of the published table: ``full`` distributions, or the ``codes`` of at most 255 distributions.
+            Beside ``--volunteers`` the distributions of ``full`` are few, and go as codes: the rows are the same.
         told: Whose labels stand in the published table: those of ``training`` people, or of all ``labelled`` ones.
         evidence: What an answer is about beside ``--volunteers``: ``both``, the own ``features``, or the ``list``.
 
@@ -107,45 +112,47 @@ class Vote(LocalMethod):
     candidates: str = parameter("auto", volunteers=(None,))
     homophily: float = 0.8
     batches: int = 0
-    affinity: str = parameter("asked", slope=(0.0,), volunteers=(None,))
-    slope: float = parameter(0.0, volunteers=(None,))
+    affinity: str = parameter("asked", volunteers=(None,))
     table: str = "full"
     told: str = parameter(TRAINING, hashed="unless default", volunteers=(None,))
     evidence: str = parameter("both", hashed="unless default", volunteers=ABOVE_0)
 
-    name: ClassVar[str] = "vote"
-    paper: ClassVar[str] = "this project: one vote of each neighbourhood"
-    private: ClassVar[tuple[str, ...]] = ("adjacency",)
-    mechanisms: ClassVar[tuple[str, ...]] = ("neighbourhood_vote", "graded_vote", "own_features_vote", "grr")
-    in_batches: ClassVar[bool] = True
-    asks_volunteers: ClassVar[bool] = True
-    search_grid: ClassVar[tuple[Grid, ...]] = ({},)  # nothing to choose
-    query_grid: ClassVar[Grid] = {"candidates": ("2", "3", "4"), "homophily": (0.5, 0.8), "batches": (1, 2, 4)}
+    spec = MethodSpec(
+        name="vote", paper="this project: one vote of each neighbourhood", private=("adjacency",),
+        mechanisms=("neighbourhood_vote", "own_features_vote", "grr"), in_batches=True,
+        rebuilds_graph=False, trains_network=False, learns_from_validation=True,
+        halves={"features": {"evidence": "features"}, "adjacency": {"evidence": "list"}}, asks_volunteers=True,
+        # nothing to choose
+        search_grid=({},), query_grid={"candidates": ("2", "3", "4"), "homophily": (0.5, 0.8), "batches": (1, 2, 4)},
+        options=o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon", "public_features", "reporting"},
+        finer=("eps_adjacency",),
+    )  # fmt: skip
 
-    options: ClassVar[frozenset[str]] = (
-        o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon", "public_features", "reporting"}
-    )
-    finer: ClassVar[tuple[str, ...]] = ("eps_adjacency",)
+    hashed_before: ClassVar[dict[str, Any]] = {"slope": 0.0}  # a parameter that left, as all hashes have it
 
     def __post_init__(self) -> None:
-        self.check_choices(table=FORMS, affinity=("asked", "homophily"), told=(TRAINING, LABELLED), evidence=EVIDENCE)
-        self.check_numbers("slope")
-        self.check_range("batches", least=0, most=MOST_BATCHES)
+        check_choices(self, table=FORMS, affinity=("asked", "homophily"), told=(TRAINING, LABELLED), evidence=EVIDENCE)
+        check_range(self, "batches", least=0, most=MOST_BATCHES)
         if not 0 <= self.homophily < 1:
             raise SettingError(f"homophily={self.homophily:g}", "must be 0 or more and below 1")
         if self.candidates not in CHOICES and not (self.candidates.isascii() and self.candidates.isdigit()):
             raise SettingError(f"candidates={self.candidates}", f"must be {', '.join(CHOICES)} or a whole number")
 
-    def learns_from_validation(self) -> bool:
-        """Return True: the law of a vote counts everybody whose label is known."""
-        return True
+    def questions(
+        self, facts: PublicFacts, split: Split, budget: Budget, collection: str,
+        so_far: tuple[PublicKnowledge, Reports | None] | None = None,
+    ) -> tuple[Question, ...]:  # fmt: skip
+        """Ask for private labels first, then for the votes of one batch after the other.
 
-    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
-        """Return questions with the losses of those that are asked, and a table that knows nobody: for accounting.
-
-        Its rows are the classes in turn. So a change of the list changes the answer, and the losses are attained.
+        Questions for accounting have a table that knows nobody: its rows are the classes in turn. So a change of the
+        list changes the answer, and the losses are attained.
         """
         self._check(facts, budget)
+        if so_far is None:
+            return self._for_accounts(facts, split, budget, collection)
+        return self._next(*so_far, budget, collection)
+
+    def _for_accounts(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         if budget.volunteers:
             with spending("--eps-adjacency", budget.eps_adjacency, budget, self._epsilon(budget)):
                 return self._own(split, facts, budget, collection).for_accounts(facts, split)
@@ -157,12 +164,10 @@ class Vote(LocalMethod):
             votes.append(self._question(rows, facts, budget, collection, first, first=True))
         return (*votes, *self._labels(facts, split, budget, collection))
 
-    def next_questions(
-        self, public: PublicKnowledge, budget: Budget, collection: str, earlier: Reports | None
+    def _next(
+        self, public: PublicKnowledge, earlier: Reports | None, budget: Budget, collection: str
     ) -> tuple[Question, ...]:
-        """Ask for private labels first, then for the votes of one batch after the other."""
         facts, split = public.facts, public.split
-        self._check(facts, budget)
         if budget.volunteers:
             return self._own(split, facts, budget, collection).next(public, earlier)
         if budget.private_labels and earlier is None:
@@ -201,27 +206,13 @@ class Vote(LocalMethod):
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Return a graph without edges or features, with the components of the pool."""
-        require_reports(reports, self.name)
+        require_reports(reports, self.spec.name)
         nothing, no_edges = np.zeros((reports.facts.n, 0), np.float32), np.zeros((2, 0), np.int64)
         graph = labelled_graph(nothing, no_edges, None, {"edges": 0}, reports, public)
         if len(volunteers_of(reports.questions())):
             agreement = agreement_of(self.evidence, self.homophily)
             return VotedGraph(**vars(graph), known=volunteered(reports, public, agreement))
         return VotedGraph(**vars(graph), known=knowledge(reports, public, told_split(public.split, self.told)))
-
-    def halves(self, budget: Budget) -> Mapping[str, Vote]:
-        """Return the vote on the features alone and on the list alone, beside volunteers."""
-        if not budget.volunteers or self.evidence != "both":
-            return {}
-        return {"features": replace(self, evidence="features"), "adjacency": replace(self, evidence="list")}
-
-    def trains_network(self) -> bool:
-        """Return False."""
-        return False
-
-    def rebuilds_graph(self) -> bool:
-        """Return False."""
-        return False
 
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
@@ -257,16 +248,14 @@ class Vote(LocalMethod):
             raise ValueError(f"vote needs two classes or more, not {facts.classes}")
         if self.candidates not in CHOICES and not 2 <= int(self.candidates) <= facts.classes:
             raise SettingError(f"candidates={self.candidates}", f"must be 2..{facts.classes}, the number of classes")
-        if self.slope and (self.candidates not in ("auto", "2") or not budget.public_features):
-            raise SettingError(f"slope={self.slope:g}", "a graded vote has two candidates, and needs public features")
         if budget.volunteers and not facts.d:
             raise ValueError("--volunteers: these people have no features, so that volunteers' features teach nothing")
         if budget.private_labels and budget.eps_labels is None and not budget.volunteers:
-            raise ValueError(f"--private-labels needs --eps-labels: {self.name}'s epsilon has no share for labels")
+            raise ValueError(f"--private-labels needs --eps-labels: {self.spec.name}'s epsilon has no share for labels")
 
     def _first(self, split: Split, facts: PublicFacts, budget: Budget) -> IntArray:
-        """Return the people who are asked for the affinity; on it hangs the loss of an entry of a graded vote."""
-        if self.affinity == "homophily" or self.slope:
+        """Return the people who are asked for the affinity."""
+        if self.affinity == "homophily":
             return np.zeros(0, np.int64)
         return first_people(split, facts.classes, self._epsilon(budget))
 
@@ -295,16 +284,11 @@ class Vote(LocalMethod):
             width = designed_widths(np.asarray(rows, np.float64), epsilon, measure)
         elif measure != "auto":
             width = int(measure)
-        common: dict[str, Any] = {"form": self.table, "reporting": budget.reporting}
-        common |= {"homophily": self.homophily} if affinity is None else {"affinity": affinity}
-        vote: Mechanism
         with spending("--eps-adjacency", budget.eps_adjacency, budget, epsilon):
-            if self.slope:
-                vote = GradedVote.from_probabilities(rows, epsilon, slope=self.slope, **common)
-            else:
-                vote = NeighbourhoodVote.from_probabilities(
-                    rows, epsilon, candidates=width, unseen=not features, own=not first, **common
-                )
+            vote = NeighbourhoodVote.from_probabilities(
+                rows, epsilon, candidates=width, unseen=not features, own=not first, form=self.table,
+                homophily=self.homophily if affinity is None else None, affinity=affinity, reporting=budget.reporting,
+            )  # fmt: skip
         return Question(Query(collection, ((Ask("adjacency", (vote,)),),)), people)
 
     def _rows(

@@ -9,8 +9,7 @@ one noise multiplier.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
 
 import torch
 from torch import nn
@@ -30,9 +29,11 @@ class Gap(GraphOwner):
         others: The parameters of :class:`GraphOwner`.
     """
 
-    name: ClassVar[str] = "gap"
-    paper: ClassVar[str] = "Sajadmanesh, Shamsabadi, Bellet, Gatica-Perez, GAP: Differentially Private Graph Neural \
-Networks with Aggregation Perturbation"
+    spec = replace(
+        GraphOwner.spec, name="gap",
+        paper="Sajadmanesh, Shamsabadi, Bellet, Gatica-Perez, GAP: Differentially Private Graph Neural \
+Networks with Aggregation Perturbation",
+    )  # fmt: skip
 
     def trainings(self) -> int:
         """As :meth:`GraphOwner.trainings`: encoder and classifier; without a graph one network."""

@@ -21,7 +21,6 @@ Differences from the public code of GAP and ProGAP, each with the printed way as
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -31,15 +30,15 @@ from torch import Tensor, nn
 
 from ldpsim.curator import options as o
 from ldpsim.curator.learning.training import TrainingSettings
-from ldpsim.curator.methods.base import OwnBudget
 from ldpsim.curator.methods.owner.owner import OwnerMethod
-from ldpsim.curator.methods.parameters import parameter
+from ldpsim.curator.methods.parameters import check_choices, check_numbers, check_range, parameter
+from ldpsim.curator.methods.spec import MethodSpec
 from ldpsim.curator.owner.aggregation.layers import Alone, made
 from ldpsim.curator.owner.aggregation.sums import FloatRows, HandedLists, noisy_sums, rows_of_norm_1
 from ldpsim.curator.owner.aggregation.training import KEPT, Learners, PrivateSteps, as_read, fit_in_place, scores
+from ldpsim.curator.owner.privacy.account import small_delta
 from ldpsim.curator.owner.privacy.aggregation import ACCOUNTANTS, MOST_EPSILON, NoisyTraining
 from ldpsim.curator.owner.privacy.graph_account import EDGE, LEVELS, NODE, GraphRelease
-from ldpsim.curator.owner.privacy.release import small_delta
 from ldpsim.curator.owner.teachers.randomness import derive, private_generator
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.devices.array_types import IntArray
@@ -81,37 +80,31 @@ class GraphOwner(OwnerMethod):
     noise_multiplier: float = 0.0
     delta: float = 0.0
 
-    trust: ClassVar[str] = "trusted curator"
-    private: ClassVar[tuple[str, ...]] = ("adjacency", "features", "label")
-    mechanisms: ClassVar[tuple[str, ...]] = ("gaussian",)
-    default_gnn: ClassVar[str] = "mlp"
-    trained_by: ClassVar[str] = "graph owner"
-    own_budget: ClassVar[OwnBudget | None] = None
-    options: ClassVar[frozenset[str]] = o.QUESTION | {"split", "label_rate", "epsilon"}
-    training_read: ClassVar[frozenset[str] | None] = frozenset({"hidden", "lr", "weight_decay", "epochs"})
-    reference_read: ClassVar[frozenset[str] | None] = training_read
-    training_defaults: ClassVar[Mapping[str, Any]] = {
-        "hidden": 16, "lr": 0.01, "weight_decay": 0.0, "gnn_dropout": 0.0, "epochs": 100,
-    }  # fmt: skip
+    spec = replace(
+        OwnerMethod.spec, trust="trusted curator", private=("adjacency", "features", "label"), mechanisms=("gaussian",),
+        default_gnn="mlp", trained_by="graph owner", options=o.QUESTION | {"split", "label_rate", "epsilon"},
+        training_read=frozenset({"hidden", "lr", "weight_decay", "epochs"}),
+        reference_read=frozenset({"hidden", "lr", "weight_decay", "epochs"}),
+        training_defaults={"hidden": 16, "lr": 0.01, "weight_decay": 0.0, "gnn_dropout": 0.0, "epochs": 100},
+    )  # fmt: skip
     stages_norm: ClassVar[str] = "none"  # of networks that clip gradients
     printed_by: ClassVar[str] = "tight"  # accountant of the edge level in its public code
 
     def __post_init__(self) -> None:
-        self.check_choices(level=LEVELS, edges=WHICH, longer=LONGER, keep=KEPT, accountant=ACCOUNTANTS)
-        self.check_range("hops", least=0, most=10)
-        self.check_range("degree", "batch", least=1)
-        self.check_numbers("clip", positive=True)
-        self.check_numbers("noise_multiplier")
+        check_choices(self, level=LEVELS, edges=WHICH, longer=LONGER, keep=KEPT, accountant=ACCOUNTANTS)
+        check_range(self, "hops", least=0, most=10)
+        check_range(self, "degree", "batch", least=1)
+        check_numbers(self, "clip", positive=True)
+        check_numbers(self, "noise_multiplier")
         if not 0 <= self.delta < 1:
             raise SettingError(f"delta={self.delta:g}", "must be above 0 and below 1, or 0 for the rule")
 
-    def usual_training(self) -> Mapping[str, Any]:
-        """As :meth:`Method.usual_training`; private steps cost noise, so there are fewer passes."""
-        return {**self.training_defaults, "epochs": 10} if self.level == NODE else self.training_defaults
-
-    def options_read(self) -> frozenset[str]:
-        """As :meth:`Method.options_read`; a given noise multiplier stands in the place of epsilon."""
-        return super().options_read() - ({"epsilon"} if self.noise_multiplier else set())
+    def in_force(self) -> MethodSpec:
+        """As :meth:`Method.in_force`; private steps cost noise, and a given multiplier stands in epsilon's place."""
+        spec = self.spec
+        if self.level == NODE:
+            spec = replace(spec, training_defaults={**spec.training_defaults, "epochs": 10})
+        return replace(spec, options=spec.options - {"epsilon"}) if self.noise_multiplier else spec
 
     def trainings(self) -> int:
         """Return the number of trainings, each of which is private at the node level."""
@@ -130,7 +123,9 @@ class GraphOwner(OwnerMethod):
             ValueError: for an epsilon or a delta that does not fit.
         """
         if not (math.isfinite(epsilon) and 0 < epsilon <= MOST_EPSILON):
-            raise ValueError(f"--epsilon {epsilon:g}: must be above 0 and at most {MOST_EPSILON:g} for {self.name}")
+            raise ValueError(
+                f"--epsilon {epsilon:g}: must be above 0 and at most {MOST_EPSILON:g} for {self.spec.name}"
+            )
         rate, steps = 1.0, 0
         if self.level == NODE:
             rate = min(1.0, self.batch / max(1, training))
@@ -140,7 +135,7 @@ class GraphOwner(OwnerMethod):
         if delta >= largest:
             raise SettingError(f"delta={delta:g}", f"must be below 1 / {round(1 / largest):,} people = {largest:.4g}")
         return GraphRelease(
-            self.name, self.level, NoisyTraining(self.hops, steps, rate, delta), epsilon,
+            self.spec.name, self.level, NoisyTraining(self.hops, steps, rate, delta), epsilon,
             undirected=self.edges == WHICH[0], degree=self.degree, refuses=self.longer == LONGER[1],
             chosen=self.keep == KEPT[1], accountant=self.accountant, printed_by=self.printed_by,
             given=self.noise_multiplier,

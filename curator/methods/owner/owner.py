@@ -7,19 +7,18 @@ those of Olatunji, Funke and Khosla, https://arxiv.org/abs/2109.08907.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.curator import options as o
 from ldpsim.curator.learning.training import TrainingSettings
-from ldpsim.curator.methods.base import Budget, OwnBudget, Question, WithoutReports
+from ldpsim.curator.methods.base import Budget, Method, MethodSpec, Question
 from ldpsim.curator.owned import OwnedGraph
-from ldpsim.curator.owner.privacy.accountant import Account, LabelRelease, account, central_node
-from ldpsim.curator.owner.privacy.release import small_delta
+from ldpsim.curator.owner.privacy.account import Account, LabelRelease, account, small_delta
 from ldpsim.curator.owner.teachers.answering import Teaching, ask_all
 from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.curator.owner.teachers.randomness import private_generator
@@ -36,25 +35,23 @@ from ldpsim.devices.facts import PublicFacts
 
 _PAPER = "Olatunji, Funke, Khosla, Releasing Graph Neural Networks with Differential Privacy Guarantees"
 
+_TRAINING = frozenset({"hidden", "lr", "weight_decay", "gnn_dropout", "epochs"})
 
-class OwnerMethod(WithoutReports):
+
+class OwnerMethod(Method):
     """A method on an :class:`OwnedGraph` and a public graph."""
 
-    paper: ClassVar[str] = _PAPER
-    default_gnn: ClassVar[str] = "sage"
-    hands_over: ClassVar[bool] = True  # private people hand their records over; else the owner's data are read as such
+    spec: ClassVar[MethodSpec] = MethodSpec(
+        paper=_PAPER, default_gnn="sage", trained_by="owner", options=frozenset(), training_read=_TRAINING,
+        reference_read=_TRAINING, common_selection=False,
+        training_defaults={"hidden": 64, "lr": 0.01, "weight_decay": 0.0, "gnn_dropout": 0.5, "epochs": 500},
+    )  # fmt: skip
     scores: str = "votes"  # of its teachers: what gets the noise
-    basis: str = "given"  # of its teachers' training (:mod:`ldpsim.curator.owner.teachers.sage`)
-    trained_by: ClassVar[str] = "owner"
-    options: ClassVar[frozenset[str]] = frozenset()
-    training_read: ClassVar[frozenset[str] | None] = frozenset(
-        {"hidden", "lr", "weight_decay", "gnn_dropout", "epochs"}
-    )
-    reference_read: ClassVar[frozenset[str] | None] = training_read
-    common_selection: ClassVar[bool] = False
-    training_defaults: ClassVar[Mapping[str, Any]] = {
-        "hidden": 64, "lr": 0.01, "weight_decay": 0.0, "gnn_dropout": 0.5, "epochs": 500,
-    }  # fmt: skip
+
+    @property
+    def hands_over(self) -> bool:
+        """Whether private people hand their records over; else the owner's data are read as such."""
+        return self.spec.trust != "none"
 
     def check(self, *, people: int, asked: int, classes: int) -> None:
         """Check that the method fits.
@@ -73,7 +70,7 @@ class OwnerMethod(WithoutReports):
         return None
 
 
-def sage_settings(training: TrainingSettings, *, basis: str = "given") -> SageSettings:
+def sage_settings(training: TrainingSettings) -> SageSettings:
     """Return the settings of an owner's networks.
 
     Raises:
@@ -82,7 +79,7 @@ def sage_settings(training: TrainingSettings, *, basis: str = "given") -> SageSe
     if training.gnn != "sage":
         raise ValueError(f"--gnn {training.gnn}: an owner's teachers and student are GraphSAGE (sage)")
     return SageSettings(hidden=training.hidden, lr=training.lr, weight_decay=training.weight_decay,
-                        dropout=training.gnn_dropout, epochs=training.epochs, basis=basis)  # fmt: skip
+                        dropout=training.gnn_dropout, epochs=training.epochs)  # fmt: skip
 
 
 def private_graph(owned: OwnedGraph) -> PlainGraph:
@@ -111,11 +108,10 @@ class LabelAnswers(OwnerMethod):
     delta: float = 0.0
     query_selection: str = "random"
 
-    trust: ClassVar[str] = "trusted curator"
-    private: ClassVar[tuple[str, ...]] = ("adjacency", "features", "label")
-    mechanisms: ClassVar[tuple[str, ...]] = ("laplace",)
-    options: ClassVar[frozenset[str]] = o.QUESTION
-    own_budget: ClassVar[OwnBudget | None] = OwnBudget("lambda_", "λ")
+    spec = replace(
+        OwnerMethod.spec, trust="trusted curator", private=("adjacency", "features", "label"), mechanisms=("laplace",),
+        options=o.QUESTION, own_budget=("lambda_", "λ"),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         if self.queries < 1:
@@ -137,10 +133,6 @@ class LabelAnswers(OwnerMethod):
         if self.queries > asked:
             raise ValueError(f"--queries {self.queries}: {asked} public nodes may be asked about; give 1 to {asked}")
         self.release(people, classes)
-
-    def fitting(self, public: int) -> dict[str, str]:
-        """As :meth:`Method.fitting`: no more queries than these people allow."""
-        return {} if self.queries <= public else {"queries": str(public)}
 
     @property
     def trained(self) -> int:
@@ -173,7 +165,7 @@ class LabelAnswers(OwnerMethod):
 
     def account(self, people: int, classes: int) -> Account:
         """Return the privacy cost of the release."""
-        return account(self.name, self.release(people, classes))
+        return account(self.spec.name, self.release(people, classes))
 
     def reasons(self) -> list[str]:
         """Reasons why the printed figure and what holds differ."""
@@ -187,17 +179,15 @@ class LabelAnswers(OwnerMethod):
             collections: Number of such releases about the same people, each with fresh noise.
         """
         to_owner = Level("unprotected", reason="the record is handed to the trusted owner in clear")
-        holds = {**dict.fromkeys(LEVELS, to_owner), "central_node": central_node(found, collections)}
-        return Guarantee(self.trust, found.claim(), holds, tuple(self.reasons())).over(collections)
+        holds = {**dict.fromkeys(LEVELS, to_owner), "central_node": found.central_node(collections)}
+        return Guarantee(self.spec.trust, found.claim(), holds, tuple(self.reasons())).over(collections)
 
 
 @dataclass(frozen=True)
 class Baseline(OwnerMethod):
     """A baseline without noise and without privacy."""
 
-    trust: ClassVar[str] = "none"
-    hands_over: ClassVar[bool] = False
-    reference_read: ClassVar[frozenset[str] | None] = frozenset()
+    spec = replace(OwnerMethod.spec, trust="none", reference_read=frozenset())
 
     def predictions(
         self, owned: OwnedGraph, public: PlainGraph, asked: IntArray, settings: SageSettings, *, classes: int, seed: int
@@ -218,7 +208,7 @@ class Baseline(OwnerMethod):
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
     ) -> Guarantee:
         """Return a guarantee of nothing."""
-        return open_guarantee(("adjacency", "features", "label"), trust=self.trust,
+        return open_guarantee(("adjacency", "features", "label"), trust=self.spec.trust,
                               statement="none: a baseline without noise")  # fmt: skip
 
 
@@ -226,7 +216,7 @@ class Baseline(OwnerMethod):
 class B1(Baseline):
     """One network trained on all private data, used inductively on the public graph."""
 
-    name: ClassVar[str] = "b1"
+    spec = replace(Baseline.spec, name="b1")
 
     def predictions(
         self, owned: OwnedGraph, public: PlainGraph, asked: IntArray, settings: SageSettings, *, classes: int, seed: int
@@ -235,7 +225,7 @@ class B1(Baseline):
         graph = self.learned_from(private_graph(owned), seed)
         known = np.flatnonzero(graph.labels >= 0)
         student = train_network(graph, known, graph.labels[known], classes, settings, seed=seed)
-        return replace(student, predictions=ask_all(student.trained, public).argmax(1))
+        return replace(student, predictions=ask_all(student.network, public).argmax(1))
 
     def learned_from(self, graph: PlainGraph, seed: int) -> PlainGraph:
         """Return the part of the private graph that the network is trained on."""
@@ -255,7 +245,7 @@ class B1Sampled(B1):
 
     gamma: float = 0.3
 
-    name: ClassVar[str] = "b1-sampled"
+    spec = replace(B1.spec, name="b1-sampled")
 
     def __post_init__(self) -> None:
         if not 0 < self.gamma <= 1:
@@ -263,27 +253,18 @@ class B1Sampled(B1):
 
     def learned_from(self, graph: PlainGraph, seed: int) -> PlainGraph:
         """Return the subgraph of the sampled people."""
-        drawn = np.flatnonzero(private_generator(seed, "b1 sample", 0).random(len(graph)) < self.gamma)
-        return induced(graph, drawn)
+        drawn = private_generator(seed, "b1 sample", 0).random(len(graph)) < self.gamma
+        return graph.part(np.flatnonzero(drawn))
 
 
 @dataclass(frozen=True)
 class B2(Baseline):
     """The student's network trained on the public graph with the true labels of its training part."""
 
-    name: ClassVar[str] = "b2"
+    spec = replace(Baseline.spec, name="b2")
 
     def predictions(
         self, owned: OwnedGraph, public: PlainGraph, asked: IntArray, settings: SageSettings, *, classes: int, seed: int
     ) -> Student:
         """As :meth:`Baseline.predictions`."""
         return train_network(public, asked, public.labels[asked], classes, settings, seed=seed)
-
-
-def induced(graph: PlainGraph, nodes: IntArray) -> PlainGraph:
-    """Return the subgraph of sorted ``nodes``, renumbered."""
-    number = np.full(len(graph), -1, np.int64)
-    number[nodes] = np.arange(len(nodes))
-    ends = np.stack([np.repeat(np.arange(len(graph)), np.diff(graph.indptr)), graph.indices])
-    inside = number[ends]
-    return PlainGraph.build(graph.features[nodes], inside[:, (inside >= 0).all(0)], graph.labels[nodes])

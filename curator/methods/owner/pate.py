@@ -16,17 +16,16 @@ others stay in their parts, and one teacher changes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.curator.methods.owner.owner import LabelAnswers, induced
+from ldpsim.curator.methods.owner.owner import LabelAnswers
 from ldpsim.curator.owner.teachers.answering import ask_all
 from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.curator.owner.teachers.perceptron import perceptron_scores, train_perceptron
-from ldpsim.curator.owner.teachers.randomness import derive, private_generator, weights_generator
+from ldpsim.curator.owner.teachers.randomness import derive, private_generator, teacher_seed
 from ldpsim.curator.owner.teachers.sage import SageSettings
 from ldpsim.curator.owner.teachers.student import train_network
 from ldpsim.curator.setting_error import SettingError
@@ -81,7 +80,7 @@ class Pate(LabelAnswers):
         part_of = self.parts(len(private), noise_seed=noise_seed)
         counts = np.zeros((len(queries), classes))
         for number in range(self.teachers):
-            own = induced(private, np.flatnonzero(part_of == number))
+            own = private.part(np.flatnonzero(part_of == number))
             if len(own) >= 2 and (own.labels >= 0).any():
                 votes = self._vote(own, public, settings, classes, training_seed, number)[queries]
                 counts[np.arange(len(queries)), votes] += 1
@@ -104,7 +103,7 @@ class Pate(LabelAnswers):
 class PateG(Pate):
     """PATE with GraphSAGE teachers."""
 
-    name: ClassVar[str] = "pate-g"
+    spec = replace(Pate.spec, name="pate-g")
 
     def _vote(
         self, own: PlainGraph, public: PlainGraph, settings: SageSettings, classes: int, seed: int, number: int
@@ -112,18 +111,17 @@ class PateG(Pate):
         known = np.flatnonzero(own.labels >= 0)
         student = train_network(own, known, own.labels[known], classes, settings,
                                 seed=derive(seed, "part", number))  # fmt: skip
-        return ask_all(student.trained, public).argmax(1)
+        return ask_all(student.network, public).argmax(1)
 
 
 @dataclass(frozen=True)
 class PateM(Pate):
     """PATE with perceptrons of three layers."""
 
-    name: ClassVar[str] = "pate-m"
+    spec = replace(Pate.spec, name="pate-m")
 
     def _vote(
         self, own: PlainGraph, public: PlainGraph, settings: SageSettings, classes: int, seed: int, number: int
     ) -> IntArray:
-        generator = weights_generator(seed, _FIRST + number)
-        weights = train_perceptron(own.features, own.labels, classes, settings, generator)
+        weights = train_perceptron(own.features, own.labels, classes, settings, teacher_seed(seed, _FIRST + number))
         return perceptron_scores(weights, public.features).argmax(1)

@@ -14,17 +14,16 @@ from the printed algorithm or the published code; the original is available for 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods.owner.owner import LabelAnswers, sage_settings
-from ldpsim.curator.owner.privacy.accountant import Account, LabelRelease
+from ldpsim.curator.methods.parameters import check_choices
+from ldpsim.curator.owner.privacy.account import Account, LabelRelease
 from ldpsim.curator.owner.teachers.answering import Teaching, check_sampling
 from ldpsim.curator.owner.teachers.release import SCORES, log_posteriors
-from ldpsim.curator.owner.teachers.sage import BASES
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.privacy.level import Level
 from ldpsim.devices.array_types import IntArray
@@ -39,7 +38,6 @@ class PrivGnn(LabelAnswers):
         sampling: ``fresh`` for each query, or ``once``.
         K: Number of sampled people, the nearest to the query, that a teacher learns from.
         distance: ``euclidean`` or ``cosine``.
-        basis: ``given``, or ``rotated``: another, faster training (:mod:`ldpsim.curator.owner.teachers.sage`).
         scores: Vector that gets the noise: ``posterior``, or ``log-posterior`` (no guarantee).
         others: The parameters of :class:`LabelAnswers`.
 
@@ -51,21 +49,20 @@ class PrivGnn(LabelAnswers):
     sampling: str = "fresh"
     K: int = 300
     distance: str = "euclidean"
-    basis: str = "given"
     scores: str = "posterior"
 
-    name: ClassVar[str] = "privgnn"
+    spec = replace(LabelAnswers.spec, name="privgnn")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_choices(scores=SCORES, basis=BASES)
+        check_choices(self, scores=SCORES)
         check_sampling(self.K, self.gamma, self.sampling, self.distance)
 
     def teaching(self, training: TrainingSettings, *, classes: int, noise_seed: int, training_seed: int) -> Teaching:
         """Return settings and seeds of the teachers; ValueError if they do not fit."""
         return Teaching(
             neighbours=self.K, gamma=self.gamma, sampling=self.sampling, distance=self.distance, classes=classes,
-            settings=sage_settings(training, basis=self.basis), noise_seed=noise_seed, training_seed=training_seed,
+            settings=sage_settings(training), noise_seed=noise_seed, training_seed=training_seed,
         )  # fmt: skip
 
     @property

@@ -8,7 +8,7 @@ there are K noisy hops and K + 1 private trainings under one noise multiplier.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import torch
@@ -28,9 +28,11 @@ class ProGap(GraphOwner):
         others: The parameters of :class:`GraphOwner`.
     """
 
-    name: ClassVar[str] = "progap"
-    paper: ClassVar[str] = "Sajadmanesh, Gatica-Perez, ProGAP: Progressive Graph Neural Networks with Differential \
-Privacy Guarantees"
+    spec = replace(
+        GraphOwner.spec, name="progap",
+        paper="Sajadmanesh, Gatica-Perez, ProGAP: Progressive Graph Neural Networks with Differential \
+Privacy Guarantees",
+    )  # fmt: skip
     stages_norm: ClassVar[str] = "group"
     printed_by: ClassVar[str] = "rdp"
 

@@ -7,8 +7,8 @@ use the labels of training and validation nodes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -23,8 +23,9 @@ class PublicGraph(Reference):
 
     scaling: str = "literal"
 
-    paper: ClassVar[str] = "Sajadmanesh and Gatica-Perez, LPGNN (its references)"
-    reads: ClassVar[tuple[str, ...]] = ("adjacency", "label")
+    spec = replace(
+        Reference.spec, paper="Sajadmanesh and Gatica-Perez, LPGNN (its references)", reads=("adjacency", "label")
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class RandomFeatures(PublicGraph):
 
     feature_seed: int = 0
 
-    name: ClassVar[str] = "rnd"
+    spec = replace(PublicGraph.spec, name="rnd")
 
     def features(self, owned: OwnedGraph) -> Any:
         shape = (owned.facts.n, max(1, owned.facts.d))
@@ -49,7 +50,7 @@ class RandomFeatures(PublicGraph):
 class OneHotDegree(PublicGraph):
     """The degree as a one-hot vector."""
 
-    name: ClassVar[str] = "ohd"
+    spec = replace(PublicGraph.spec, name="ohd")
 
     def features(self, owned: OwnedGraph) -> Any:
         n, d = owned.facts.n, max(1, owned.facts.d)

@@ -6,21 +6,22 @@ They read an :class:`~ldpsim.curator.owned.OwnedGraph`, ask no device and guaran
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ldpsim.curator import options as o
 from ldpsim.curator.linear.scaling import PUBLIC_SCALINGS, scale_public
-from ldpsim.curator.methods.base import Budget, Graph, Question, WithoutReports
+from ldpsim.curator.methods.base import Budget, Graph, GraphMethod, MethodSpec, Question
+from ldpsim.curator.methods.parameters import check_choices
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.privacy.guarantee import Guarantee, open_guarantee
 from ldpsim.devices.facts import PublicFacts
 
 
 @dataclass(frozen=True)
-class Reference(WithoutReports):
+class Reference(GraphMethod):
     """A method on raw data; ``reads`` names the parts of the data that it uses.
 
     Args:
@@ -32,19 +33,18 @@ class Reference(WithoutReports):
 
     scaling: str = "row-normalised"
 
-    trust: ClassVar[str] = "none"
-    paper: ClassVar[str] = "reference"
-    learns_from: ClassVar[str] = "reads an OwnedGraph (from_owned)"
-    options: ClassVar[frozenset[str]] = o.SPLIT | o.NETWORK
+    spec: ClassVar[MethodSpec] = MethodSpec(
+        trust="none", paper="reference", options=o.SPLIT | o.NETWORK,
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        self.check_choices(scaling=PUBLIC_SCALINGS)
+        check_choices(self, scaling=PUBLIC_SCALINGS)
 
     def from_owned(self, owned: OwnedGraph) -> Graph:
         """Return the true graph; TypeError for anything but owned data."""
         if not isinstance(owned, OwnedGraph):
-            raise TypeError(f"{self.name} reads an OwnedGraph, not {type(owned).__name__}")
-        edges = owned.edges if "adjacency" in self.reads else np.zeros((2, 0), np.int64)
+            raise TypeError(f"{self.spec.name} reads an OwnedGraph, not {type(owned).__name__}")
+        edges = owned.edges if "adjacency" in self.spec.reads else np.zeros((2, 0), np.int64)
         known = np.full(owned.facts.n, -1, np.int64)
         split = owned.split
         known[split.labelled] = owned.labels[split.labelled]
@@ -61,22 +61,18 @@ class Reference(WithoutReports):
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
     ) -> Guarantee:
         """Return a guarantee of nothing."""
-        return open_guarantee(self.reads, trust=self.trust, statement="none: a reference without noise")
+        return open_guarantee(self.spec.reads, trust=self.spec.trust, statement="none: a reference without noise")
 
 
 @dataclass(frozen=True)
 class Raw(Reference):
     """The chosen GNN on the true graph with the true features."""
 
-    name: ClassVar[str] = "raw"
-    reads: ClassVar[tuple[str, ...]] = ("adjacency", "features", "label")
+    spec = replace(Reference.spec, name="raw", reads=("adjacency", "features", "label"))
 
 
 @dataclass(frozen=True)
 class MLP(Reference):
     """A perceptron on the true features, no graph."""
 
-    name: ClassVar[str] = "mlp"
-    default_gnn: ClassVar[str] = "mlp"
-    options: ClassVar[frozenset[str]] = o.SPLIT
-    reads: ClassVar[tuple[str, ...]] = ("features", "label")
+    spec = replace(Reference.spec, name="mlp", default_gnn="mlp", options=o.SPLIT, reads=("features", "label"))

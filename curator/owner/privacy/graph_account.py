@@ -9,7 +9,6 @@ from typing import Any
 
 from ldpsim.curator.owner.privacy.aggregation import (
     ARC,
-    ENTRY_CUT,
     UNDIRECTED,
     UNDIRECTED_CUT,
     NoisyTraining,
@@ -83,19 +82,11 @@ class GraphRelease:
         """Hops and steps of all releases together."""
         return replace(self.asked, hops=self.releases * self.asked.hops, steps=self.releases * self.asked.steps)
 
-    def of_edges(self, shift: float) -> float:
-        """Return what readers learn of an edge that moves a hop by ``shift``."""
-        return edge_loss(shift, hops=self.spent.hops, noise=self.deviation, delta=self.asked.delta)
-
-    @property
-    def arc(self) -> float:
-        """Loss of one entry of one list, to readers: the sums of both ends need it, so no entry moves one row alone."""
-        return self.of_edges(UNDIRECTED if self.level == EDGE or self.refuses else ENTRY_CUT)
-
     @property
     def relationship(self) -> float:
         """Loss of an undirected edge, to readers; lists that are cut name somebody else in its place."""
-        return self.of_edges(UNDIRECTED if self.level == EDGE or self.refuses else UNDIRECTED_CUT)
+        shift = UNDIRECTED if self.level == EDGE or self.refuses else UNDIRECTED_CUT
+        return edge_loss(shift, hops=self.spent.hops, noise=self.deviation, delta=self.asked.delta)
 
     @property
     def claimed(self) -> float:
@@ -176,8 +167,8 @@ class GraphRelease:
             "private_steps": self.asked.steps,
             "rate": self.asked.rate,
             "claimed": self.claimed,
-            "published": {"arc": self.arc, "relationship": self.relationship, "person_joins": self.joins,
-                          "person_replaced": self.replaced, "own_prediction": None},
+            "published": {"relationship": self.relationship, "person_joins": self.joins,
+                          "person_replaced": self.replaced},
         }  # fmt: skip
 
 

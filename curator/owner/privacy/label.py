@@ -19,24 +19,34 @@ Removing a person from Poisson-sampled data changes (1 - gamma) Q + gamma P to Q
 one does the reverse. Over n queries only the numbers of labels 1 and 2 matter, a
 trinomial law, so that (epsilon, delta) is a finite sum. One edge that changes is a
 substitution and has a pair of its own (:func:`label_edge_epsilon`).
+
+Where one sample answers every query, as Algorithm 1 of the PrivGnn paper draws it, the queries
+compose *without* amplification to (epsilon_Q, delta / gamma), and the one sample then amplifies
+the whole (Balle, Barthe and Gaboardi 2018, Theorem 8):
+
+    epsilon = ln(1 + gamma (e^epsilon_Q - 1)),   delta.
+
+For a base pair that is the same in both directions this is exact: adding a person never loses
+more than removing one. For large epsilon_Q the gain is no more than ln(1 / gamma).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 
 import numpy as np
 from scipy.special import gammaln, xlogy
 
-from ldpsim.curator.owner.privacy.sampling import amplified, sampled_once
 from ldpsim.devices.array_types import FloatArray
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 _FAR = 45.0  # e^-45 is below the last bit of what is added up
 _FORGOTTEN = 1e-10  # share of delta that outcomes outside the window may have; it is counted as lost
+MOST_LAMBDAS = 8  # 3^8 outcomes
+_EXCESS = 5e-3  # of the rounding of shared labels, over all queries; more (to 1 %) where the grid would not fit
+_CELLS = 1 << 24
 
 
 def _points(start: float, width: float) -> tuple[FloatArray, FloatArray]:
@@ -93,43 +103,30 @@ def label_loss(classes: int, lambda_: float) -> float:
     return math.log(right) - math.log(wrong)
 
 
-@dataclass(frozen=True, eq=False)
-class _Composed:
-    """The outcomes of n queries that speak for one law against the other.
+def sampled_once(gamma: float, delta: float, unsampled: Callable[[float], float]) -> float:
+    """Return the epsilon at ``delta`` of queries that share one sample.
 
     Args:
-        losses: ln of the ratio of the two laws, above 0.
-        masses: Probability of each outcome under the law that it speaks for.
-        outside: Bound on the probability of outcomes that were left out.
+        gamma: Probability that a person is in the sample, in (0, 1].
+        delta: In (0, 1).
+        unsampled: delta -> epsilon of the same queries on all of the data.
     """
-
-    losses: FloatArray
-    masses: FloatArray
-    outside: float
-
-    def delta(self, epsilon: float) -> float:
-        """Hockey-stick divergence at ``epsilon``."""
-        lost = self.losses > epsilon
-        return float(self.masses[lost] @ -np.expm1(epsilon - self.losses[lost])) + self.outside
-
-    def epsilon(self, delta: float) -> float:
-        """The smallest epsilon with that divergence at most, from above."""
-        from scipy.optimize import brentq  # imported where it is needed: the import takes as long as a small run
-
-        if self.delta(0.0) <= delta:
-            return 0.0
-
-        def excess(epsilon: float) -> float:
-            return math.log(max(self.delta(epsilon), 1e-300) / delta)
-
-        epsilon = float(brentq(excess, 0.0, float(self.losses.max()), xtol=1e-12, rtol=1e-13))
-        while self.delta(epsilon) > delta:  # the root may lie a last bit to the left
-            epsilon += 4e-12 * max(1.0, epsilon)
-        return epsilon
+    if delta >= gamma:  # the person is in the sample with probability gamma at most
+        return 0.0
+    return amplified(unsampled(delta / gamma), gamma)
 
 
-def _compose(queries: int, law: Sequence[float], steps: Sequence[float], forgotten: float) -> _Composed:
-    """Compose trinomially.
+def amplified(epsilon: float, gamma: float) -> float:
+    """ln(1 + gamma (e^epsilon - 1)), without overflow; ``epsilon`` may be negative."""
+    if abs(epsilon) < 1:
+        return math.log1p(gamma * math.expm1(epsilon))
+    return epsilon + math.log(gamma + (1.0 - gamma) * math.exp(-epsilon))
+
+
+def _outcomes(
+    queries: int, law: Sequence[float], steps: Sequence[float], forgotten: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return losses above 0 of the outcomes of all queries, and the outcomes' probabilities, trinomially.
 
     Args:
         queries: n.
@@ -155,7 +152,27 @@ def _compose(queries: int, law: Sequence[float], steps: Sequence[float], forgott
         kept = (ones + twos <= queries) & (loss > 0) & (mass > rare)
         losses.append(loss[kept])
         masses.append(np.exp(mass[kept]))
-    return _Composed(np.concatenate(losses), np.concatenate(masses), forgotten)
+    return np.concatenate(losses), np.concatenate(masses)
+
+
+def _composed(queries: int, law: Sequence[float], steps: Sequence[float], delta: float) -> float:
+    """Return the smallest epsilon, from above, at which the hockey-stick divergence of n queries is at most delta."""
+    from scipy.optimize import brentq  # imported where it is needed: the import takes as long as a small run
+
+    forgotten = delta * _FORGOTTEN
+    losses, masses = _outcomes(queries, law, steps, forgotten)
+
+    def needed(epsilon: float) -> float:
+        lost = losses > epsilon
+        return float(masses[lost] @ -np.expm1(epsilon - losses[lost])) + forgotten
+
+    if needed(0.0) <= delta:
+        return 0.0
+    epsilon = float(brentq(lambda e: math.log(max(needed(e), 1e-300) / delta), 0.0, float(losses.max()),
+                           xtol=1e-12, rtol=1e-13))  # fmt: skip
+    while needed(epsilon) > delta:  # the root may lie a last bit to the left
+        epsilon += 4e-12 * max(1.0, epsilon)
+    return epsilon
 
 
 def label_epsilon(*, queries: int, classes: int, lambda_: float, delta: float, gamma: float = 1.0) -> float:
@@ -174,9 +191,8 @@ def label_epsilon(*, queries: int, classes: int, lambda_: float, delta: float, g
     one, two, other = b + gamma * (a - b), a - gamma * (a - b), (classes - 2) * b
     loss = math.log(a) - math.log(b)
     steps = amplified(loss, gamma), amplified(-loss, gamma)
-    remove = _compose(queries, (one, two, other), steps, delta * _FORGOTTEN)
-    add = _compose(queries, (b, a, other), (-steps[0], -steps[1]), delta * _FORGOTTEN)
-    return max(remove.epsilon(delta), add.epsilon(delta))
+    remove = _composed(queries, (one, two, other), steps, delta)
+    return max(remove, _composed(queries, (b, a, other), (-steps[0], -steps[1]), delta))
 
 
 def label_edge_epsilon(*, queries: int, classes: int, lambda_: float, delta: float, gamma: float = 1.0) -> float:
@@ -195,7 +211,7 @@ def label_edge_epsilon(*, queries: int, classes: int, lambda_: float, delta: flo
     a, b = label_probabilities(classes, lambda_)
     p = b + gamma**2 * (a - b)
     loss = amplified(math.log(a) - math.log(b), gamma**2)  # ln(p / B)
-    return _compose(queries, (p, b, 1.0 - p - b), (loss, -loss), delta * _FORGOTTEN).epsilon(delta)
+    return _composed(queries, (p, b, 1.0 - p - b), (loss, -loss), delta)
 
 
 def label_epsilon_once(*, queries: int, classes: int, lambda_: float, delta: float, gamma: float) -> float:
@@ -203,3 +219,45 @@ def label_epsilon_once(*, queries: int, classes: int, lambda_: float, delta: flo
     return sampled_once(
         gamma, delta, lambda d: label_epsilon(queries=queries, classes=classes, lambda_=lambda_, delta=d)
     )
+
+
+def shared_label_epsilon(
+    lambdas: Collection[float], *, queries: int, classes: int, delta: float, gamma: float, once: bool = False
+) -> float:
+    """Return an upper bound on the epsilon at ``delta`` of labels that the same teachers gave under several lambdas.
+
+    The noise of each lambda is drawn on its own, the sample of people is not. So the labels of
+    one query are one mechanism on one sample, and only then does sampling amplify; adding up
+    figures that were amplified one by one would claim too little. For a fixed sample the product
+    of the pairs of all lambdas dominates. Over the queries the losses are composed by
+    dp-accounting on a grid, rounded up.
+
+    Args:
+        lambdas: 1 to :data:`MOST_LAMBDAS` of them.
+        queries: Largest number of queries that were answered under one lambda.
+        classes, delta, gamma: As in :func:`label_epsilon`.
+        once: One sample for all queries; else a fresh one for each.
+
+    Raises:
+        ValueError: for no lambda, or too many.
+    """
+    if not 1 <= len(lambdas) <= MOST_LAMBDAS:
+        raise ValueError(f"labels under 1 to {MOST_LAMBDAS} lambdas can be accounted for together, not {len(lambdas)}")
+    if once:
+        return sampled_once(gamma, delta, lambda d: shared_label_epsilon(lambdas, queries=queries, classes=classes,
+                                                                         delta=d, gamma=1.0))  # fmt: skip
+    from dp_accounting.pld import privacy_loss_distribution  # takes a second to import
+
+    losses, masses = np.zeros(1), np.ones(1)  # towards the data with the person; probability without them
+    for lambda_ in lambdas:
+        a, b = label_probabilities(classes, lambda_)
+        step = math.log(a / b)
+        losses = np.add.outer(losses, [step, -step, 0.0]).ravel()
+        masses = np.multiply.outer(masses, [b, a, (classes - 2) * b]).ravel()
+    without = {at: math.log(mass) for at, mass in enumerate(masses) if mass > 0}
+    within = {at: logarithm + amplified(losses[at], gamma) for at, logarithm in without.items()}
+    width = max(_EXCESS / queries, 2 * queries * float(losses.max()) / _CELLS)
+    composed = privacy_loss_distribution.from_two_probability_mass_functions(
+        without, within, pessimistic_estimate=True, value_discretization_interval=width, symmetric=False
+    ).self_compose(queries)
+    return float(composed.get_epsilon_for_delta(delta))

@@ -1,12 +1,32 @@
-"""Privacy loss of the noisy *posterior*: the Laplace mechanism's privacy loss distribution.
+"""Loss of Laplace noise on a *vector*: what holds, by its privacy loss distribution, and what the papers print.
 
-dp-accounting discretises the loss of one Poisson-sampled query ("connect the dots", which
-rounds up), convolves it with itself, and reads epsilon off the result, for removal and
-addition of a person. Every figure is an upper bound; its excess is set by the width of
-the grid, chosen here for an excess below about 2e-4 (plus 1e-6 of epsilon).
+**What holds.** dp-accounting discretises the loss of one Poisson-sampled query ("connect the dots", which rounds up),
+convolves it with itself, and reads epsilon off the result, for removal and addition of a person. Every figure is an
+upper bound; its excess is set by the width of the grid, chosen here for an excess below about 2e-4 (plus 1e-6 of
+epsilon). A posterior that changes by 2 in the L1 norm has ``loss`` = 2 lambda: one coordinate that moves by 2 dominates
+any other way to spend those 2.
 
-A posterior that changes by 2 in the L1 norm has ``loss`` = 2 lambda: one coordinate that
-moves by 2 dominates any other way to spend those 2.
+**What the PrivGnn paper prints.** Rényi divergences of the Poisson-sampled Laplace mechanism, at sensitivity 1:
+
+* Laplace mechanism, order a (Mironov 2017, Table II), l = sensitivity / scale:
+
+      e(a) = ln(a/(2a-1) e^((a-1) l) + (a-1)/(2a-1) e^(-a l)) / (a-1)
+
+* Poisson sampling with probability g, integer a >= 2 (Zhu and Wang 2019), without the
+  factor 3 that the paper's Theorem 8 prints before the terms from k = 3 on: for Laplace
+  noise the sum without it is exact, and only without it are the paper's tables found:
+
+      ln((1-g)^(a-1) (1 + (a-1) g) + sum_{k=2..a} C(a,k) (1-g)^(a-k) g^k e^((k-1) e(k))) / (a-1)
+
+* Conversion: n e(a) + ln(1 / delta) / (a-1), the same order in both terms (the paper's
+  equations 3 and 11 print e(a-1) in the first), smallest over a = 2 .. 32.
+
+**Its PATE rows** (Papernot et al. 2017, Theorem 2). One vote moves, and a query loses at most 2 lambda. The moments
+bound over n queries does not depend on the votes:
+
+    eps = min_{l=1..8} (n min(2 lambda^2 l (l+1), 2 lambda l) + ln(1 / delta)) / l
+
+The smaller figures of the tables (all of PATE-M's that lie below it) do. They may not be published.
 """
 
 from __future__ import annotations
@@ -16,9 +36,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaln, logsumexp
 
-from ldpsim.curator.owner.privacy.rdp import poisson_rdp
-from ldpsim.curator.owner.privacy.sampling import amplified, sampled_once
+from ldpsim.curator.owner.privacy.label import amplified, sampled_once
 
 _EXCESS = 2e-4  # aimed at; plus 2e-7 of the composed loss, so that long compositions stay cheap
 _FEWEST, _MOST = 1 << 14, 1 << 21  # cells across the composed loss; the upper limit bounds time and memory
@@ -63,42 +83,37 @@ def laplace_epsilon(*, loss: float, queries: int, delta: float, gamma: float = 1
     return min(float(_composed(loss, gamma, queries).get_epsilon_for_delta(delta)), pure)
 
 
-def laplace_edge_epsilon(*, loss: float, queries: int, delta: float, gamma: float = 1.0) -> float:
-    """Return the epsilon at ``delta`` of noisy vectors, where one private edge changes; a fresh sample for each.
-
-    Both ends of the edge are drawn with probability g = gamma^2, and otherwise the two laws
-    are the same law R, which need be neither of the others. From the profile of one query on
-    all of the data, delta(e) = 1 - exp((e - loss) / 2), the amplified one is, in both directions,
-
-        delta'(ln(1 + g (e^e - 1))) = g delta(e)    (e >= 0; advanced joint convexity)
-
-    (Balle, Barthe and Gaboardi 2018, Theorem 2). One distribution of the loss is built from
-    that profile and composed. The figure is an upper bound.
-    """
-    g = gamma**2
-    if g == 1.0:
-        return laplace_epsilon(loss=loss, queries=queries, delta=delta)
-    pure = queries * amplified(loss, g)
-    return min(float(_composed_edge(loss, g, queries).get_epsilon_for_delta(delta)), pure)
-
-
-@lru_cache(maxsize=4)
-def _composed_edge(loss: float, g: float, queries: int) -> Any:
-    from dp_accounting.pld import pld_pmf, privacy_loss_distribution
-
-    width = _interval(loss, g, queries)
-    steps = math.ceil(amplified(loss, g) / width)
-    above = np.arange(steps + 1) * width
-    base = above + np.log1p(-(1.0 - g) * np.exp(-above)) - math.log(g)  # ln(1 + (e^above - 1) / g)
-    above_deltas = g * -np.expm1(np.minimum(base - loss, 0.0) / 2)
-    # Both directions have this profile, so delta(-e) = 1 - e^-e (1 - delta(e)).
-    below_deltas = -np.expm1(-above[:0:-1]) + np.exp(-above[:0:-1]) * above_deltas[:0:-1]
-    pmf = pld_pmf.create_pmf_pessimistic_connect_dots(
-        width, np.arange(-steps, steps + 1), np.concatenate([below_deltas, above_deltas])
-    )
-    return privacy_loss_distribution.PrivacyLossDistribution(pmf).self_compose(queries)
-
-
 def laplace_epsilon_once(*, loss: float, queries: int, delta: float, gamma: float) -> float:
     """Return the epsilon at ``delta`` of noisy vectors that share one sample."""
     return sampled_once(gamma, delta, lambda d: laplace_epsilon(loss=loss, queries=queries, delta=d))
+
+
+def laplace_rdp(loss: float, order: int) -> float:
+    """Rényi divergence of order ``order`` of the Laplace mechanism, ``loss`` = sensitivity / scale."""
+    a = order
+    up = math.log(a / (2 * a - 1)) + (a - 1) * loss
+    down = math.log((a - 1) / (2 * a - 1)) - a * loss
+    return float(np.logaddexp(up, down)) / (a - 1)
+
+
+def poisson_rdp(loss: float, order: int, gamma: float) -> float:
+    """:func:`laplace_rdp` on data of which each person is drawn with probability ``gamma``, afresh for each query."""
+    if gamma == 1.0:
+        return laplace_rdp(loss, order)
+    stays, drawn = math.log1p(-gamma), math.log(gamma)
+    terms = [(order - 1) * stays + math.log1p((order - 1) * gamma)]
+    for k in range(2, order + 1):
+        ways = gammaln(order + 1) - gammaln(k + 1) - gammaln(order - k + 1)
+        terms.append(ways + (order - k) * stays + k * drawn + (k - 1) * laplace_rdp(loss, k))
+    return float(logsumexp(terms)) / (order - 1)
+
+
+def rdp_epsilon(*, loss: float, queries: int, delta: float, gamma: float = 1.0) -> tuple[float, int]:
+    """Return (epsilon at ``delta``, the order that gave it) of ``queries`` queries, a fresh sample for each."""
+    return min((queries * poisson_rdp(loss, a, gamma) + math.log(1 / delta) / (a - 1), a) for a in range(2, 33))
+
+
+def moments_epsilon(*, lambda_: float, queries: int, delta: float) -> float:
+    """Return the moments bound at ``delta`` on the votes of ``queries`` queries."""
+    return min((queries * min(2 * lambda_**2 * moment * (moment + 1), 2 * lambda_ * moment) + math.log(1 / delta))
+               / moment for moment in range(1, 9))  # fmt: skip

@@ -2,10 +2,8 @@
 
 ======================  ===============================================================
 :mod:`.graph`           an owner's plain graph, and its subgraphs
-:mod:`.weights`         a network's weights, as one vector with named parts
 :mod:`.randomness`      a teacher's random draws, derived from its query's number alone
-:mod:`.sage`            training and inference of one network at a time (CPU)
-:mod:`.stacked`         training of many networks of one size at once (GPU)
+:mod:`.sage`            GraphSAGE networks, many trained at once
 :mod:`.answering`       one query: sample, nearest people, subgraph, teacher, posterior
 :mod:`.selection`       choice and order of the public nodes to ask about
 :mod:`.release`         noise and arg max: the released labels

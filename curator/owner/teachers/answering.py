@@ -17,16 +17,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ldpsim.curator.owner.teachers.graph import Piece, PlainGraph, cut
-from ldpsim.curator.owner.teachers.randomness import Masks, private_generator, weights_generator
-from ldpsim.curator.owner.teachers.sage import SageSettings, train_sage
-from ldpsim.curator.owner.teachers.stacked import train_stacked
-from ldpsim.curator.owner.teachers.weights import Layout, TeacherWeights
+from ldpsim.curator.owner.teachers.graph import PlainGraph
+from ldpsim.curator.owner.teachers.randomness import private_generator, teacher_seed
+from ldpsim.curator.owner.teachers.sage import Sage, SageSettings, rows_of, train
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.devices.array_types import IntArray
 
 DISTANCES = ("euclidean", "cosine")
 SAMPLINGS = ("fresh", "once")
+STACK = 4  # networks trained at once on a CPU: more of them leave its caches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +98,7 @@ def posteriors(
     queries: Sequence[tuple[int, int]],
     teaching: Teaching,
     *,
-    device: torch.device | None = None,
+    device: str = "cpu",
 ) -> NDArray[np.float64]:
     """Return float64 (queries, classes): each query's teacher's posterior, a point of the simplex.
 
@@ -108,47 +107,41 @@ def posteriors(
         public: The graph of the queried nodes.
         queries: (number, public node) of each query; a draw depends on the number alone.
         teaching: Settings and seeds.
-        device: A CUDA device trains the teachers of all these queries as one stack.
+        device: Device of the training.
     """
-    layout = Layout(private.features.shape[1], teaching.settings.hidden, teaching.classes)
+    where = torch.device(device)
     found = np.full((len(queries), teaching.classes), 1 / teaching.classes)
-    waiting: list[tuple[int, Piece, torch.Tensor, Masks]] = []
+    waiting = []
     for at, (number, node) in enumerate(queries):
-        people = teaching.nearest(private, teaching.sample(len(private), number), public.features[node])
-        piece = cut(private, people)
-        if len(piece) < 2 or not (piece.labels >= 0).any():
-            continue
-        generator = weights_generator(teaching.training_seed, number)
-        start = layout.draw(generator)
-        masks = Masks(generator, epochs=teaching.settings.epochs, rows=len(piece), units=layout.h,
-                      dropout=teaching.settings.dropout)  # fmt: skip
-        if device is not None and device.type == "cuda":
-            waiting.append((at, piece, start, masks))
-            continue
-        trained = train_sage(piece, start, layout, masks, teaching.settings)
-        found[at] = on_simplex(ask(trained, public, node))
-    for size in sorted({len(piece) for _, piece, _, _ in waiting}):
-        places, pieces, starts, masks_of = zip(*(w for w in waiting if len(w[1]) == size), strict=True)
-        assert device is not None
-        networks = train_stacked(pieces, starts, layout, masks_of, teaching.settings, device=device)
-        for at, trained in zip(places, networks, strict=True):
-            found[at] = on_simplex(ask(trained, public, queries[at][1]))
+        piece = private.part(teaching.nearest(private, teaching.sample(len(private), number), public.features[node]))
+        if len(piece) >= 2 and (piece.labels >= 0).any():
+            waiting.append((at, number, node, piece))
+    # All have K rows, whoever is in the samples: what a query is answered depends on its own sample alone.
+    stack = STACK if where.type == "cpu" else max(1, len(waiting))
+    for start in range(0, len(waiting), stack):
+        places, numbers, nodes, pieces = zip(*waiting[start : start + stack], strict=True)
+        seeds = [teacher_seed(teaching.training_seed, number) for number in numbers]
+        networks = train(pieces, seeds, teaching.classes, teaching.settings,
+                         rows=teaching.neighbours, device=where)  # fmt: skip
+        for at, place in enumerate(places):
+            found[place] = on_simplex(ask(networks, public, nodes[at])[at])
     return found
 
 
-def ask(trained: TeacherWeights, public: PlainGraph, node: int) -> NDArray[np.float64]:
-    """Return the scores (classes,) of a public node, from its two-hop neighbourhood in the public graph."""
+def ask(networks: Sage, public: PlainGraph, node: int) -> NDArray[np.float64]:
+    """Return the scores (networks, classes) of a public node, from its two-hop neighbourhood in the public graph."""
     around = np.concatenate([[node], public.neighbours(node)])
-    hidden = trained.hidden(*(torch.from_numpy(matrix[around]) for matrix in (public.features, public.mean_features)))
-    near = hidden[1:].mean(0, keepdim=True) if len(around) > 1 else torch.zeros_like(hidden[:1])
-    return trained.scores(hidden[:1], near)[0].double().numpy()
+    inputs = np.concatenate([public.mean_features[around], public.features[around]], axis=1)
+    hidden = networks.hidden(torch.from_numpy(inputs))
+    near = hidden[:, 1:].mean(1, keepdim=True) if len(around) > 1 else torch.zeros_like(hidden[:, :1])
+    return networks.scores(hidden[:, :1], near)[:, 0].double().numpy()
 
 
-def ask_all(trained: TeacherWeights, graph: PlainGraph) -> NDArray[np.float64]:
-    """Return the scores (n, classes) of every node of a graph."""
-    hidden = trained.hidden(torch.from_numpy(np.asarray(graph.features)), torch.from_numpy(graph.mean_features))
-    near = PlainGraph(hidden.numpy(), graph.indptr, graph.indices, graph.labels).mean_features
-    return trained.scores(hidden, torch.from_numpy(near)).double().numpy()
+def ask_all(network: Sage, graph: PlainGraph) -> NDArray[np.float64]:
+    """Return the scores (n, classes) of every node of a graph, by a stack of one network."""
+    hidden = network.hidden(rows_of(graph))
+    near = torch.from_numpy(graph.mean @ hidden[0].numpy())
+    return network.scores(hidden, near)[0].double().numpy()
 
 
 def on_simplex(scores: NDArray[np.float64]) -> NDArray[np.float64]:

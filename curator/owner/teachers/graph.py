@@ -49,12 +49,22 @@ class PlainGraph:
         return cls(np.ascontiguousarray(dense, np.float32), indptr, both % n if n else both, labels)
 
     @cached_property
+    def mean(self) -> csr_array:
+        """CSR (n, n): the mean over neighbours, 0 for a node that has none."""
+        degree = np.diff(self.indptr)
+        shares = np.repeat(1 / np.maximum(degree, 1), degree).astype(self.features.dtype)
+        return csr_array((shares, self.indices, self.indptr), shape=(len(self), len(self)))
+
+    @cached_property
     def mean_features(self) -> NDArray[np.float32]:
         """float32 (n, d): mean of the neighbours' features, 0 for a node that has none."""
-        degree = np.diff(self.indptr)
-        weights = np.repeat(1 / np.maximum(degree, 1), degree).astype(np.float32)
-        mean = csr_array((weights, self.indices, self.indptr), shape=(len(self), len(self)))
-        return np.asarray(mean @ self.features, np.float32)
+        return np.asarray(self.mean @ self.features, self.features.dtype)
+
+    def part(self, nodes: IntArray) -> PlainGraph:
+        """Return the subgraph that ``nodes`` (distinct ids) induce."""
+        inside = self.mean[nodes][:, nodes]
+        inside.sort_indices()
+        return PlainGraph(self.features[nodes], inside.indptr, inside.indices, self.labels[nodes])
 
     def neighbours(self, node: int) -> IntArray:
         """Return the neighbours of a node."""
@@ -90,60 +100,3 @@ def save_array(path: Path, array: NDArray[Any]) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-
-
-@dataclass(frozen=True, eq=False)
-class Piece:
-    """A graph in the form of the training loop: nodes with neighbours come first.
-
-    Args:
-        features: (n, d).
-        means: (m, d), mean of the neighbours' features, of the m nodes with neighbours.
-        source, target: int64 (E,), directed edges in both directions.
-        share: (E,), 1 / degree of the target.
-        labels: int64 (n,), -1 for nodes without a label.
-        order: int64 (n,), position of each row's node among the given ones.
-    """
-
-    features: Floats = field(repr=False)
-    means: Floats = field(repr=False)
-    source: IntArray = field(repr=False)
-    target: IntArray = field(repr=False)
-    share: Floats = field(repr=False)
-    labels: IntArray = field(repr=False)
-    order: IntArray = field(repr=False)
-
-    def __len__(self) -> int:
-        return len(self.features)
-
-    @cached_property
-    def spread(self) -> csr_array:
-        """CSR (m, n): mean over neighbours, for the nodes with neighbours."""
-        shape = (len(self.means), len(self))
-        return csr_array((self.share, (self.target, self.source)), shape=shape)
-
-
-def cut(graph: PlainGraph, nodes: IntArray, *, dtype: Any = np.float32) -> Piece:
-    """Return the subgraph that ``nodes`` (distinct ids) induce."""
-    number = np.full(len(graph), -1, np.int64)
-    number[nodes] = np.arange(len(nodes))
-    counts = graph.indptr[nodes + 1] - graph.indptr[nodes]
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    at = np.arange(starts[-1]) + np.repeat(graph.indptr[nodes] - starts[:-1], counts)
-    source, target = number[graph.indices[at]], np.repeat(np.arange(len(nodes)), counts)
-    inside = source >= 0
-    source, target = source[inside], target[inside]
-    degree = np.bincount(target, minlength=len(nodes))
-    order = np.argsort(degree == 0, kind="stable")
-    place = np.empty(len(nodes), np.int64)
-    place[order] = np.arange(len(nodes))
-    source, target = place[source], place[target]
-    by_target = np.argsort(target, kind="stable")
-    source, target = source[by_target], target[by_target]
-    degree = degree[order]
-    features = np.ascontiguousarray(graph.features[nodes[order]], dtype)
-    linked = int((degree > 0).sum())
-    share = (1 / degree[target]).astype(dtype)
-    mean = csr_array((share, (target, source)), shape=(linked, len(nodes)))
-    return Piece(features, np.ascontiguousarray(mean @ features, dtype), source, target, share,
-                 np.ascontiguousarray(graph.labels[nodes[order]]), order)  # fmt: skip

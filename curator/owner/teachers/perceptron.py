@@ -19,7 +19,7 @@ from ldpsim.devices.array_types import IntArray
 
 
 def train_perceptron(
-    features: NDArray[np.float32], labels: IntArray, classes: int, settings: SageSettings, generator: torch.Generator
+    features: NDArray[np.float32], labels: IntArray, classes: int, settings: SageSettings, seed: int
 ) -> list[Tensor]:
     """Train a d-h-h-c perceptron (ReLU, dropout) with Adam on the nodes that have a label.
 
@@ -34,6 +34,7 @@ def train_perceptron(
         raise ValueError("a perceptron needs a person with a label")
     inputs = torch.from_numpy(np.ascontiguousarray(features[known]))
     target = torch.from_numpy(labels[known])
+    generator = torch.Generator().manual_seed(seed)
     sizes = [features.shape[1], settings.hidden, settings.hidden, classes]
     weights: list[Tensor] = []
     for rows, columns in zip(sizes, sizes[1:], strict=False):

@@ -2,7 +2,7 @@
 
 The noise has scale 1 / lambda in every class. It is drawn anew for each query and each lambda, so
 one set of teachers may serve several lambdas; each of these is a release of its own. Only the
-label leaves the owner. Its cost: :mod:`ldpsim.curator.owner.privacy.accountant`.
+label leaves the owner. Its cost: :mod:`ldpsim.curator.owner.privacy.account`.
 """
 
 from __future__ import annotations

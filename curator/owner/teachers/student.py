@@ -10,29 +10,14 @@ import time
 from dataclasses import dataclass, replace
 
 import numpy as np
-from torch import Tensor, nn
 
 from ldpsim.curator.owner.teachers.answering import ask_all
-from ldpsim.curator.owner.teachers.graph import PlainGraph, cut
-from ldpsim.curator.owner.teachers.randomness import Masks, weights_generator
-from ldpsim.curator.owner.teachers.sage import SageSettings, train_sage
-from ldpsim.curator.owner.teachers.weights import Layout, TeacherWeights
+from ldpsim.curator.owner.teachers.graph import PlainGraph
+from ldpsim.curator.owner.teachers.randomness import teacher_seed
+from ldpsim.curator.owner.teachers.sage import Sage, SageSettings, train
 from ldpsim.devices.array_types import IntArray
 
-_STUDENT = 0  # number of its generator
-
-
-class Sage(nn.Module):
-    """A trained network as a torch module, for saving; ``trained`` computes with it."""
-
-    def __init__(self, trained: TeacherWeights) -> None:
-        super().__init__()
-        self.trained = trained
-        parts: dict[str, Tensor] = {
-            **trained.layout.parts(trained.vector), "mean": trained.mean, "variance": trained.variance,
-        }  # fmt: skip
-        for name, part in parts.items():
-            self.register_buffer(name, part.clone())
+_STUDENT = 0  # number of its seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +25,12 @@ class Student:
     """A student and its predictions.
 
     Args:
-        trained: The network.
+        network: The network, a stack of one.
         predictions: int64 (n,), each node's class.
         seconds: Wall time.
     """
 
-    trained: TeacherWeights
+    network: Sage
     predictions: IntArray
     seconds: float
 
@@ -59,7 +44,7 @@ def train_network(graph: PlainGraph, known: IntArray, labels: IntArray, classes:
         known: Nodes with a label.
         labels: Their labels.
         classes: Number of classes.
-        settings: Settings of the training; ``basis`` is always ``given`` here.
+        settings: Settings of the training.
         seed: Training seed.
 
     Raises:
@@ -68,11 +53,5 @@ def train_network(graph: PlainGraph, known: IntArray, labels: IntArray, classes:
     started = time.perf_counter()
     seen = np.full(len(graph), -1, np.int64)
     seen[known] = labels
-    piece = cut(PlainGraph(graph.features, graph.indptr, graph.indices, seen), np.arange(len(graph)))
-    layout = Layout(graph.features.shape[1], settings.hidden, classes)
-    generator = weights_generator(seed, _STUDENT)
-    start = layout.draw(generator)
-    masks = Masks(generator, epochs=settings.epochs, rows=len(piece), units=layout.h, dropout=settings.dropout)
-    trained = train_sage(piece, start, layout, masks, replace(settings, basis="given"))
-    predictions = ask_all(trained, graph).argmax(1)
-    return Student(trained, predictions, time.perf_counter() - started)
+    network = train([replace(graph, labels=seen)], [teacher_seed(seed, _STUDENT)], classes, settings)
+    return Student(network, ask_all(network, graph).argmax(1), time.perf_counter() - started)

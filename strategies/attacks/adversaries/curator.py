@@ -13,10 +13,12 @@ from typing import ClassVar
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 from flwr.serverapp import Grid
 
-from ldpsim.devices.device import Refusal, Report, unpack_report
+from ldpsim.devices.device import Refusal
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.base import Mechanism
+from ldpsim.devices.mechanisms.scored_vote import ScoredVote
 from ldpsim.devices.query import Ask, Query
+from ldpsim.devices.report import Report, unpack_report
 from ldpsim.devices.wire import QUERY_TYPE, query_content, read_reply
 from ldpsim.strategies.attacks.adversaries.attack_result import AttackResult, Release
 from ldpsim.strategies.attacks.adversaries.target import Target
@@ -162,9 +164,8 @@ def _rebudgeted(mechanism: Mechanism, factor: float, facts: PublicFacts) -> Mech
     make = getattr(type(mechanism), "from_epsilon", None)
     loss = mechanism.loss()
     with suppress(ValueError):  # a budget that it cannot have
-        made_again = mechanism.with_epsilon(loss.vector * factor)
-        if made_again is not None:
-            return made_again
+        if isinstance(mechanism, ScoredVote):
+            return mechanism.with_epsilon(loss.vector * factor)
     if make is None or not 0 < loss.vector < math.inf:
         return mechanism
     given = {key: getattr(mechanism, key) for key in signature(make).parameters if hasattr(mechanism, key)}

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from ldpsim.devices.client_app import release_states
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
@@ -59,9 +58,9 @@ def _make_anew(folder: Path, before: Path) -> None:
         Ledger.create(path).close()
 
 
-_TRIGGER = "CREATE TRIGGER swallow AFTER INSERT ON query_answer BEGIN DELETE FROM query_answer; END"
-_UNSEALED = "INSERT INTO query_answer SELECT 1000000000 + device, number, '', 0, x'', x'', 0, x'' FROM query_answer"
-_MOVED = "UPDATE query_answer SET device = device + (SELECT max(device) + 1000000000 FROM query_answer)"
+_TRIGGER = "CREATE TRIGGER swallow AFTER INSERT ON answer BEGIN DELETE FROM answer; END"
+_UNSEALED = "INSERT INTO answer SELECT 1000000000 + device, number, '', '', x'', x'' FROM answer"
+_MOVED = "UPDATE answer SET device = device + (SELECT max(device) + 1000000000 FROM answer)"
 
 
 def _edit(folder: Path, *statements: str) -> None:
@@ -77,8 +76,8 @@ def _plant_trigger(folder: Path, before: Path) -> None:
 
 
 def _delete_rows(folder: Path, before: Path) -> None:
-    _edit(folder, "DELETE FROM query_answer WHERE device >= 1000000000", _UNSEALED,
-          "DELETE FROM query_answer WHERE device < 1000000000")  # fmt: skip
+    _edit(folder, "DELETE FROM answer WHERE device >= 1000000000", _UNSEALED,
+          "DELETE FROM answer WHERE device < 1000000000")  # fmt: skip
 
 
 def _flip(paths: list[Path]) -> None:
@@ -91,7 +90,6 @@ def _flip(paths: list[Path]) -> None:
 
 def _settled(folder: Path) -> list[Path]:
     # The log goes into the file first, as a clean stop does.
-    release_states()
     state = State(folder)
     for first in range(0, len(state), state.shard):
         with suppress(LedgerDamaged):  # by an earlier strike of the fault
@@ -185,21 +183,19 @@ class AfterFault(AdversarialCurator):
     def attack(self) -> AttackResult:
         """Stop the machine without a clean end after each run, and let the fault strike."""
         folder = self.target.home
-        release_states()
         with tempfile.TemporaryDirectory() as scratch, quiet_flower():
             before = Path(shutil.copytree(folder, Path(scratch) / "before"))
             for number, rounds in enumerate(self.runs()):
                 if number:
-                    files = [*_ledgers(folder), *_ledgers(folder, "-wal")]
-                    stopped = {path: path.read_bytes() for path in files}
-                    release_states()
-                    for path, data in stopped.items():
-                        path.write_bytes(data)
                     folder = self.strike(folder, before) or folder
                 connect = partial(LocalGrid, folder, self.target.devices)
                 self.target = replace(self.target, connect=connect, folder=folder)
-                self.fire(self.target.connect(), rounds)
-            release_states()
+                with closing(self.target.connect()) as grid:
+                    self.fire(grid, rounds)
+                    files = [*_ledgers(folder), *_ledgers(folder, "-wal")]
+                    stopped = {path: path.read_bytes() for path in files}
+                for path, data in stopped.items():
+                    path.write_bytes(data)
         return self.outcome
 
 

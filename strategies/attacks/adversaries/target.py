@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from flwr.serverapp import Grid
 
-from ldpsim.devices.client_app import release_states
 from ldpsim.devices.collector import CollectorKey, SignedTerms
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State
@@ -19,7 +17,7 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.policy.terms import terms_of
 from ldpsim.devices.query import Query
 from ldpsim.strategies.engines.collect import quiet_flower
-from ldpsim.strategies.engines.grids import LocalGrid
+from ldpsim.strategies.engines.grids import DirectGrid, LocalGrid
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +38,7 @@ class Target:
     query: Query
     facts: PublicFacts
     devices: int
-    connect: Callable[[], Grid]
+    connect: Callable[[], DirectGrid]
     folder: Path | None = None
     collector: CollectorKey | None = None
 
@@ -55,13 +53,10 @@ class Target:
         return cls(query, state.policy.facts, len(state), partial(LocalGrid, folder, len(state)), folder, collector)
 
     @contextmanager
-    def run(self) -> Iterator[Grid]:
+    def run(self) -> Iterator[DirectGrid]:
         """Open a run with a new Grid; nothing of earlier runs is in memory."""
-        with quiet_flower():
-            try:
-                yield self.connect()
-            finally:
-                release_states()
+        with quiet_flower(), closing(self.connect()) as grid:
+            yield grid
 
     def terms_for(self, query: Query) -> SignedTerms | None:
         """Return the terms that the devices' collector signs for a question to everybody; None without a key."""
@@ -77,7 +72,6 @@ class Target:
     def change_data(self) -> None:
         """Change everybody's data: another label, one feature and one neighbour less."""
         folder = self.home / "population"
-        release_states()
         old = Population.load(folder)
         features = np.setdiff1d(np.arange(len(old.feature_indices)), old.feature_indptr[:-1])
         neighbours = np.setdiff1d(np.arange(len(old.neighbour_indices)), old.neighbour_indptr[:-1])

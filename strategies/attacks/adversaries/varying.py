@@ -21,7 +21,6 @@ from ldpsim.devices.mechanisms import (
     ClearFeatures,
     ClearLabel,
     Degree,
-    GradedVote,
     GroupDegrees,
     Laplace,
     Mechanism,
@@ -166,7 +165,9 @@ class OtherMechanisms(AdversarialCurator):
             for mechanism in every_mechanism(ask.attribute, facts):
                 if mechanism in ask.mechanisms:
                     continue
-                alone = len(ask.attributes) > 1 or mechanism.also_reads  # such an answer cannot be joined to another
+                alone = (
+                    len(ask.attributes) > 1 or len(mechanism.reads) > 1
+                )  # such an answer cannot be joined to another
                 for joined in ((mechanism,),) if alone else ((mechanism,), (*ask.mechanisms[:3], mechanism)):
                     question = Query(query.collection, ((Ask(ask.attribute, joined),),))
                     rounds.append([Shot(question), Shot(recollected(question, mechanism.name))])
@@ -186,7 +187,6 @@ def every_mechanism(attribute: str, facts: PublicFacts) -> Iterator[Mechanism]:
             lambda: GroupDegrees.from_epsilon(0.5, n=n, groups=2, seed=1),
             lambda: NoisyRow.from_epsilon(0.5, n=n),
             lambda: NeighbourhoodVote.from_probabilities(np.ones((n, classes)), 0.5, homophily=0.8, candidates=2),
-            lambda: GradedVote.from_probabilities(np.ones((n, classes)), 0.5, slope=0.5, homophily=0.8),
             lambda: OwnFeaturesVote.from_probabilities(
                 np.ones((n, classes)), 0.5, model_for_accounts(d, classes), homophily=0.8
             ),
@@ -204,7 +204,7 @@ def every_mechanism(attribute: str, facts: PublicFacts) -> Iterator[Mechanism]:
         # As `run` makes them, so that one of another package is tried too.
         "label": (
             *(partial(cast(Any, kind).from_epsilon, 0.5, categories=classes) for kind in every().values()
-              if "label" in kind.attributes and not kind.in_clear),
+              if kind.reads == ("label",) and not kind.in_clear),
             lambda: ClearLabel(classes),
         ),
     }  # fmt: skip
@@ -247,8 +247,7 @@ class HugeParameters(AdversarialCurator):
             NeighbourhoodVote.from_probabilities(np.ones((1 << 16, 2)), 1e-6, homophily=0.0, candidates=2),
             OneBit(ONE // 2 - 1, 1 << 62, grid=1 << 20),
         ):
-            (attribute,) = mechanism.attributes
-            ask = Ask(attribute, (mechanism,) * 4)
+            ask = Ask(mechanism.reads[0], (mechanism,) * 4)
             huge += [Query(query.collection, ((ask,),)), Query(query.collection, ((ask,),) * 8)]
         grouping = tuple(range(100_000))
         huge.append(Query(query.collection, query.plan * 2 if len(query.plan) < 5 else query.plan, 1, grouping))

@@ -103,11 +103,12 @@ def _asked(options: AuditOptions) -> dict[str, tuple[Method, Budget]]:
     found = {}
     for cell in cells_of(options.names, run):
         kind = methods()[cell.label]
-        if kind.trained_by in ("owner", "graph owner"):
+        spec = kind.spec
+        if spec.trained_by in ("owner", "graph owner"):
             raise ValueError(
-                f"{kind.name}: an owner's release is audited at one small setting; --epsilon and --set are not read"
+                f"{spec.name}: an owner's release is audited at one small setting; --epsilon and --set are not read"
             )
-        budget = budget_of(cell.options, public_features=kind.public_features)
+        budget = budget_of(cell.options, public_features=spec.public_features)
         found[cell.label] = resolve(cell.options, kind, budget).method, budget
     return found
 

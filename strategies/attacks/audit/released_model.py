@@ -179,6 +179,8 @@ def published_probabilities(outcome: Outcome, setup: RunSetup, people: Populatio
     if isinstance(outcome.model, TwoLayers):
         return log_probabilities(outcome.model, cast(Federated, setup.method), people)
     if outcome.predictions is None or (outcome.predictions < 0).any():
-        raise ValueError(f"{setup.method.name} publishes no class or probabilities for everybody: nothing to attack")
+        raise ValueError(
+            f"{setup.method.spec.name} publishes no class or probabilities for everybody: nothing to attack"
+        )
     own = np.eye(people.facts.classes, dtype=bool)[outcome.predictions]
     return np.log(np.where(own, _SURE, (1 - _SURE) / max(1, people.facts.classes - 1)))

@@ -82,7 +82,7 @@ class PoisonOptions:
             raise ValueError("--join: accounts that join are measured without --volunteers")
         own = cells_of(self.methods, self.run)  # checks the names and --set
         for method in self.methods:
-            if find(method).trained_by not in ("curator", "devices"):
+            if find(method).spec.trained_by not in ("curator", "devices"):
                 raise ValueError(f"{method}: its records are in the hands of an owner, of silos or of nobody; poison "
                                  "is for devices that report or train in rounds")  # fmt: skip
         object.__setattr__(self, "shares", tuple(sorted({*self.shares} - {0.0})))
@@ -178,7 +178,7 @@ def _reads_lists(setup: RunSetup) -> bool:
     questions = run_of(setup.method).questions(setup, setup.repeats[0].split, "fit")
     asked = (each for question in questions for stage in question.query.plan for ask in stage
              for each in ask.mechanisms)  # fmt: skip
-    return any("adjacency" in mechanism.attributes for mechanism in asked)
+    return any("adjacency" in mechanism.reads for mechanism in asked)
 
 
 def _row(cells: Sequence[PoisonCell], results: Mapping[str, Any]) -> dict[str, Any]:

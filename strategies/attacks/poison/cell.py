@@ -84,7 +84,7 @@ def run_poison_cell(cell: PoisonCell) -> dict[str, Any]:
     test = np.setdiff1d(setup.repeats[cell.number].split.test, _drawn(cell, people, cell.most))
     liars = Liars(people, _drawn(cell, people, cell.share), choose_targets(test, seeds.population), seeds.split)
     if cell.share and (cell.join or cell.attack != SILENT):
-        claimed = lying_people(liars, cell.attack, public_graph=setup.method.knows_graph())
+        claimed = lying_people(liars, cell.attack, public_graph=setup.method.in_force().public_graph)
 
         def divide(run: Run, seeds: Seeds) -> Split:
             split = run.divide(options, people, seeds)
@@ -104,7 +104,9 @@ def run_poison_cell(cell: PoisonCell) -> dict[str, Any]:
         outcome = run_of(setup.method).work(scene)
         nulls = _nulls(scene, outcome) if options.nulls else {}
     if outcome.predictions is None:
-        raise ValueError(f"{setup.method.name} publishes no class of each person, so that nobody's accuracy is known")
+        raise ValueError(
+            f"{setup.method.spec.name} publishes no class of each person, so that nobody's accuracy is known"
+        )
     flagged = outcome.extra["defence"]["flagged"] if "defence" in outcome.extra else None
     honest = np.setdiff1d(np.arange(len(people)), liars.numbers)
     return {

@@ -14,10 +14,11 @@ from flwr.app import Message
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.collector import query_of
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.device import Report, pack_parts, pack_report
-from ldpsim.devices.mechanisms.base import Mechanism
+from ldpsim.devices.mechanisms import GRRFS, Mechanism, OneBit
+from ldpsim.devices.mechanisms.counts import NoisyCounts
 from ldpsim.devices.noise import NoiseStream, derive_key
 from ldpsim.devices.query import Query
+from ldpsim.devices.report import Report, pack_parts, pack_report
 from ldpsim.devices.wire import read_query, read_reply, reply
 from ldpsim.strategies.engines.grids import DirectGrid
 
@@ -65,13 +66,10 @@ def worst_report(mechanism: Mechanism, value: Any, device: int) -> bytes:
 
     Where a report without noise has no form it is, of some reports that are drawn about the value, the likeliest one.
     """
-    about_links, noise = "adjacency" in mechanism.attributes, mechanism.step_noise
-    if about_links and noise is not None:
-        return mechanism.encode(noise.grid * value)
-    if mechanism.packed:
-        middle = (mechanism.low + mechanism.high) / 2  # type: ignore[attr-defined]
-        return mechanism.encode(np.asarray(value) > middle)
-    if mechanism.in_clear or mechanism.coded or (about_links and mechanism.flip_probability is not None):
+    if isinstance(mechanism, OneBit):
+        return mechanism.encode(np.asarray(value) > (mechanism.low + mechanism.high) / 2)
+    a_bit_each = mechanism.field == "adjacency" and mechanism.flip_probability is not None
+    if a_bit_each or mechanism.in_clear or isinstance(mechanism, NoisyCounts | GRRFS):
         return mechanism.encode(value)
     stream = NoiseStream(derive_key(bytes(32), b"worst report", device.to_bytes(8, "little")))
     drawn = [mechanism.perturb(value, stream) for _ in range(_DRAWS)]

@@ -25,7 +25,7 @@ from ldpsim.strategies.attacks.adversaries.varying import GhostFirst
 from ldpsim.strategies.attacks.campaign import AttackRow, Campaign, CampaignResult
 from ldpsim.strategies.attacks.cells import Tell
 from ldpsim.strategies.attacks.stress.cost import tell_cost
-from ldpsim.strategies.attacks.stress.figure import draw
+from ldpsim.strategies.attacks.stress.figure import draw_campaign
 from ldpsim.strategies.attacks.stress.known import EVERY, NO_FAULT, STRIKING
 from ldpsim.strategies.attacks.stress.options import StressOptions
 from ldpsim.strategies.attacks.stress.plain import PLAIN, PlainAtOnce, PlainRepeat
@@ -226,4 +226,4 @@ class StressCampaign(Campaign[StressCase]):
 
     def draw(self, result: CampaignResult, path: Path) -> None:
         """Draw the recoveries beside theory."""
-        draw(result, path)
+        draw_campaign(result, path)

@@ -64,7 +64,7 @@ def lines(result: CampaignResult, attribute: str) -> Iterator[tuple[str, dict[st
                 yield label, style, found
 
 
-def draw(result: CampaignResult, path: Path) -> None:
+def draw_campaign(result: CampaignResult, path: Path) -> None:
     """Draw the figure as a small PNG."""
     attributes = [name for name in TITLES if any(row["attribute"] == name for row in result.rows)]
     with small_picture(path, inches=(8.6, 6.4), dpi=110) as figure:

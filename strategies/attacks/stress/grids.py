@@ -15,18 +15,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Literal
 
 from flwr.app import Context, Message, RecordDict, UserConfig
 
 from ldpsim.strategies.attacks.stress.protections import UnguardedApp
-from ldpsim.strategies.engines.grids import LocalGrid
+from ldpsim.strategies.engines.grids import DirectGrid
 
 Order = Literal["serial", "copy-then-write"]
 
 
-class UnguardedGrid(LocalGrid):
+class UnguardedGrid(DirectGrid):
     """Grid of one run whose nodes run an :class:`UnguardedApp` under Flower's rules for ``Context.state``.
 
     Args:
@@ -36,7 +35,7 @@ class UnguardedGrid(LocalGrid):
     """
 
     def __init__(self, app: UnguardedApp, size: int, *, order: Order = "serial") -> None:
-        super().__init__(Path(), size)
+        super().__init__(size)
         self._app = app
         self._order = order
         self._states: dict[int, RecordDict] = {}

@@ -11,8 +11,8 @@ from typing import ClassVar
 
 from flwr.app import ArrayRecord, Message, MetricRecord
 
-from ldpsim.devices.device import Report
 from ldpsim.devices.query import Query
+from ldpsim.devices.report import Report
 from ldpsim.strategies.attacks.adversaries.curator import AdversarialCurator, Runs, Shot, recollected
 from ldpsim.strategies.attacks.adversaries.target import Target
 from ldpsim.strategies.attacks.stress.tallies import Tally

@@ -16,9 +16,10 @@ from __future__ import annotations
 from flwr.app import ConfigRecord, Context, Message
 
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.device import Refusal, Report, pack_parts, pack_report
+from ldpsim.devices.device import Refusal
 from ldpsim.devices.noise import NoiseStream, derive_key
 from ldpsim.devices.query import InvalidQuery, Query
+from ldpsim.devices.report import Report, pack_parts, pack_report
 from ldpsim.devices.wire import read_query, reply
 
 GUARDED, PINNED = "context-state", "pinned"
@@ -71,7 +72,9 @@ class UnguardedApp:
             key = derive_key(self._secret, self._drawn.to_bytes(8, "little"))
             answers.append(
                 pack_parts(
-                    mechanism.respond(record, NoiseStream(key, stream), device=device, grouping=query.grouping)
+                    mechanism.respond([record], [NoiseStream(key, stream)], devices=[device], grouping=query.grouping)[
+                        0
+                    ]
                     for stream, mechanism in enumerate(ask.mechanisms)
                 )
             )

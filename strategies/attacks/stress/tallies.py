@@ -19,9 +19,9 @@ from ldpsim.curator.attacks.averaging import BitTally, LabelTally, recovered_bit
 from ldpsim.curator.attacks.edges import EdgeAttack, attack_edges
 from ldpsim.curator.attacks.recovery import bit_recovery, constant_guess, label_recovery
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.device import Report, unpack_report
-from ldpsim.devices.mechanisms import Mechanism
+from ldpsim.devices.mechanisms import GRR, Mechanism, OneBit
 from ldpsim.devices.query import Ask, Query
+from ldpsim.devices.report import Report, unpack_report
 from ldpsim.strategies.attacks.adversaries.attack_result import AttackResult
 
 LARGEST = 10_000  # people; the sums of all pairs are in memory
@@ -185,11 +185,11 @@ class Tally:
         facts = self.population.facts
         if attribute == "adjacency" and mechanism.flip_probability is not None:
             return float(bit_recovery(1 - mechanism.flip_probability, asks))
-        if mechanism.channel is not None:
-            return label_recovery(mechanism.channel[0], facts.classes, asks)
-        one = mechanism.chance_of_one(self.truth.values)
-        if one is None:
+        if isinstance(mechanism, GRR):
+            return label_recovery(mechanism.truth_probability, facts.classes, asks)
+        if not isinstance(mechanism, OneBit):
             raise ValueError(f"{mechanism.name}: no theory says what repeated answers give away")
+        one = mechanism.chance_of_one(self.truth.values)
         middle = (facts.feature_low + facts.feature_high) / 2
         right = bit_recovery(np.where(self.truth.values > middle, one, 1 - one), asks)
         counts = np.bincount(self.truth.steps.ravel(), minlength=len(right))

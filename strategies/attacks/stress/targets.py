@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from ldpsim.devices.client_app import release_states
 from ldpsim.devices.collector import CollectorKey
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import enrol
@@ -67,10 +66,7 @@ def target_of(
     with tempfile.TemporaryDirectory(prefix="ldpsim-stress-") as folder:
         home = Path(folder) / "state"
         enrol(home, population, policy, seed=noise).close()
-        try:
-            yield Target.of(home, query, key)
-        finally:
-            release_states()
+        yield Target.of(home, query, key)
 
 
 def _collector(seed: int) -> CollectorKey:

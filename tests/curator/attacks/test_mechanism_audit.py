@@ -66,6 +66,8 @@ def test_a_guarantee_with_a_delta_passes() -> None:
 class AsPrinted(GRR):
     """RGNN prints the denominator e^(eps + g) - 1 for features: the truth becomes the least likely answer."""
 
+    respond = Mechanism.respond  # one by one
+
     def perturb(self, value: int, noise: Any) -> int:
         g = self.categories
         growth = (ONE - self.lie) * (g - 1) / self.lie
@@ -86,6 +88,8 @@ class WithoutLow(OneBit):
 
 class WithReplacement(MultiBit):
     """Features are drawn with replacement, and a feature drawn twice is reported twice."""
+
+    respond = Mechanism.respond  # one by one
 
     def perturb(self, value: np.ndarray, noise: Any) -> np.ndarray:
         report = np.zeros(self.d, np.int8)
@@ -121,9 +125,9 @@ class TheoremOne(GRRFS):
 class HalfTheNoise(Degree):
     """Noise for a sensitivity of 1/2: an edge is said to stand in two lists."""
 
-    def perturb(self, value: int, noise: Any) -> int:
-        drawn = super().perturb(0, noise)
-        return value + int(np.sign(drawn)) * (abs(drawn) // 2)
+    def perturb(self, value: np.ndarray, noise: Any) -> np.ndarray:
+        drawn = super().perturb(np.zeros(1, np.int64), noise)
+        return value + np.sign(drawn) * (abs(drawn) // 2)
 
 
 class UnclampedSteps(Laplace):

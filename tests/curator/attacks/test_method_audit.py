@@ -45,7 +45,9 @@ def test_levels_of_hogs() -> None:
 class OwnFeatures(Vote):
     """One answer about list and features, of people who do not volunteer."""
 
-    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+    def questions(
+        self, facts: PublicFacts, split: Split, budget: Budget, collection: str, so_far: object = None
+    ) -> tuple[Question, ...]:
         ordinary = Split(split.train[:0], split.val[:0], np.arange(facts.n))
         in_clear, vote = super().questions(facts, ordinary, replace(budget, volunteers=True), collection)
         assert in_clear.query.in_clear

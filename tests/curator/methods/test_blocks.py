@@ -30,7 +30,7 @@ def _graph(name: str) -> Graph:
     questions = method.questions(PEOPLE.facts, split, Budget(**BUDGETS[name]), "c")  # type: ignore[arg-type]
     reports = drawn_reports(PEOPLE, questions, seed=3)
     labels = np.where(np.isin(np.arange(160), split.labelled), PEOPLE.labels, -1)
-    edges = PEOPLE.edges if method.knows_graph() else None
+    edges = PEOPLE.edges if method.in_force().public_graph else None
     return method.reconstruct(reports, PublicKnowledge(PEOPLE.facts, split, labels, None, edges))
 
 

@@ -9,7 +9,7 @@ import pytest
 from ldpsim.curator.methods import table
 from ldpsim.curator.methods.memory import PROCESS, Sizes, memory_by_phase, peak_bytes
 
-LAWS = {name: kind.memory for name, kind in table().items() if kind.memory is not None}
+LAWS = {name: kind.spec.memory for name, kind in table().items() if kind.spec.memory is not None}
 
 
 def _sizes(n: int, ones: float = 0.0) -> Sizes:

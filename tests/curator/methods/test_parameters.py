@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 import pytest
 
+from ldpsim.curator.methods.base import MethodSpec
 from ldpsim.curator.methods.parameters import ABOVE_0, parameter, unread_parameters, unused
 
 
 @dataclass(frozen=True)
 class Painter:
-    name = "painter"
+    spec = MethodSpec(name="painter")
 
     colour: str = "none"
     coats: int = 0

@@ -16,7 +16,16 @@ from ldpsim.curator.nulls.models import features_alone, graph_alone
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
-from ldpsim.devices.mechanisms import GRR, GRRFS, Mechanism, MultiBit, OneBit, RandomizedResponse, SubsetSelection
+from ldpsim.devices.mechanisms import (
+    GRR,
+    GRRFS,
+    Laplace,
+    Mechanism,
+    MultiBit,
+    OneBit,
+    RandomizedResponse,
+    SubsetSelection,
+)
 from ldpsim.devices.query import Ask
 
 N, D = 6, 40
@@ -89,9 +98,7 @@ def test_null_models_learn_from_every_class_that_a_report_names() -> None:
 def test_a_report_that_is_no_row_of_features_is_taken_by_its_own_estimate() -> None:
     """A mechanism of another package may report one number about all features; silent people have 0."""
 
-    class Count(OneBit):
-        packed = False
-
+    class Count(Laplace):
         def estimate(self, report: Any) -> Any:
             return 2 * report
 

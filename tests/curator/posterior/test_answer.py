@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ldpsim.curator.posterior.answer import POOL, answer
+from ldpsim.curator.posterior.answer import POOL, guarded_answer
 from ldpsim.curator.reports.labels import LabelEvidence
 
 LABELS = np.arange(90) % 3
@@ -21,14 +21,14 @@ def _opinion(right: float, sure: float, seed: int) -> np.ndarray:
 
 def test_a_good_pool_is_published() -> None:
     parts = {"a": _opinion(0.8, 2, 0), "b": _opinion(0.6, 2, 1)}
-    found = answer(parts, {"b": parts["b"]}, KNOWN, VAL, prior={"a": 1.0, "b": 0.0})
+    found = guarded_answer(parts, {"b": parts["b"]}, KNOWN, VAL, prior={"a": 1.0, "b": 0.0})
     assert found.chosen == POOL and set(found.exponents) == {"a", "b"} and set(found.accuracy) == {POOL, "b"}
 
 
 def test_the_guard_publishes_what_validation_prefers() -> None:
     parts = {"links": _opinion(0.4, 2, 0)}
     features = _opinion(0.9, 2, 1)
-    found = answer(parts, {"features": features}, KNOWN, VAL, prior={"links": 1.0})
+    found = guarded_answer(parts, {"features": features}, KNOWN, VAL, prior={"links": 1.0})
     assert found.chosen == "features" and found.log_probability is features
     assert found.accuracy["features"] == pytest.approx(np.mean(features[VAL].argmax(axis=1) == LABELS[VAL]))
 
@@ -38,8 +38,8 @@ def test_of_equally_good_simpler_answers_the_most_trusted_is_published() -> None
     better = good.copy()
     better[VAL] = 3.0 * np.eye(3)[LABELS[VAL]]
     named = {"trusted": good, "same": good + 0.0}
-    assert answer(parts, named, KNOWN, VAL, prior={"links": 1.0}).chosen == "trusted"
-    found = answer(parts, {**named, "better": better}, KNOWN, VAL, prior={"links": 1.0})
+    assert guarded_answer(parts, named, KNOWN, VAL, prior={"links": 1.0}).chosen == "trusted"
+    found = guarded_answer(parts, {**named, "better": better}, KNOWN, VAL, prior={"links": 1.0})
     assert found.chosen == "better" and found.log_probability is better and found.accuracy["better"] == 1
 
 
@@ -48,7 +48,7 @@ def test_one_hit_more_is_not_enough() -> None:
     wrong = np.flatnonzero(pool[VAL].argmax(axis=1) != LABELS[VAL])[0]
     better = pool.copy()
     better[wrong] = np.log(np.full(3, 0.01) + 0.97 * (np.arange(3) == LABELS[wrong]))
-    found = answer({"pool": pool}, {"features": better}, KNOWN, VAL, prior={"pool": 1.0})
+    found = guarded_answer({"pool": pool}, {"features": better}, KNOWN, VAL, prior={"pool": 1.0})
     assert found.chosen == POOL and found.accuracy["features"] > found.accuracy[POOL]
 
 
@@ -57,13 +57,14 @@ def test_only_validation_labels_are_read() -> None:
     changed = LABELS.copy()
     changed[60:] = (changed[60:] + 1) % 3
     one, other = (
-        answer(parts, parts, LabelEvidence(labels, 3), VAL, prior={"a": 1.0, "b": 0.0}) for labels in (LABELS, changed)
+        guarded_answer(parts, parts, LabelEvidence(labels, 3), VAL, prior={"a": 1.0, "b": 0.0})
+        for labels in (LABELS, changed)
     )
     assert one.log_probability.tobytes() == other.log_probability.tobytes() and one.chosen == other.chosen
 
 
 def test_without_validation_the_prior_is_published() -> None:
     parts = {"a": _opinion(0.8, 2, 0)}
-    found = answer(parts, {"features": _opinion(0.9, 2, 1)}, KNOWN, VAL[:0], prior={"a": 1.0})
+    found = guarded_answer(parts, {"features": _opinion(0.9, 2, 1)}, KNOWN, VAL[:0], prior={"a": 1.0})
     assert found.chosen == POOL and np.isnan(found.accuracy[POOL])
     np.testing.assert_allclose(found.log_probability, parts["a"])

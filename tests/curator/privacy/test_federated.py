@@ -142,14 +142,16 @@ def test_guarantees_say_who_is_protected_from_whom() -> None:
     assert local["holds"]["user"]["status"] == "bounded" and 2.0 < local["holds"]["user"]["value"] < 2.3
     assert local["holds"]["user"]["delta"] * FACTS.n < 1
     clear = [
-        name for name, kind in table().items() if kind.in_rounds and kind.trained_by != "alone" and not kind.private
+        name
+        for name, kind in table().items()
+        if kind.spec.in_rounds and kind.spec.trained_by != "alone" and not kind.spec.private
     ]
     assert len(clear) >= 7
     for name in clear:
         found = find(name)().guarantee(FACTS, (), Budget())
         assert found.trust == "trusted curator" and found.holds["user"].status == "unprotected"
         assert found.why_they_differ and set(found.holds) == set(LEVELS)
-        edges = "unprotected" if "adjacency" in find(name).uses else "not asked"  # type: ignore[attr-defined]
+        edges = "unprotected" if "adjacency" in find(name).spec.uses else "not asked"  # type: ignore[attr-defined]
         assert found.holds["relationship"].status == edges
     assert {level.status for level in find("isolate")().guarantee(FACTS, (), Budget()).holds.values()} == {"not asked"}
 

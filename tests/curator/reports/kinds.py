@@ -61,7 +61,7 @@ class Flags(Mechanism):
     categories: int
     name: ClassVar[str] = "flags"
     version: ClassVar[int] = 1
-    attributes: ClassVar[frozenset[str]] = frozenset({"label"})
+    reads: ClassVar[tuple[str, ...]] = ("label",)
 
     @classmethod
     def from_epsilon(cls, epsilon: float, *, categories: int) -> Flags:

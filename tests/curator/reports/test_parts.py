@@ -10,10 +10,10 @@ import pytest
 from ldpsim.curator.methods import Question
 from ldpsim.curator.reports.parts import joined_reports
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.devices.device import pack_parts
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote, RandomizedResponse
 from ldpsim.devices.query import Ask, Query
+from ldpsim.devices.report import pack_parts
 
 FACTS = PublicFacts(6, 0, 3)
 TABLE = np.eye(3)[[0, 1, 2, 0, 1, 2]]

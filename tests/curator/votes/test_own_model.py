@@ -108,7 +108,7 @@ def test_a_model_of_nothing_is_refused(columns: int, classes: int) -> None:
 def test_a_change_of_words_changes_the_answer_of_the_model_for_accounts(columns: int, classes: int) -> None:
     model = model_for_accounts(columns, classes)
     vote = OwnFeaturesVote.from_probabilities(np.zeros((4, classes)), 1.0, model, homophily=0.5)
-    assert vote._words.as_text() == model.as_text()
+    assert vote._model.as_text() == model.as_text()
     rows = np.concatenate([np.zeros((1, columns)), np.ones((1, columns)), np.eye(columns)]).astype(np.int64)
     best = model.evidence(model.shares(rows)).argmax(axis=1)
     assert best[0] == 0 and (best[1:] != 0).all()

@@ -43,7 +43,7 @@ def answers(questions: Sequence[Question]) -> dict[int, dict[str, tuple[bytes, .
         for device in question.devices.tolist():
             for ask in question.query.asks:
                 noise = [NoiseStream(bytes([device]) * 32, stream) for stream in range(len(ask.mechanisms))]
-                given = tuple(m.respond(PEOPLE.record(device), stream, device=device)
+                given = tuple(m.respond([PEOPLE.record(device)], [stream], devices=[device])[0]
                               for m, stream in zip(ask.mechanisms, noise, strict=True))  # fmt: skip
                 found.setdefault(device, {})[ask.attribute] = given
     return found

@@ -10,7 +10,7 @@ import pytest
 
 from ldpsim.devices.data.population import Population, Record
 from ldpsim.devices.data.records import Records, records_by_column, records_of
-from ldpsim.devices.keyed_data import data_message, data_messages
+from ldpsim.devices.draw import data_message, data_messages
 
 WHO = [range(12), [0], [4, 5, 6], [0, 3, 4, 11], [11, 2, 2], []]
 

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets import load
-from ldpsim.devices.datasets.generated import CLASSES, CLIENTS, FEATURES, generate
-from tests.devices.datasets.graph_statistics import feature_auc
+from ldpsim.devices.datasets.generated import (
+    CLASSES,
+    CLIENTS,
+    EDGES,
+    FEATURES,
+    _root_power,
+    arxiv_like,
+    generate,
+    heterophilous,
+    partnered,
+)
+from tests.devices.datasets.graph_statistics import clustering, feature_auc
 
 
 def test_deterministic_by_seed() -> None:
@@ -89,16 +101,78 @@ def test_time_grows_with_the_people() -> None:
     assert time.process_time() - middle < 5
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"n": 1}, {"d": 0}, {"classes": 0}, {"n": 4, "classes": 5}, {"mean_degree": 0.0}, {"mean_degree": float("nan")},
-        {"exponent": 2.0}, {"homophily": 1.1}, {"homophily": float("nan")}, {"unequal": 0.5}, {"topics": 0},
-        {"topical": -0.1}, {"closing": 1.5}, {"grouped": 0.9}, {"group_size": 2}, {"partners": 2.0}, {"words": 0},
-        {"class_words": -1.0}, {"class_words": 0.5, "topic_words": 0.6}, {"shared": 1.2}, {"favourites": 0.0},
-    ],
-)  # fmt: skip
-def test_bad_arguments_are_named(wrong: dict[str, float]) -> None:
-    name, value = list(wrong.items())[-1]
-    with pytest.raises(ValueError, match=f"generated: {name} {value} is not allowed"):
-        generate(**wrong)  # type: ignore[arg-type]
+@pytest.mark.parametrize("homophily", [0.0, 0.1, 0.76, 1.0])
+def test_homophily_is_exact(homophily: float) -> None:
+    population = generate(homophily=homophily, seed=1)
+    assert population.edges.shape[1] == EDGES
+    assert population.homophily == pytest.approx(round(EDGES * homophily) / EDGES, abs=1e-12)
+
+
+def test_roots_make_a_power() -> None:
+    base = np.random.default_rng(0).random(1000)
+    for exponent in (0.25, 0.4, 0.5, 2 / 3, 0.9):
+        np.testing.assert_allclose(_root_power(base, exponent), base**exponent, rtol=1e-4)
+
+
+def test_degrees_have_a_power_law_tail() -> None:
+    """Hill's estimate of the tail's exponent is near the one asked for; a Poisson tail is not."""
+
+    def hill(degrees: np.ndarray, count: int = 1500) -> float:
+        top = np.sort(degrees)[::-1][: count + 1].astype(float)
+        return 1 + count / np.sum(np.log(top[:count] / top[count]))
+
+    n = 20000
+    heavy = generate(n, exponent=2.5, closing=0.0, seed=2).degrees
+    assert hill(heavy) == pytest.approx(2.5, abs=0.3)
+    assert hill(np.random.default_rng(0).poisson(heavy.mean(), n)) > 5
+    assert heavy.mean() == pytest.approx(5.0, abs=1e-9)
+    assert heavy.max() > 20 * heavy.mean()
+    assert generate(n, exponent=4.0, seed=2).degrees.max() < heavy.max() / 2
+
+
+def test_triangles_cluster() -> None:
+    """Cora has .24; topics alone give little, and the less the more people there are."""
+    assert clustering(generate(seed=3)) == pytest.approx(0.19, abs=0.03)
+    assert clustering(generate(seed=3, closing=0.0)) < 0.06
+    assert clustering(generate(20000, seed=3)) > 0.12
+
+
+def test_partners_get_the_edges_outside_the_class() -> None:
+    def beside(partners: float) -> float:
+        population = generate(homophily=0.0, closing=0.0, partners=partners, unequal=1.0, seed=4)
+        left, right = population.labels[population.edges]
+        return float(np.mean(np.isin((left - right) % 6, (1, 5))))
+
+    assert beside(0.0) == pytest.approx(0.4, abs=0.03)  # two of the five other classes
+    assert beside(0.8) == pytest.approx(0.88, abs=0.03)
+    assert beside(1.0) == 1.0
+
+
+@pytest.mark.parametrize("kind", [heterophilous, partnered])
+def test_heterophilous(kind: Callable[..., Population]) -> None:
+    population = kind(seed=1)
+    by_chance = float(np.sum((np.bincount(population.labels) / len(population)) ** 2))
+    assert population.homophily == pytest.approx(0.1, abs=1e-3)
+    assert population.homophily < by_chance - 0.05
+
+
+@pytest.mark.parametrize("kind", [heterophilous, partnered, arxiv_like])
+def test_the_seed_is_0_unless_one_is_given(kind: Callable[..., Population]) -> None:
+    given = {seed: kind(200, seed=seed).digest for seed in (0, 1)}
+    assert kind(200).digest == given[0] != given[1]
+    assert kind(200).name == kind.__name__.replace("_", "-")
+    assert kind(200, closing=0.3).digest != given[0]
+
+
+def test_kinds_are_the_same_on_every_machine() -> None:
+    digests = [kind(400, seed=2).digest[:16] for kind in (heterophilous, partnered, arxiv_like)]
+    assert digests == ["1ba07e773d546827", "2f616c491e3c7e5d", "b42fe850572742a1"]
+
+
+def test_the_sizes_of_ogbn_arxiv() -> None:
+    population = arxiv_like(4000, seed=1)
+    assert (population.facts.d, population.facts.classes) == (128, 40)
+    assert population.degrees.mean() == pytest.approx(13.77, abs=0.01)  # 2 x 1,166,243 edges / 169,343 people
+    assert population.homophily == pytest.approx(0.65, abs=0.01)
+    sizes = np.bincount(population.labels)
+    assert sizes.max() / sizes.min() == pytest.approx(20, rel=0.2)

@@ -61,7 +61,7 @@ def test_range_sparse_features_and_column_labels(tmp_path: Path) -> None:
         ({"edge_index": torch.tensor([[0], [9]])}, "edge 0 joins 0 and 9"),
         ({"y": torch.tensor([0.0, 1.0, 0.0, 1.0])}, "labels must be 4 whole numbers"),
         ({"y": torch.tensor([0, 1])}, "labels must be 4 whole numbers"),
-        ({"feature_range": torch.tensor([1.0, 1.0])}, "feature_range must be two numbers"),
+        ({"feature_range": torch.tensor([1.0, 1.0])}, "feature_range must be two finite numbers"),
     ],
 )
 def test_bad_data(tmp_path: Path, changes: dict[str, Any], message: str) -> None:

@@ -1,8 +1,4 @@
-"""Every data set on disk against its published figures.
-
-This file also covers ``__init__.py`` and the readers ``amazon.py``, ``arrays.py``, ``citation_full.py``,
-``citeseer_npz.py``, ``fair_graphs.py`` and ``planetoid.py`` of ``devices/datasets``.
-"""
+"""Every data set on disk against its published figures."""
 
 from __future__ import annotations
 
@@ -13,9 +9,10 @@ import numpy as np
 import pytest
 
 from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.records import records_of
 from ldpsim.devices.datasets import TABLE, describe, load
-from ldpsim.devices.datasets.fair_graphs import categories, columns_of
-from ldpsim.devices.datasets.lastfm import COUNTRIES, GRAPH_ONLY
+from ldpsim.devices.datasets.published import COUNTRIES
+from ldpsim.devices.mechanisms.categories import Coding
 
 # nodes, edges, features, classes, edge homophily, features a node
 FIGURES = {
@@ -96,31 +93,37 @@ def test_same_as_the_class_of_pyg(name: str, below: str, data_dir: Path, tmp_pat
 @pytest.mark.parametrize("name", ["german", "student"])
 def test_categories_come_back_from_the_bits(name: str, data_dir: Path) -> None:
     population = loaded(name, data_dir)
-    spans = columns_of(population.facts)
-    assert spans[-1].stop == population.facts.d
+    facts = population.facts
     with np.load(data_dir / f"{name}.npz", allow_pickle=False) as arrays:
         sizes = arrays["cat_card"]
         order = np.argsort(sizes > 2, kind="stable")
-        assert population.facts.domains == tuple(sizes[order])
-        np.testing.assert_array_equal(categories(population), arrays["x_cat"][:, order])
+        assert facts.domains == tuple(sizes[order])
+        coding = Coding(facts.domains, facts.d, 1)
+        read = coding.read(records_of(population, range(len(population))))
+        np.testing.assert_array_equal(read, arrays["x_cat"][:, order])
         names = [str(arrays["cat_names"][place]) for place in order]
-        columns = arrays["feature_names"]
-    for attribute, span in zip(names, spans, strict=True):
-        assert all(str(column).startswith(attribute) for column in columns[span])
+        columns = [str(column) for column in arrays["feature_names"]]
+    starts = np.cumsum([0, *(1 if size == 2 else size for size in facts.domains)])
+    assert starts[-1] == facts.d
+    for attribute, start, end in zip(names, starts, starts[1:], strict=False):
+        assert all(column.startswith(attribute) for column in columns[start:end])
+
+
+def test_a_row_without_exactly_one_category_is_refused(data_dir: Path, tmp_path: Path) -> None:
+    with np.load(data_dir / "german.npz", allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    arrays["x"][3, -1] = 1 - arrays["x"][3, -1]
+    np.savez(tmp_path / "german.npz", **arrays)
+    with pytest.raises(ValueError, match=r"german\.npz: row 3, columns \d+\.\.45: not exactly one 1"):
+        load("german", data_dir=tmp_path)
 
 
 def test_the_ten_countries_of_lastfm_are_the_largest(data_dir: Path) -> None:
-    with np.load(data_dir / GRAPH_ONLY, allow_pickle=False) as arrays:
+    with np.load(data_dir / "lastfm_asia_graph_only.npz", allow_pickle=False) as arrays:
         sizes = np.bincount(arrays["labels"])
-    assert sorted(np.argsort(-sizes)[:10].tolist()) == list(COUNTRIES)
-    assert int(sizes[list(COUNTRIES)].sum()) == TABLE["lastfm"].nodes
-
-
-def test_lastfm_says_that_the_features_are_missing(data_dir: Path) -> None:
-    with pytest.raises(ValueError, match=r"lastfm_asia_features\.json, are what is missing") as caught:
-        load("lastfm", data_dir=data_dir)
-    assert str(data_dir / "lastfm_asia") in str(caught.value)
-    assert "lastfm_asia_edges.csv, lastfm_asia_features.json, lastfm_asia_target.csv" in str(caught.value)
+    largest = sorted(np.argsort(-sizes)[:10].tolist())
+    assert [str(country) for country in largest] == list(COUNTRIES)
+    assert int(sizes[largest].sum()) == TABLE["lastfm"].nodes
 
 
 def test_describe_says_what_is_on_disk(data_dir: Path, tmp_path: Path) -> None:

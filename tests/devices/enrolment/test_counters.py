@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment import counters
 from ldpsim.devices.enrolment import state as enrolment
 from ldpsim.devices.enrolment.counters import check_place, counter_of, new_place
@@ -18,6 +19,7 @@ from ldpsim.devices.ledger.counter_folder import FolderCounter
 from ldpsim.devices.ledger.counter_postgres import PostgresCounter
 from ldpsim.devices.ledger.rows import Head
 from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.query import Query
 from ldpsim.devices.vault.server import Vault
 
 ADDRESS = "postgresql://ldpsim@counters.example/ldpsim"
@@ -88,13 +90,14 @@ def test_a_folder_of_another_machine_is_refused(
 
 
 def test_a_device_with_such_counters_does_not_answer(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     enrol(tmp_path / "s", population, policy_of(population), seed=7, counters=tmp_path / "apart").close()
     (tmp_path / "mountinfo").write_text(f"1 0 8:1 / / rw - ext4 x rw\n2 1 0:9 / {tmp_path / 'apart'} rw - nfs x rw\n")
     monkeypatch.setattr(counters, "_MOUNTS", tmp_path / "mountinfo")
-    with pytest.raises(ValueError, match=r"\(nfs\)"):
-        State(tmp_path / "s").device(1)
+    device = State(tmp_path / "s").device(1)
+    assert device.answer(ask_for()) is Refusal.LEDGER_DAMAGED
     with pytest.raises(ValueError, match=r"\(nfs\)"):
         Vault(State(tmp_path / "s"))
     with pytest.raises(ValueError, match=r"\(nfs\)"):

@@ -16,14 +16,15 @@ from flwr.app import Message
 
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment import state as enrolment
 from ldpsim.devices.enrolment.state import State, enrol, is_enrolled, ledger_name
-from ldpsim.devices.fleet import Fleet
 from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import Query
+from ldpsim.devices.report import Report
 from ldpsim.devices.wire import QUERY_TYPE, query_content, read_reply
+from tests.fleets import fleet_of
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -95,6 +96,30 @@ def test_a_foreign_folder_is_left_alone(tmp_path: Path, population: Population, 
 
 class Interrupted(BaseException):
     pass
+
+
+def test_an_enrolment_is_on_the_disk_before_its_last_file_has_a_name(
+    tmp_path: Path, population: Population, policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    sync, replace = os.fsync, os.replace
+
+    def recorded(handle: int) -> None:
+        sync(handle)
+        synced.append(Path(os.readlink(f"/proc/self/fd/{handle}")).name)
+
+    def named(source: Path, target: Path) -> None:
+        if Path(target).name == "enrolment.json":
+            before.extend(synced)
+        replace(source, target)
+
+    before: list[str] = []
+    monkeypatch.setattr(os, "fsync", recorded)
+    monkeypatch.setattr(os, "replace", named)
+    enrol(tmp_path / "s", population, policy, seed=1)
+    records = {path.name for path in (tmp_path / "s" / "population").iterdir()}
+    assert records | {"population", "s"} < set(before) and before[-1].startswith(".enrolment.json-")
+    assert any(name.startswith(".secrets.bin-") for name in before) and synced[-1] == "s"
 
 
 STEPS = [
@@ -215,14 +240,13 @@ def test_devices_of_a_state(tmp_path: Path, population: Population, policy: Poli
     for index in (-1, 12):
         with pytest.raises(IndexError):
             state.device(index)
-    record = state.device(3)._record
-    assert np.array_equal(record.neighbours, population.record(3).neighbours)
-    assert state.seal_key(3) == state.device(3)._seal_key != state.seal_key(4)
+    assert np.array_equal(state.population.record(3).neighbours, population.record(3).neighbours)
+    assert state.seal_key(3) == State(tmp_path).seal_key(3) != state.seal_key(4)
     state.close()
     assert state.device(3).ledger.answers(3) == []  # opened again where it is needed
     (tmp_path / "ledger.sqlite").write_bytes(b"x" * 4096)
-    with pytest.raises(LedgerDamaged):
-        State(tmp_path).device(3)
+    damaged = State(tmp_path).device(3)
+    assert damaged.refuse_mode() is damaged.answer(b"") is Refusal.LEDGER_DAMAGED
 
 
 def test_open_collections(tmp_path: Path, population: Population, policy: Policy) -> None:
@@ -260,6 +284,6 @@ def test_nobody_has_no_ledger(
         with pytest.raises(LedgerDamaged, match="no device"):
             state.ledger(index)
     message = Message(query_content(ask_for()), index + 1, QUERY_TYPE)
-    (answer,) = Fleet(state.folder).answer([message])
+    (answer,) = fleet_of(state.folder).answer([message])
     assert read_reply(answer) is Refusal.LEDGER_DAMAGED
     assert sorted(path.name for path in state.folder.iterdir() if not path.name.endswith(("-wal", "-shm"))) == before

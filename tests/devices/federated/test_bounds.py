@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import warnings
 from collections.abc import Callable, Iterator
@@ -11,22 +12,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from flwr.app import ConfigRecord, Message, MessageType
+from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType
 
-from ldpsim.devices.client_app import release_states
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.federated import participation
-from ldpsim.devices.federated.control_variate import variate_size
-from ldpsim.devices.federated.exchange import Sums
-from ldpsim.devices.federated.silo import SiloTask
-from ldpsim.devices.federated.wire import EXCHANGE_TYPE, RECEIVE_TYPE, WEIGHTS, round_content, weights_record
-from ldpsim.devices.fleet import Fleet
+from ldpsim.devices.federated.exchange import rows_record
+from ldpsim.devices.federated.local_steps import SparseRows, variate_size
+from ldpsim.devices.federated.wire import EXCHANGE_TYPE, RECEIVE_TYPE, record_of, round_content, weights_record
 from ldpsim.devices.network import LARGEST, FloatArray, are_usable
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.query import InvalidQuery, canonical
 from ldpsim.devices.training_task import GaussianUpdate, Task
+from tests.fleets import fleet_of, release_states
 
 PEOPLE = 6
 BEYOND = [math.nan, math.inf, -math.inf, 3e38, -2.0 * LARGEST]
@@ -55,23 +54,24 @@ def all_of(size: int, value: float) -> FloatArray:
 
 
 def answer(
-    state: State, task: Task, weights: FloatArray | None, own: bytes | None = None, *, mu: float = 0.0,
+    state: State, task: Task, weights: FloatArray | None, own: ArrayRecord | None = None, *, mu: float = 0.0,
     control: FloatArray | None = None, kind: str = MessageType.TRAIN, times: int = 1,
 ) -> set[int]:  # fmt: skip
     """Ask several devices at once, or one alone; return the refusals' codes, 0 for an answer of usable numbers."""
     config = ConfigRecord({"task": task.to_bytes(), "proximal-mu": mu})
     arrays = None if weights is None else weights_record(weights)
     content = round_content(arrays, config, own, None if control is None else weights_record(control))
-    replies = list(Fleet(state.folder).answer([Message(content, node, kind) for node in range(1, times + 1)]))
+    replies = list(fleet_of(state.folder).answer([Message(content, node, kind) for node in range(1, times + 1)]))
     assert len(replies) == times
     for content in (reply.content for reply in replies if reply.has_content()):
-        assert all(are_usable(record[WEIGHTS].numpy()) for record in content.array_records.values())
-        for told in content.config_records.values():  # the last row for the neighbours, or the end of a control variate
-            assert are_usable(np.frombuffer(told.get("sent", b""), "<f4")[-3:])  # type: ignore[arg-type]
+        arrays = [array.numpy() for record in content.array_records.values() for array in record.values()]
+        assert all(are_usable(array) for array in arrays)
     return {reply.error.code if reply.has_error() else 0 for reply in replies}
 
 
-def refused(state: State, task: Task, weights: FloatArray | None, own: bytes | None = None, **more: object) -> bool:
+def refused(
+    state: State, task: Task, weights: FloatArray | None, own: ArrayRecord | None = None, **more: object
+) -> bool:
     """Return whether a message is refused as a malformed question, and no device enters it in its ledger."""
     before = [state.ledger().answers(device) for device in range(PEOPLE)]
     codes = {code for times in (1, PEOPLE) for code in answer(state, task, weights, own, times=times, **more)}  # type: ignore[arg-type]
@@ -90,9 +90,9 @@ def test_weights_are_refused_before_they_are_used(
     monkeypatch.setattr(participation, "Stack", lambda *_: pytest.fail("a device used the weights"))
     for kind in (MessageType.TRAIN, MessageType.EVALUATE):
         assert refused(state, task, bad, kind=kind)
-    own = some(variate_size(task), 0.0).tobytes()
+    own = record_of(variate=some(variate_size(task), 0.0))
     assert refused(state, task, good, own, control=bad)
-    assert refused(state, task, good, some(variate_size(task), value).tobytes(), control=good)
+    assert refused(state, task, good, record_of(variate=some(variate_size(task), value)), control=good)
 
 
 @pytest.mark.parametrize("value", BEYOND)
@@ -100,19 +100,20 @@ def test_so_are_the_neighbours_values(value: float, make: Callable[[Task], State
     task = task_of("ego")
     state = make(task)
     weights, rows = some(task.shape.size, 1.0), 4 * 2 * task.hidden
-    assert answer(state, task, weights, some(rows, LARGEST).tobytes()) == {0}
+    assert answer(state, task, weights, record_of(rows=some(rows, LARGEST))) == {0}
     for kind in (MessageType.TRAIN, EXCHANGE_TYPE):
-        assert refused(state, task, weights, some(rows, value).tobytes(), kind=kind)
+        assert refused(state, task, weights, record_of(rows=some(rows, value)), kind=kind)
 
 
 @pytest.mark.parametrize("value", BEYOND)
 def test_so_are_the_neighbours_sums(value: float, make: Callable[[Task], State]) -> None:
     task = task_of("sums")
     state = make(task)
+    row = np.array([0, 5]), np.arange(5)
     for values, weights in ((some(5, value), some(1, 1.0)), (some(5, 1.0), np.float32([value]))):
-        bad = Sums(np.array([0, 5]), np.arange(5), values, weights).to_bytes()
+        bad = record_of(**vars(SparseRows(*(part.astype(np.int32) for part in row), values)), weights=weights)
         assert refused(state, task, None, bad, kind=RECEIVE_TYPE)
-    good = Sums(np.array([0, 5]), np.arange(5), some(5, LARGEST), some(1, 1.0)).to_bytes()
+    good = rows_record(SparseRows(*row, some(5, LARGEST)), weights=some(1, 1.0))
     assert answer(state, task, None, good, kind=RECEIVE_TYPE) == {0}
 
 
@@ -124,7 +125,7 @@ def test_so_are_the_numbers_of_a_task(value: float, make: Callable[[Task], State
         GaussianUpdate(value, 1 << 32, 1e-3)
     for name in ("lr", "weight_decay", "dropout"):
         with pytest.raises(InvalidQuery):
-            replace(SiloTask("first", True, 20, 3, 3, 0.3, 2, 0.0, 0.0, 1), **{name: value})  # type: ignore[arg-type]
+            replace(task_of("sums", seed=1), **{name: value})  # type: ignore[arg-type]
     task = task_of()
     state = make(task)
     weights = some(task.shape.size, 1.0)
@@ -137,9 +138,9 @@ def test_a_clipping_norm_whose_steps_overflow_is_refused(clip: float, make: Call
     task = task_of(noise=GaussianUpdate(1.0, 1 << 40, 1e-3))
     state = make(task)
     assert task.noise is not None
-    told = {"v": 1, **vars(task), "noise": {**vars(task.noise), "clip": clip}}
+    told = {**json.loads(task.to_bytes()), "noise": {**vars(task.noise), "clip": clip}}
     content = round_content(weights_record(some(task.shape.size, 1.0)), ConfigRecord({"task": canonical(told)}))
-    (reply,) = Fleet(state.folder).answer([Message(content, 1, MessageType.TRAIN)])
+    (reply,) = fleet_of(state.folder).answer([Message(content, 1, MessageType.TRAIN)])
     assert reply.error.code == Refusal.UNKNOWN_QUERY.value
     assert not state.ledger().answers(0)
 
@@ -155,9 +156,9 @@ def test_whatever_a_device_accepts_gives_no_warning(sees: str, make: Callable[[T
         task = task_of(sees, lr=lr, steps=steps)
         weights, told, own = all_of(task.shape.size, size), None, None
         if control is not None:
-            told, own = all_of(task.shape.size, control), all_of(variate_size(task), control).tobytes()
+            told, own = all_of(task.shape.size, control), record_of(variate=all_of(variate_size(task), control))
         if sees == "ego":
-            told, own = None, all_of(4 * 2 * task.hidden, size).tobytes()
+            told, own = None, record_of(rows=all_of(4 * 2 * task.hidden, size))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert answer(state, task, weights, own, mu=mu, control=told) == {0}

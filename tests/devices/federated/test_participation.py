@@ -13,26 +13,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from flwr.app import ConfigRecord, Context, Message, MessageType, RecordDict
+from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MessageType, RecordDict
 
-from ldpsim.devices.client_app import app, release_states
+from ldpsim.devices.client_app import app
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.devices.federated.exchange import Sums
+from ldpsim.devices.federated.exchange import rows_record
+from ldpsim.devices.federated.local_steps import SparseRows
 from ldpsim.devices.federated.wire import (
     EXCHANGE_TYPE,
+    OTHERS,
     RECEIVE_TYPE,
     WEIGHTS,
-    read_sender,
+    record_of,
     round_content,
     weights_record,
 )
-from ldpsim.devices.fleet import Fleet
 from ldpsim.devices.network import FloatArray
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import STEPS, GaussianUpdate, Task
+from tests.fleets import fleet_of, release_states
 
 PEOPLE = 24
 NOISE = GaussianUpdate.from_epsilon(2.0, clip=0.5, delta=1e-3)
@@ -66,7 +68,7 @@ def make(people: Population, tmp_path: Path) -> Make:
 
 
 def messages(
-    task: Task, kind: str = MessageType.TRAIN, *, own: Callable[[int], bytes | None] = lambda device: None,
+    task: Task, kind: str = MessageType.TRAIN, *, own: Callable[[int], ArrayRecord | None] = lambda device: None,
     weights: FloatArray | None = None, mu: float | None = None, number: int = 1, devices: range = range(PEOPLE),
 ) -> list[Message]:  # fmt: skip
     config = ConfigRecord({"task": task.to_bytes(), "server-round": number})
@@ -98,18 +100,18 @@ def weights_of(replies: list[Message]) -> FloatArray:
     return np.stack([reply.content["arrays"][WEIGHTS].numpy() for reply in replies])  # type: ignore[call-overload]
 
 
-def sums_for(device: int) -> bytes:
+def sums_for(device: int) -> ArrayRecord:
     rng = np.random.default_rng(device)
     rows = 1 + device % 4
     counts = rng.integers(1, 6, rows)
     columns = np.concatenate([np.sort(rng.choice(40, count, replace=False)) for count in counts])
     values = rng.random(len(columns)).astype(np.float32)
     indptr = np.concatenate([[0], np.cumsum(counts)])
-    return Sums(indptr, columns, values, rng.random(rows).astype(np.float32)).to_bytes()
+    return rows_record(SparseRows(indptr, columns, values), weights=rng.random(rows))
 
 
-def neighbours_of(device: int) -> bytes:
-    return np.random.default_rng(device).random((device % 3, 10)).tobytes()
+def neighbours_of(device: int) -> ArrayRecord:
+    return record_of(rows=np.random.default_rng(device).random(device % 3 * 10))
 
 
 @pytest.mark.parametrize("mu", [None, 0.7])
@@ -120,20 +122,17 @@ def test_a_fleets_round_is_that_of_its_devices_one_by_one(make: Make, sees: str,
     own = neighbours_of if sees == "ego" else (lambda device: None)
     if sees == "sums":
         for state in (fleet, alone):
-            kept = Fleet(state.folder).answer(messages(task, RECEIVE_TYPE, own=sums_for))
+            kept = fleet_of(state.folder).answer(messages(task, RECEIVE_TYPE, own=sums_for))
             assert not any(reply.has_error() for reply in kept)
     asked = messages(task, own=own, weights=start(task), mu=mu)
-    together = in_order(Fleet(fleet.folder).answer(asked))
+    together = in_order(fleet_of(fleet.folder).answer(asked))
     single = one_by_one(alone, asked)
     found, expected = weights_of(together), weights_of(single)
     assert found.dtype == np.float64 and np.array_equal(found, expected)
     assert np.abs(found - start(task)).max(axis=1).min() > 1e-3  # power: everybody moved
-    sent = [[read_sender(reply) for reply in replies] for replies in (together, single)]
-    assert (sent[0][0] is not None) == (sees == "ego")
-    if sees == "ego":
-        parts = [[np.frombuffer(part[1][-80:]) for part in side if part and part[1]] for side in sent]
-        assert np.array_equal(np.stack(parts[0]), np.stack(parts[1]))
-    rows = [[a.loss for _, own in state.ledger(0).devices() for a in own] for state in (fleet, alone)]
+    sent = [[reply.content.get(OTHERS) for reply in replies] for replies in (together, single)]
+    assert sent[0] == sent[1] and (sent[0][0] is not None) == (sees == "ego")
+    rows = [[a.parts[0].loss for a in state.ledger(0).answers()] for state in (fleet, alone)]
     assert rows[0] == rows[1] and len(rows[0]) == PEOPLE
 
 
@@ -142,7 +141,7 @@ def test_a_fleet_and_its_devices_alone_give_the_same_bytes(make: Make, dtype: ty
     """Also under noise, to the last bit, and so does a seeded training that is run again."""
     task = task_of(noise=NOISE)
     asked = messages(task, weights=task.shape.initial(3, dtype))
-    found = [weights_of(in_order(Fleet(make(task).folder, batch=batch).answer(asked))) for batch in (512, 7)]
+    found = [weights_of(in_order(fleet_of(make(task).folder, batch=batch).answer(asked))) for batch in (512, 7)]
     found.append(weights_of(one_by_one(make(task), asked)))
     later = replace(task, collection="second")  # the id is drawn anew for every training
     found.append(weights_of(one_by_one(make(later), messages(later, weights=task.shape.initial(3, dtype)))))
@@ -182,7 +181,7 @@ def repeated(state: State, task: Task, *, times: int, weights: FloatArray, batch
             replies = one_by_one(state, asked)
         else:
             twice = [message for pair in zip(asked, more, strict=True) for message in pair]
-            replies = list(Fleet(state.folder, batch=batch).answer(twice))
+            replies = list(fleet_of(state.folder, batch=batch).answer(twice))
         for reply in replies:
             if reply.has_error():
                 found[Refusal(reply.error.code).name] += 1
@@ -212,7 +211,7 @@ def test_a_repeated_question_gives_no_difference(people: Population, tmp_path: P
     state = enrol(tmp_path / "state", with_values(people), policy, seed=4)
     found = repeated(state, task, times=4, weights=task.shape.initial(3, dtype), batch=32)
     assert found == {"first": PEOPLE, "REPORT_COLLECTED": 5 * PEOPLE}
-    assert all(head.answers == 1 for head in (state.ledger(device).head(device) for device in range(PEOPLE)))
+    assert [row[:2] for row in state.ledger(0).answers()] == [(device, 0) for device in range(PEOPLE)]
 
 
 @pytest.mark.slow
@@ -236,7 +235,7 @@ def test_a_question_that_is_asked_again_under_another_number_is_another_answer(m
     first, second = weights_of(answers[:2])
     assert np.count_nonzero(first == second) < 3
     assert answers[2].error.code == Refusal.POLICY_REFUSED.value
-    assert math.isclose(state.ledger(0).training(0, seal_key=state.seal_key(0))[1].vector, 4.0, abs_tol=1e-6)
+    assert math.isclose(state.ledger(0).answers(0)[-1].total.vector, 4.0, abs_tol=1e-6)
 
 
 def test_an_answer_in_clear_is_given_again(make: Make) -> None:
@@ -245,7 +244,7 @@ def test_an_answer_in_clear_is_given_again(make: Make) -> None:
     state = make(task)
     asked = messages(task, weights=start(task), devices=range(1))
     first, second = weights_of([*one_by_one(state, asked), *one_by_one(state, asked)])
-    assert np.array_equal(first, second) and state.ledger(0).head(0).answers == 2
+    assert np.array_equal(first, second) and len(state.ledger(0).answers(0)) == 2
 
 
 def test_losses_of_rounds_add_up_to_the_cap_and_not_beyond(make: Make) -> None:
@@ -257,8 +256,8 @@ def test_losses_of_rounds_add_up_to_the_cap_and_not_beyond(make: Make) -> None:
     assert refused.error.code == Refusal.POLICY_REFUSED.value
     rows = state.ledger(0).answers(0)
     assert [row.number for row in rows] == [0, 1, 2] and {row.scope for row in rows} == {("features", "label")}
-    head, spent = state.ledger(0).training(0, seal_key=state.seal_key(0))
-    assert head.answers == 3 and math.isclose(spent.vector, sum(row.loss.vector for row in rows), abs_tol=1e-9)
+    spent = rows[-1].total
+    assert math.isclose(spent.vector, sum(row.parts[0].loss.vector for row in rows), abs_tol=1e-9)
     assert math.isclose(spent.vector, 6.0, abs_tol=1e-6) and math.isclose(spent.delta, 3e-3)
     # nothing without noise either: neither an update in clear nor an evaluation fits under the cap
     clear = messages(task_of(), weights=start(task), devices=range(1, 2))
@@ -296,9 +295,9 @@ def test_other_modes_and_malformed_rounds_are_refused_alike_alone_and_in_a_fleet
     for state, content, refusal in cases:
         for kind in (MessageType.TRAIN, MessageType.EVALUATE, EXCHANGE_TYPE):
             message = Message(content, 1, kind)
-            for replies in (one_by_one(state, [message]), list(Fleet(state.folder).answer([message]))):
+            for replies in (one_by_one(state, [message]), list(fleet_of(state.folder).answer([message]))):
                 assert [reply.error.code for reply in replies] == [refusal.value], (refusal, kind)
-    assert not list(training.ledger(0).devices())
+    assert not training.ledger(0).answers()
     (reply,) = one_by_one(training, [Message(RecordDict({"query": ConfigRecord({"query": b"{}"})}), 1, "query.report")])
     assert reply.has_error()
 
@@ -308,10 +307,12 @@ def test_sums_must_be_received_first_and_nothing_is_released_by_keeping_them(mak
     state = make(task)
     (reply,) = one_by_one(state, messages(task, weights=start(task), devices=range(1)))
     assert reply.error.code == Refusal.UNKNOWN_QUERY.value
-    (reply,) = one_by_one(state, messages(task, RECEIVE_TYPE, own=lambda device: b"junk", devices=range(1)))
+    (reply,) = one_by_one(
+        state, messages(task, RECEIVE_TYPE, own=lambda device: record_of(junk=np.zeros(1)), devices=range(1))
+    )
     assert reply.error.code == Refusal.UNKNOWN_QUERY.value
     (reply,) = one_by_one(state, messages(task, RECEIVE_TYPE, own=sums_for, devices=range(1)))
-    assert not reply.has_error() and not list(state.ledger(0).devices())
+    assert not reply.has_error() and not state.ledger(0).answers()
     weights_of(one_by_one(state, messages(task, weights=start(task), devices=range(1))))
 
 
@@ -319,25 +320,28 @@ def test_what_a_device_keeps_has_a_quota(make: Make, monkeypatch: pytest.MonkeyP
     """A message above it is refused before its arrays are made; the oldest trainings make room for a new one."""
     task = task_of("sums")
     state = make(task)
-    size = len(sums_for(0))
-    for module in ("exchange", "participation"):
-        monkeypatch.setattr(f"ldpsim.devices.federated.{module}.QUOTA", 2 * size)
 
-    def send(collection: str, own: bytes) -> Message:
+    def send(collection: str, own: ArrayRecord) -> Message:
         asked = messages(replace(task, collection=collection), RECEIVE_TYPE, own=lambda _: own, devices=range(1))
         return one_by_one(state, asked)[0]
 
+    assert not send("c", sums_for(0)).has_error()
+    (size,) = [file.stat().st_size for file in state.received.glob("*/0.npz")]
+    monkeypatch.setattr("ldpsim.devices.federated.exchange.QUOTA", 2 * size)
     for number in range(9):
         assert not send(f"c-{number}", sums_for(0)).has_error()
-        kept = [file.stat().st_size for file in state.received.glob("*/0.bin")]
-        assert sum(kept) <= 2 * size and len(kept) == min(number + 1, 2)
+        kept = [file.stat().st_size for file in state.received.glob("*/0.npz")]
+        assert sum(kept) <= 2 * size and len(kept) == 2
     with monkeypatch.context() as patch:
-        patch.setattr("ldpsim.devices.federated.exchange.np", None)  # nothing is made of it
-        assert send("large", bytes(2 * size + 1)).error.code == Refusal.UNKNOWN_QUERY.value
+        patch.setattr("ldpsim.devices.federated.exchange.checked_record", None)  # nothing is made of it
+        assert send("large", record_of(junk=np.zeros(2 * size + 1, np.int8))).error.code == Refusal.UNKNOWN_QUERY.value
     other = replace(task, d=41)  # no training that the device would take part in
     (reply,) = one_by_one(state, messages(other, RECEIVE_TYPE, own=sums_for, devices=range(1)))
     assert reply.error.code == Refusal.POLICY_REFUSED.value
-    assert sum(file.stat().st_size for file in state.received.glob("*/*.bin")) <= 2 * size
+    of_silos = replace(task, seed=1)  # what silos keep is more
+    (reply,) = one_by_one(state, messages(of_silos, RECEIVE_TYPE, own=sums_for, devices=range(1)))
+    assert reply.error.code == Refusal.UNKNOWN_QUERY.value
+    assert sum(file.stat().st_size for file in state.received.glob("*/*.npz")) <= 2 * size
 
 
 def test_an_edited_row_of_a_training_damages_the_ledger(make: Make) -> None:
@@ -349,7 +353,7 @@ def test_an_edited_row_of_a_training_damages_the_ledger(make: Make) -> None:
     state.close()
     release_states()
     with sqlite3.connect(state.folder / "ledger.sqlite") as db:
-        db.execute("UPDATE training_answer SET loss_vector = 0 WHERE device = 0")
+        db.execute("UPDATE answer SET body = zeroblob(length(body)) WHERE device = 0")
     replies = one_by_one(state, messages(task, weights=start(task), number=2, devices=range(2)))
     assert replies[0].error.code == Refusal.LEDGER_DAMAGED.value and not replies[1].has_error()
 

@@ -13,29 +13,34 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import ConfigRecord, Message, MessageType
+from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType
 
 from ldpsim.devices.device import Refusal
-from ldpsim.devices.federated.silo import Silo, SiloTask, answer_as_silo
-from ldpsim.devices.federated.wire import RECEIVE_TYPE, WEIGHTS, round_content, weights_record
+from ldpsim.devices.federated.exchange import kept_sums
+from ldpsim.devices.federated.members import Members
+from ldpsim.devices.federated.silo import answer_as_silo
+from ldpsim.devices.federated.wire import RECEIVE_TYPE, WEIGHTS, record_of, round_content, weights_record
 from ldpsim.devices.query import InvalidQuery
+from ldpsim.devices.training_task import Task
 
 ROOT = Path(__file__).resolve().parents[3]
-TASK = SiloTask("first", False, 3, 2, 2, 0.5, 2, 0.0, 0.0, 1)
+TASK = Task("first", "own", 3, 2, 2, 0.5, 2, scaling="none", seed=1)
+SUMS = replace(TASK, sees="sums")
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     whole, few = np.arange(3), np.zeros(0, np.int64)
-    silo = Silo(np.arange(2), whole, np.arange(2), np.ones(2, np.float32), np.zeros(3, np.int64), few,
+    silo = Members(np.arange(2), whole, np.arange(2), np.ones(2, np.float32), np.zeros(3, np.int64), few,
                 np.arange(2), np.ones(2, bool))  # fmt: skip
     silo.save(tmp_path / "silo-0")
     return tmp_path / "silo-0"
 
 
-def asked(of: SiloTask = TASK, **config: float | str | bytes) -> Message:
+def asked(of: Task = TASK, *, weights: bool = True, **config: float | str | bytes) -> Message:
     record = ConfigRecord({"task": of.to_bytes(), "server-round": 1, **config})
-    return Message(round_content(weights_record(of.shape.initial(3)), record), 1, MessageType.TRAIN)
+    arrays = weights_record(of.shape.initial(3)) if weights else None
+    return Message(round_content(arrays, record), 1, MessageType.TRAIN)
 
 
 @pytest.mark.parametrize("mu", [math.nan, math.inf, -0.1, "1"])
@@ -62,7 +67,7 @@ def test_sizes_of_a_task_are_bounded(size: dict[str, int]) -> None:
 WRONG_TASKS: list[dict[str, Any]] = [
     *({size: wrong} for size in ("d", "hidden", "classes", "steps") for wrong in (0, -1, 1.0, True, "2")),
     *({rate: wrong} for rate in ("lr", "weight_decay", "dropout") for wrong in (-0.1, math.nan, 1, "0.5", None)),
-    {"dropout": 1.0}, {"seed": 1.0}, {"seed": "1"},
+    {"dropout": 1.0}, {"seed": 1.0}, {"seed": "1"}, {"lr": 0.0}, {"sees": "ego"},
 ]  # fmt: skip
 
 
@@ -70,16 +75,16 @@ WRONG_TASKS: list[dict[str, Any]] = [
 def test_a_task_of_another_form_is_refused(folder: Path, wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidQuery):
         replace(TASK, **wrong)
-    told = json.dumps({**json.loads(TASK.to_bytes()), **wrong}).encode()
+    told = json.dumps({**json.loads(TASK.to_bytes()), **wrong}, sort_keys=True, separators=(",", ":")).encode()
     reply = answer_as_silo(folder, asked(task=told), "update")
     assert reply.has_error() and reply.error.code == Refusal.UNKNOWN_QUERY.value
 
 
 def test_the_largest_tasks_are_accepted() -> None:
     for most in ({"d": 1 << 22}, {"hidden": 1 << 14}, {"classes": 1 << 14}, {"steps": 10_000},
-                 {"lr": 0.0, "weight_decay": 0.0, "dropout": 0.0}, {"dropout": math.nextafter(1, 0)}):  # fmt: skip
+                 {"weight_decay": 0.5}, {"dropout": math.nextafter(1, 0)}):  # fmt: skip
         task = replace(TASK, **most)  # type: ignore[arg-type]
-        assert SiloTask.from_bytes(task.to_bytes()) == task
+        assert Task.from_bytes(task.to_bytes()) == task
     for size, beyond in (
         ("d", (1 << 22) + 1),
         ("hidden", (1 << 14) + 1),
@@ -90,50 +95,64 @@ def test_the_largest_tasks_are_accepted() -> None:
             replace(TASK, **{size: beyond})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("wrong", [{"v": 2}, {"silo": False}, {"more": 1}])
+@pytest.mark.parametrize("wrong", [{"v": 2}, {"seed": None}, {"more": 1}])
 def test_a_task_of_another_format_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidQuery):
-        SiloTask.from_bytes(json.dumps({**json.loads(TASK.to_bytes()), **wrong}).encode())
+        told = {**json.loads(TASK.to_bytes()), **wrong}
+        Task.from_bytes(json.dumps(told, sort_keys=True, separators=(",", ":")).encode())
 
 
 def sums(
-    ids: Sequence[int] = (0, 1), ends: Sequence[int] = (1, 2), degrees: Sequence[int] = (1, 1),
+    ids: Sequence[int] = (0, 1), starts: Sequence[int] = (0, 1, 2), degrees: Sequence[int] = (1, 1),
     columns: Sequence[int] = (0, 2), values: Sequence[float] = (1.0, 1.0),
-) -> bytes:  # fmt: skip
-    """Bytes of sums, sound ones by default."""
-    head = np.array([len(ids), len(columns), len(degrees), *ids, *ends, *degrees, *columns], "<u4")
-    return head.tobytes() + np.array(values, "<f4").tobytes()
+) -> ArrayRecord:  # fmt: skip
+    """Sums, sound ones by default."""
+    numbers = {"ids": ids, "starts": starts, "degrees": degrees, "columns": columns}
+    whole = {name: np.array(given, np.int32) for name, given in numbers.items()}
+    return record_of(**whole, values=np.array(values, np.float32))
 
 
-def receive(folder: Path, own: bytes) -> int:
+def receive(folder: Path, own: ArrayRecord | None) -> int:
     """Send a silo its sums; return the refusal's code, 0 where it keeps them."""
-    message = Message(round_content(None, ConfigRecord({"task": TASK.to_bytes()}), own), 1, RECEIVE_TYPE)
+    message = Message(round_content(None, ConfigRecord({"task": SUMS.to_bytes()}), own), 1, RECEIVE_TYPE)
     reply = answer_as_silo(folder, message, None)
     return reply.error.code if reply.has_error() else 0
 
 
 def test_what_a_silo_keeps_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for most, code in ((len(sums()), 0), (len(sums()) - 1, Refusal.UNKNOWN_QUERY.value)):
-        monkeypatch.setattr("ldpsim.devices.federated.silo.MOST_BYTES", most)
+    size = sum(len(array.data) for array in sums().values())
+    for most, code in ((size, 0), (size - 1, Refusal.UNKNOWN_QUERY.value)):
+        monkeypatch.setattr("ldpsim.devices.federated.exchange.SILOS_QUOTA", most)
         assert receive(folder, sums()) == code
-    assert (folder / "sums.bin").read_bytes() == sums()
+    monkeypatch.undo()
+    kept = kept_sums(folder, SUMS, 0)
+    assert kept is not None and kept.more["ids"].tolist() == [0, 1] and kept.rows.columns.tolist() == [0, 2]
 
 
 @pytest.mark.parametrize("wrong", [
-    {"columns": (0, 3)}, {"columns": (0, 200)}, {"columns": (0, 2_000_000_000)}, {"columns": (0, (1 << 32) - 1)},
-    {"ends": (2, 1)}, {"ends": (1, 3)}, {"ends": (1, 1)}, {"ends": (1, (1 << 32) - 1)}, {"values": (1.0, math.nan)},
-    {"values": (1.0, -math.inf)}, {"values": (1.0, 3e38)}, {"ids": (1, 0)}, {"ids": (0, 0)}, {"ids": (0, 2)},
-    {"ids": (0,), "ends": (2,), "degrees": (1,)}, {"degrees": (1,)}, {"degrees": (1, 1, 1)},
-    {"ids": (), "ends": (), "degrees": (), "columns": (), "values": ()},
+    {"columns": (0, 3)}, {"columns": (0, 200)}, {"columns": (0, 2_000_000_000)}, {"columns": (0, -1)},
+    {"starts": (0, 2, 1)}, {"starts": (0, 1, 3)}, {"starts": (0, 1, 1)}, {"starts": (0, 1, -1)}, {"starts": (1, 1, 2)},
+    {"starts": ()}, {"values": (1.0, math.nan)}, {"values": (1.0, -math.inf)}, {"values": (1.0, 3e38)},
+    {"values": (1.0,)}, {"ids": (1, 0)}, {"ids": (0, 0)},
+    {"degrees": (1,)}, {"degrees": (1, 1, 1)}, {"degrees": (1, -1)},
+    {"ids": (), "starts": (0,), "degrees": (), "columns": (), "values": ()},
 ], ids=str)  # fmt: skip
 def test_sums_that_are_no_matrix_of_the_members_are_refused(folder: Path, wrong: dict[str, Any]) -> None:
     """A product with columns outside the matrix would read and write memory of something else."""
-    assert receive(folder, sums(**wrong)) == Refusal.UNKNOWN_QUERY.value and not (folder / "sums.bin").exists()
+    assert receive(folder, sums(**wrong)) == Refusal.UNKNOWN_QUERY.value and kept_sums(folder, SUMS, 0) is None
 
 
-@pytest.mark.parametrize("own", [b"", b"x", sums()[:-4], sums() + bytes(4), np.full(3, -1, "<i4").tobytes()])
-def test_bytes_that_are_no_sums_are_refused(folder: Path, own: bytes) -> None:
-    assert receive(folder, own) == Refusal.UNKNOWN_QUERY.value and not (folder / "sums.bin").exists()
+@pytest.mark.parametrize("of", [{"ids": (0, 2)}, {"ids": (0,), "starts": (0, 2), "degrees": (1,)}], ids=str)
+def test_sums_of_other_people_train_nobody(folder: Path, of: dict[str, Any]) -> None:
+    assert receive(folder, sums()) == 0 and not answer_as_silo(folder, asked(SUMS), "update").has_error()
+    assert receive(folder, sums(**of)) == 0
+    reply = answer_as_silo(folder, asked(SUMS), "update")
+    assert reply.has_error() and reply.error.code == Refusal.UNKNOWN_QUERY.value
+
+
+@pytest.mark.parametrize("own", [None, record_of(), record_of(ids=np.zeros(1, np.int32))], ids=["none", "empty", "few"])
+def test_arrays_that_are_no_sums_are_refused(folder: Path, own: ArrayRecord | None) -> None:
+    assert receive(folder, own) == Refusal.UNKNOWN_QUERY.value and kept_sums(folder, SUMS, 0) is None
 
 
 NARROW = """
@@ -147,10 +166,11 @@ assume_identity(run_id=1)
 folder = Path(sys.argv[1])
 receive(folder, sums())
 for d in (1, 2):
-    for kept in (False, True):
-        task = replace(TASK, d=d, sums=kept)
+    for sees in ("own", "sums"):
+        task = replace(TASK, d=d, sees=sees)
         for kind in ("update", "evaluation", "exchange"):
-            print(d, kept, kind, answer_as_silo(folder, asked(task), kind).has_error())
+            weights = kind != "exchange" or sees == "own"
+            print(d, sees, kind, answer_as_silo(folder, asked(task, weights=weights), kind).has_error())
 """
 
 
@@ -161,8 +181,7 @@ def test_a_task_of_fewer_columns_than_the_members_have_is_refused(folder: Path) 
     answers = [line.split() for line in ran.stdout.splitlines()]
     wrong = {tuple(answer[:3]) for answer in answers if answer[3] == "True"}
     assert len(answers) == 12
-    assert {("1", kept, kind) for kept in ("False", "True") for kind in ("update", "evaluation", "exchange")} <= wrong
-    assert {
-        ("2", "True", "update"),
-        ("2", "True", "evaluation"),
-    } <= wrong  # the sums have a column 2, the members do not
+    assert {("1", sees, kind) for sees in ("own", "sums") for kind in ("update", "evaluation", "exchange")} <= wrong
+    assert ("2", "own", "update") not in wrong  # power
+    # The sums have a column 2, the members do not.
+    assert {("2", "sums", "update"), ("2", "sums", "evaluation")} <= wrong

@@ -17,7 +17,7 @@ import pytest
 
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.devices.ledger.chain import checked
+from ldpsim.devices.ledger.rows import LedgerDamaged
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import Query
 from tests import warm
@@ -28,9 +28,10 @@ ROOT = Path(__file__).parents[3]
 RACE = """
 import json, multiprocessing, os, random, sys, time
 from pathlib import Path
-from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.device import answer
+from ldpsim.devices.report import Report
 from ldpsim.devices.enrolment.state import State
-from ldpsim.devices.ledger.ledger import LedgerDamaged
+from ldpsim.devices.ledger.ledger import Ledger
 
 def name(answer):
     return "report" if isinstance(answer, Report) else answer.name
@@ -45,16 +46,13 @@ def alone(state, devices, question, barrier):
     return said
 
 def batch(state, devices, question, barrier):
-    said = {}
+    enter = Ledger.enter
+    def entering(*given):
+        enter(*given)
+        barrier.wait()  # both batches are open, and nothing is committed
+    Ledger.enter = entering
     barrier.wait()
-    try:
-        with state.ledger().transaction(devices):
-            for index in devices:
-                said[index] = name(state.device(index).answer(question))
-            barrier.wait()  # both batches are open, and nothing is committed
-    except LedgerDamaged as error:
-        said.update({index: Refusal.of(error).name for index in error.devices})
-    return said
+    return dict(zip(devices, map(name, answer(state, devices, question))))
 
 def child(folder, question, devices, how, barrier, out):
     said = globals()[how](State(Path(folder)), devices, bytes.fromhex(question), barrier)
@@ -108,7 +106,8 @@ def race(
     return [{int(device): said for device, said in answers.items()} for answers in found]
 
 
-def run_races(copies: Copies, ask_for: Callable[..., Query], place: str, n: int) -> None:
+@pytest.mark.parametrize("n", [20, pytest.param(1000, marks=pytest.mark.slow)])
+def test_copies_that_are_asked_at_once(place: str, copies: Copies, ask_for: Callable[..., Query], n: int) -> None:
     folders = copies(n, place)
     questions = [ask_for("c", n=n, eps=eps) for eps in (1.0, 2.0)]
     first, second = race(folders, questions, "alone", (f"0-{n}", f"0-{n}"))
@@ -123,16 +122,8 @@ def run_races(copies: Copies, ask_for: Callable[..., Query], place: str, n: int)
         for device in range(0, n, max(1, n // 20)):
             again = state.device(device).answer(question)
             assert (said[device] == "report") == hasattr(again, "data"), (device, said[device], again)
-            list(checked(state.ledger(device).answers(device), state.seal_key(device)))
-
-
-def test_copies_that_are_asked_at_once(place: str, copies: Copies, ask_for: Callable[..., Query]) -> None:
-    run_races(copies, ask_for, place, 20)
-
-
-@pytest.mark.slow
-def test_a_thousand_copies_that_are_asked_at_once(place: str, copies: Copies, ask_for: Callable[..., Query]) -> None:
-    run_races(copies, ask_for, place, 1000)
+            (chain,) = state.ledger(device).chains(state.seal_keys([device])).values()
+            assert isinstance(chain, LedgerDamaged) == (said[device] != "report")
 
 
 @pytest.mark.parametrize("devices", [("0-64", "0-64"), ("0-64", "32-96"), ("10-11", "0-64")])

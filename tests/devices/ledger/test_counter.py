@@ -7,27 +7,29 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from ldpsim.devices import wire
-from ldpsim.devices.client_app import release_states
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.device import Refusal
+from ldpsim.devices.device import answer as answer_many
 from ldpsim.devices.enrolment.counters import counter_of
 from ldpsim.devices.enrolment.state import COUNTED, State, enrol
-from ldpsim.devices.fleet import Fleet
-from ldpsim.devices.ledger.chain import seal_of
-from ldpsim.devices.ledger.columns import LedgerDamaged
+from ldpsim.devices.ledger.chain import seals
 from ldpsim.devices.ledger.counter import Counter, CounterCheck, CounterMismatch, Entry
 from ldpsim.devices.ledger.counter_folder import FolderCounter
+from ldpsim.devices.ledger.counter_postgres import PostgresCounter
 from ldpsim.devices.ledger.ledger import Ledger
-from ldpsim.devices.ledger.rows import Answer, Head, QueryAnswer
+from ldpsim.devices.ledger.rows import Answer, Head, LedgerDamaged, head_of
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import Query
+from ldpsim.devices.report import Report
+from tests.fleets import fleet_of, release_states
 
 NONCE = b"n" * 32
-
 
 # --- the comparison -------------------------------------------------------------------------
 
@@ -51,7 +53,7 @@ class Memory:
 
 
 def chain_of(*seals: bytes) -> Callable[[], list[Answer]]:
-    rows: list[Answer] = [QueryAnswer(3, at, "c", 0, b"", b"", 1.0, seal) for at, seal in enumerate(seals)]
+    rows = [Answer(3, at, "report", "c", b"", seal) for at, seal in enumerate(seals)]
     return lambda: rows
 
 
@@ -133,6 +135,25 @@ def test_a_chain_that_broke_meanwhile_is_not_ours() -> None:
             comparison.settle()
 
 
+# --- both places ---------------------------------------------------------------------------
+
+
+def test_it_is_advanced_from_the_expected_head_alone(place: str) -> None:
+    made = FolderCounter(Path(place) / "c.count") if place.startswith("/") else PostgresCounter(place, uuid4().hex)
+    made.create({device: Entry(Head(), NONCE) for device in range(8)})
+    one, two, other = (replace(head, seal=head.seal * 32) for head in (ONE, TWO, OTHER))
+    assert made.advance({1: (Head(), one), 2: (Head(), other)}) == {}
+    assert made.advance({1: (Head(), one)}) == {}  # the same step again: a retry after a lost answer
+    assert made.advance({1: (Head(), other), 2: (one, two), 3: (Head(), one)}) == {1: one, 2: other}
+    assert made.advance({1: (one, two), 4: (two, one)}) == {4: Head()}
+    assert [made.entries([device])[device] for device in (1, 2, 3, 4)] == [
+        Entry(head, NONCE) for head in (two, other, one, Head())
+    ]
+    with pytest.raises(OSError, match="not know"):
+        made.advance({5: (Head(), one), 9: (Head(), one)})
+    assert made.entries([5])[5].head == Head()  # a step is whole or not there
+
+
 # --- a folder of devices ----------------------------------------------------------------------
 
 
@@ -147,7 +168,7 @@ def counter(state: State) -> Counter:
 
 def heads(state: State) -> list[int]:
     entries = counter(state).entries(range(12))
-    assert all(entry.head == state.ledger(device).head(device) for device, entry in entries.items())
+    assert all(entry.head == head_of(state.ledger(device).answers(device)) for device, entry in entries.items())
     return [entries[device].head.answers for device in range(12)]
 
 
@@ -167,7 +188,7 @@ def test_answers_are_counted_before_a_reply_leaves(counted: State, ask_for: Call
     assert heads(counted)[3] == 3
     seen: list[int] = []
     messages = [wire.Message(wire.query_content(ask_for()), i + 1, wire.QUERY_TYPE) for i in (0, 1)]
-    for _ in Fleet(counted.folder).answer(messages):
+    for _ in fleet_of(counted.folder).answer(messages):
         seen.append(sum(heads(counted)))
     assert seen == [5, 5]
 
@@ -195,17 +216,17 @@ def make_anew(folder: Path, backup: Path) -> None:
 
 
 def lose_a_row(folder: Path, backup: Path) -> None:
-    edit(folder, "DELETE FROM query_answer WHERE device = 3")
+    edit(folder, "DELETE FROM answer WHERE device = 3")
 
 
 def replace_a_row(folder: Path, backup: Path) -> None:
     """The number of rows stays: the row of device 3 is deleted, one without a seal is put in for nobody."""
     lose_a_row(folder, backup)
-    edit(folder, "INSERT INTO query_answer VALUES (1000000000, 0, 'c', 0, x'', x'', 0.0, x'')")
+    edit(folder, "INSERT INTO answer VALUES (1000000000, 0, 'report', 'c', x'', x'')")
 
 
 def move_a_row(folder: Path, backup: Path) -> None:
-    edit(folder, "UPDATE query_answer SET device = 1000000000 WHERE device = 3")
+    edit(folder, "UPDATE answer SET device = 1000000000 WHERE device = 3")
 
 
 FAULTS = [lose_ledger, put_back, make_anew, lose_a_row, replace_a_row, move_a_row]
@@ -228,7 +249,7 @@ def test_an_old_ledger_answers_nothing(
     for question in (ask_for(), ask_for("second"), ask_for(eps=0.5), b"", b"malformed"):
         state = State(counted.folder)
         assert answer(state, question) is expected
-        said = Fleet(counted.folder).answer(
+        said = fleet_of(counted.folder).answer(
             [wire.Message(wire.query_content(ask_for()), i + 1, wire.QUERY_TYPE) for i in (3, 5)]
         )
         told = [wire.read_reply(reply) for reply in said]
@@ -258,19 +279,23 @@ def test_two_copies_that_reach_one_counter(counted: State, ask_for: Callable[...
 
 
 def test_the_row_of_a_copy_that_lost_is_no_answer(
-    counted: State, ask_for: Callable[..., Query], tmp_path: Path
+    counted: State, ask_for: Callable[..., Query], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both committed before one of them advanced the counter."""
     counted.close()
     copy = State(Path(shutil.copytree(counted.folder, tmp_path / "copy")))
-    with pytest.raises(CounterMismatch) as found:
-        with copy.ledger().transaction((3, 4)):
-            assert isinstance(copy.device(3).answer(ask_for(eps=0.5)), Report)
-            assert isinstance(copy.device(4).answer(ask_for()), Report)
-            first = answer(counted, ask_for())
-    assert isinstance(first, Report) and found.value.devices == {3}
+    enter, first = copy.ledger().enter, []
+
+    def entering(*rows: Any) -> None:
+        enter(*rows)
+        first.append(answer(counted, ask_for()))
+
+    monkeypatch.setattr(copy.ledger(), "enter", entering)
+    lost, won = answer_many(copy, (3, 4), ask_for(eps=0.5))
+    assert isinstance(first[0], Report) and lost is Refusal.COUNTER_MISMATCH and isinstance(won, Report)
+    monkeypatch.undo()
     assert answer(copy, ask_for(eps=0.5)) is Refusal.COUNTER_MISMATCH
-    assert answer(copy, ask_for(), 4).replayed and answer(counted, ask_for()).replayed  # type: ignore[union-attr]
+    assert answer(copy, ask_for(eps=0.5), 4).replayed and answer(counted, ask_for()).replayed  # type: ignore[union-attr]
 
 
 def test_without_its_counter_a_device_says_nothing(counted: State, ask_for: Callable[..., Query]) -> None:
@@ -296,20 +321,15 @@ def test_a_crash_between_commit_and_counter(
     with monkeypatch.context() as patch:
         patch.setattr(type(counter(counted)), "advance", crash)
         with pytest.raises(PowerLoss):
-            if batch:  # two answers of one device, and one of another
-                with counted.ledger().transaction((3, 4)):
-                    for index, letter in ((3, "a"), (3, "f"), (4, "a")):
-                        counted.device(index).answer(ask_for(attributes=letter))
-            else:
-                counted.device(3).answer(ask_for(attributes="a"))
+            answer_many(counted, (3, 4) if batch else (3,), ask_for(attributes="a"))
     counted.close()
     state = State(counted.folder)
     assert counter(state).entries([3])[3].head == Head()
-    assert len(state.ledger(3).answers(3)) == (2 if batch else 1)
+    assert len(state.ledger().answers()) == (2 if batch else 1)
     assert answer(state, ask_for(eps=0.5, attributes="a")) is Refusal.REPORT_COLLECTED
     again = answer(state, ask_for(attributes="a"))
     assert isinstance(again, Report) and again.replayed
-    assert counter(state).entries([3])[3].head == state.ledger(3).head(3)
+    assert counter(state).entries([3])[3].head == head_of(state.ledger(3).answers(3))
 
 
 def test_a_counter_that_cannot_be_advanced_holds_the_reply_back(
@@ -322,7 +342,7 @@ def test_a_counter_that_cannot_be_advanced_holds_the_reply_back(
         patch.setattr(type(counter(counted)), "advance", full)
         assert answer(counted, ask_for()) is Refusal.LEDGER_DAMAGED
         messages = [wire.Message(wire.query_content(ask_for()), i + 1, wire.QUERY_TYPE) for i in range(4)]
-        assert {wire.read_reply(r) for r in Fleet(counted.folder).answer(messages)} == {Refusal.LEDGER_DAMAGED}
+        assert {wire.read_reply(r) for r in fleet_of(counted.folder).answer(messages)} == {Refusal.LEDGER_DAMAGED}
     again = answer(counted, ask_for())
     assert isinstance(again, Report) and again.replayed
 
@@ -343,27 +363,10 @@ def test_equal_data_are_not_visible_where_a_counter_is(
     assert len({report("six", None), *bound}) == 4
 
 
-def test_an_answer_is_read_back(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
-) -> None:
-    """Power: a trigger of this very connection, which changes no form of the file, swallows or changes the row."""
-    for number, act in enumerate(("DELETE FROM query_answer", "UPDATE query_answer SET collection = 'x'")):
-        state = enrol(tmp_path / f"s{number}", population, policy_of(population), seed=7)
-        ledger = state.ledger(3)
-        ledger._db.execute(f"CREATE TEMP TRIGGER t AFTER INSERT ON query_answer BEGIN {act}; END")
-        assert state.device(3).answer(ask_for()) is Refusal.LEDGER_DAMAGED
-        ledger._db.execute("DROP TRIGGER t")
-        assert ledger.answers(3) == [] and isinstance(state.device(3).answer(ask_for()), Report)
-
-
 def test_a_seal_of_the_ledger_is_the_counter_s(counted: State, ask_for: Callable[..., Query]) -> None:
     answer(counted, ask_for(attributes="a"))
     answer(counted, ask_for(attributes="f"))
     rows = counted.ledger(3).answers(3)
     held = counter(counted).entries([3])[3]
-    assert held.head == Head(2, seal_of(replace(rows[1], seal=b""), rows[0].seal, counted.seal_key(3)))
+    assert held.head == Head(2, seals(rows[1:], [rows[0].seal], [counted.seal_key(3)])[0]) == head_of(rows)
     assert len(held.nonce) == 32 and held.nonce != counter(counted).entries([4])[4].nonce
-
-
-def test_a_counter_of_a_folder_is_one_file(tmp_path: Path) -> None:
-    assert isinstance(counter_of({"place": str(tmp_path), "name": "x"}, 2), FolderCounter)

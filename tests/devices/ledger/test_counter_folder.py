@@ -49,18 +49,6 @@ def test_it_is_made_once_and_never_by_a_look(tmp_path: Path, counter: FolderCoun
         counter.entries([1])
 
 
-def test_it_is_advanced_from_the_expected_head_alone(counter: FolderCounter) -> None:
-    assert counter.advance({1: (Head(), ONE), 2: (Head(), OTHER)}) == {}
-    assert counter.advance({1: (Head(), ONE)}) == {}  # the same step again: a retry after a lost answer
-    assert counter.advance({1: (Head(), OTHER), 2: (ONE, TWO), 3: (Head(), ONE)}) == {1: ONE, 2: OTHER}
-    assert counter.advance({1: (ONE, TWO), 4: (TWO, ONE)}) == {4: Head()}
-    assert [counter.entries([device])[device].head for device in (1, 2, 3, 4)] == [TWO, OTHER, ONE, Head()]
-    assert counter.entries([1])[1].nonce == ENTRIES[1].nonce
-    with pytest.raises(OSError, match="does not know device 9"):
-        counter.advance({5: (Head(), ONE), 9: (Head(), ONE)})
-    assert counter.entries([5])[5].head == Head()  # a step is whole or not there
-
-
 @pytest.mark.parametrize("column", ["answers", "seal", "nonce"])
 def test_a_rotten_row_is_a_file_that_cannot_be_read(counter: FolderCounter, column: str) -> None:
     """SQLite compares no types when it reads."""

@@ -17,14 +17,14 @@ from typer.testing import CliRunner
 
 from ldpsim.cli.main import app
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.devices.ledger.columns import LedgerDamaged
 from ldpsim.devices.ledger.counter import CounterCheck, Entry
 from ldpsim.devices.ledger.counter_postgres import PostgresCounter, check_address
-from ldpsim.devices.ledger.rows import Head
+from ldpsim.devices.ledger.rows import Head, LedgerDamaged
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import Query
+from ldpsim.devices.report import Report
 
 if TYPE_CHECKING:
     from tests.devices.ledger.conftest import Server
@@ -49,17 +49,6 @@ def test_it_is_made_once(counter: PostgresCounter) -> None:
     assert other.entries(range(9)) == {}
     with pytest.raises(OSError, match="do not know 2 devices"):
         other.advance({1: (Head(), ONE), 2: (Head(), ONE)})
-
-
-def test_it_is_advanced_from_the_expected_head_alone(counter: PostgresCounter) -> None:
-    assert counter.advance({1: (Head(), ONE), 2: (Head(), OTHER)}) == {}
-    assert counter.advance({1: (Head(), ONE)}) == {}  # the same step again: a retry after a lost answer
-    assert counter.advance({1: (Head(), OTHER), 2: (ONE, TWO), 3: (Head(), ONE)}) == {1: ONE, 2: OTHER}
-    assert counter.advance({1: (ONE, TWO), 4: (TWO, ONE)}) == {4: Head()}
-    assert [counter.entries([device])[device].head for device in (1, 2, 3, 4)] == [TWO, OTHER, ONE, Head()]
-    with pytest.raises(OSError):
-        counter.advance({5: (Head(), ONE), 9: (Head(), ONE)})
-    assert counter.entries([5])[5].head == Head()  # a step is whole or not there
 
 
 def test_a_step_is_on_the_server_s_disk(counter: PostgresCounter, postgres_server: Server) -> None:

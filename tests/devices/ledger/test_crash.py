@@ -21,11 +21,14 @@ from typing import Any
 import pytest
 
 from ldpsim.devices.data.population import Population
+from ldpsim.devices.device import answer
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.ledger.ledger import Ledger
+from ldpsim.devices.ledger.rows import head_of
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import Query
 from tests import warm
+from tests.devices.ledger.entries import readable
 
 ROOT = Path(__file__).parents[3]
 SIZE, BATCH, KILLS = 240, 8, 20
@@ -39,10 +42,10 @@ from flwr.app import Message
 from flwr.supercore.task_identity import TaskIdentity
 from ldpsim.devices import wire
 from ldpsim.devices.device import Refusal
-from ldpsim.devices.fleet import Fleet
 from ldpsim.devices.ledger.counter import CounterCheck
 from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.query import Query
+from tests.fleets import fleet_of
 
 TaskIdentity.task_id = TaskIdentity.run_id = TaskIdentity.node_id = 1
 folder, size, batch, kills, mode = Path(sys.argv[1]), *map(int, sys.argv[2:5]), sys.argv[5]
@@ -53,24 +56,17 @@ def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 def die_at(step, count):
-    enter, enter_first, transaction, settle = Ledger.enter, Ledger.enter_first, Ledger.transaction, CounterCheck.settle
+    enter, transaction, settle = Ledger.enter, Ledger.transaction, CounterCheck.settle
     left = [count]
 
     def last():
         left[0] -= 1
         return left[0] < 0
 
-    def entering(self, *arguments, **named):
-        if step == "before the claim" and last():
-            die()
-        enter(self, *arguments, **named)
-        if step == "after the claim" and last():
-            die()
-
-    def entering_first(self, answers, **named):
+    def entering(self, answers, *more):
         if step == "before the claim" and any([last() for _ in answers]):
             die()
-        enter_first(self, answers, **named)
+        enter(self, answers, *more)
         if step == "after the claim" and any([last() for _ in answers]):
             die()
 
@@ -89,18 +85,18 @@ def die_at(step, count):
         settle(self)
 
     Ledger.enter, Ledger.transaction, CounterCheck.settle = entering, committing, settling
-    Ledger.enter_first = entering_first
 
 def answers(question):
     content = wire.query_content(question)
     if not together:
-        for reply in Fleet(folder, batch=batch).answer([Message(content, i + 1, wire.QUERY_TYPE) for i in range(size)]):
+        messages = [Message(content, i + 1, wire.QUERY_TYPE) for i in range(size)]
+        for reply in fleet_of(folder, batch=batch).answer(messages):
             read = wire.read_reply(reply)
             yield reply.metadata.src_node_id - 1, read[1] if isinstance(read, tuple) else read
         return
     groups = [np.arange(first, first + batch) for first in range(0, size, batch)]
     many = [Message(wire.batch_content(content, group), int(group[0]) + 1, wire.REPORTS_TYPE) for group in groups]
-    for group, reply in zip(groups, Fleet(folder).answer(many)):
+    for group, reply in zip(groups, fleet_of(folder).answer(many)):
         yield from zip(group.tolist(), wire.read_batch_reply(reply, batch))
 
 def collect(question, stop):
@@ -147,7 +143,6 @@ for question in questions:
 print(json.dumps({"died": died}))
 """
 
-
 STEPS = ["before the claim", "after the claim", "before the commit", "after the commit", "while replies leave"]
 
 
@@ -190,14 +185,14 @@ def test_a_killed_collection_never_gives_two_reports(
     for index in range(SIZE):
         (row,) = state.ledger(index).answers(index)
         assert [part.attribute for part in row.parts] == ["adjacency", "features", "label"]
-        assert len({part.loss_bit for part in row.parts}) == 1
-        assert state.ledger(index).readable(index, state.seal_key(index))
-        entered[str(row.parts[0].loss_bit)] += 1
+        assert len({part.loss.bit for part in row.parts}) == 1
+        assert readable(state.ledger(index), index, state.seal_key(index))
+        entered[str(row.parts[0].loss.bit)] += 1
     assert set(entered) == {"1.0", "2.0"}, entered
     counter = state.counter(0)
     if counter is not None:
         held = {device: entry.head for device, entry in counter.entries(range(SIZE)).items()}
-        assert held == {device: state.ledger().head(device) for device in range(SIZE)}
+        assert held == {device: head_of(state.ledger().answers(device)) for device in range(SIZE)}
 
 
 def test_a_collection_killed_anywhere_is_finished_by_the_same_question(
@@ -207,8 +202,7 @@ def test_a_collection_killed_anywhere_is_finished_by_the_same_question(
     population = people(n=SIZE)
     query = ask_for("open", n=SIZE)
     never_killed = enrol(tmp_path / "other", population, policy_of(population), seed=3)
-    with never_killed.ledger(0).transaction():
-        expected = [never_killed.device(i).answer(query).data for i in range(SIZE)]  # type: ignore[union-attr]
+    expected = [report.data for report in answer(never_killed, range(SIZE), query)]  # type: ignore[union-attr]
     folder = tmp_path / "state"
     enrol(folder, population, policy_of(population), seed=3).close()
     done = warm.run(
@@ -217,6 +211,6 @@ def test_a_collection_killed_anywhere_is_finished_by_the_same_question(
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     state = State(folder)
-    answers: list[Any] = [state.device(i).answer(query) for i in range(SIZE)]
+    answers: list[Any] = answer(state, range(SIZE), query)
     assert [a.data for a in answers] == expected and all(a.replayed for a in answers)
-    assert len(list(Ledger(folder / "ledger.sqlite").devices())) == SIZE
+    assert [row.device for row in Ledger(folder / "ledger.sqlite").answers()] == list(range(SIZE))

@@ -1,8 +1,4 @@
-"""The ledger is atomic between threads and processes.
-
-It covers ``ldpsim.devices.ledger.ledger``, ``ldpsim.devices.ledger.ledger_file`` and
-``ldpsim.devices.ledger.statements``.
-"""
+"""The ledger is atomic between threads and processes."""
 
 from __future__ import annotations
 
@@ -16,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.device import Refusal, Report
-from ldpsim.devices.enrolment.state import enrol
-from ldpsim.devices.ledger.ledger import Ledger
+from ldpsim.devices.device import Refusal
+from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import Query
+from ldpsim.devices.report import Report
 from tests import warm
+from tests.devices.ledger.entries import report_after
 
 ROOT = Path(__file__).parents[3]
 
@@ -34,8 +31,9 @@ def test_a_transaction_belongs_to_its_thread(
     answers: list[object] = []
     held: list[bool] = []
     thread = threading.Thread(target=lambda: answers.append(state.device(3).answer(ask_for("second", eps=2.0))))
+    key = state.seal_key(3)
     with pytest.raises(RuntimeError), state.ledger(3).transaction():
-        assert isinstance(state.device(3).answer(ask_for()), Report)
+        state.ledger(3).enter([report_after([], ask_for())], [b""], {3: key})
         thread.start()
         other = threading.Thread(target=lambda: held.append(state.ledger(3).in_transaction))
         other.start()
@@ -57,9 +55,10 @@ def test_refusals_wait_for_the_thread_that_writes(
     answers: list[object] = []
     thread = threading.Thread(target=lambda: answers.append(state.device(3).answer(b"no query")))
     with state.ledger(3).transaction():
-        state.device(3).answer(ask_for())
+        state.ledger(3).enter([report_after([], ask_for())], [b""], state.seal_keys([3]))
         thread.start()
         thread.join(0.1)
+        assert not answers
     thread.join()
     assert answers == [Refusal.UNKNOWN_QUERY]
 
@@ -74,17 +73,15 @@ def test_threads_that_claim_at_once(
 ) -> None:
     population = people(n=40)
     state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
-    ledgers = [state.ledger(0)] * 4 if same_ledger_object else [Ledger(state.ledger(0).path) for _ in range(4)]
+    states = [state] * 4 if same_ledger_object else [State(state.folder) for _ in range(4)]
     questions = [ask_for("c", n=40, eps=eps) for eps in (1.0, 1.0, 2.0, 3.0)]
     barrier = threading.Barrier(4)
     answers: list[dict[int, object]] = [{} for _ in range(4)]
 
     def run(worker: int) -> None:
         for index in range(40):
-            device = state.device(index)
-            device.ledger = ledgers[worker]
             barrier.wait()
-            answers[worker][index] = device.answer(questions[worker])
+            answers[worker][index] = states[worker].device(index).answer(questions[worker])
 
     threads = [threading.Thread(target=run, args=(worker,)) for worker in range(4)]
     for thread in threads:
@@ -102,7 +99,7 @@ def test_threads_that_claim_at_once(
 RACE = """
 import hashlib, json, os, sys, time
 from pathlib import Path
-from ldpsim.devices.device import Report
+from ldpsim.devices.report import Report
 from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.query import Query
 folder, questions = Path(sys.argv[1]), [bytes.fromhex(q) for q in sys.argv[2:]]

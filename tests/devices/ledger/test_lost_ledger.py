@@ -1,8 +1,4 @@
-"""A device whose ledger is gone, lost or older.
-
-It covers ``ldpsim.devices.ledger.ledger``, ``ldpsim.devices.ledger.ledger_file`` and
-``ldpsim.devices.ledger.statements``.
-"""
+"""A device whose ledger is gone, lost or older."""
 
 from __future__ import annotations
 
@@ -16,11 +12,13 @@ import numpy as np
 import pytest
 
 from ldpsim.devices.data.population import Population, Record
-from ldpsim.devices.device import Device, Report, unpack_report
+from ldpsim.devices.device import Device, Refusal
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import Query
+from ldpsim.devices.report import Report, unpack_report
+from tests.fleets import lone_device
 
 NUMBERS = itertools.count()
 
@@ -34,8 +32,9 @@ def test_a_ledger_that_is_gone_is_not_made_anew(
     state.close()
     (tmp_path / "s" / "ledger.sqlite").unlink()
     for index in (3, 5):
+        assert State(tmp_path / "s").device(index).answer(ask_for()) is Refusal.LEDGER_DAMAGED
         with pytest.raises(LedgerDamaged, match="gone; enrolment alone makes a ledger"):
-            State(tmp_path / "s").device(index)
+            State(tmp_path / "s").ledger(index)
     assert not list((tmp_path / "s").glob("ledger*"))
     with pytest.raises(LedgerDamaged, match="gone"):
         Ledger(tmp_path / "new")
@@ -45,7 +44,9 @@ def lost(device: Device, folder: Path, record: Record | None = None, secret: byt
     """The same device with an empty ledger, and perhaps other data or another secret."""
     folder.mkdir(exist_ok=True)
     path = folder / f"lost-{next(NUMBERS)}"
-    return Device(device.index, record or device._record, secret or device._secret, device._policy, Ledger.create(path))
+    state, index = device._state, device.index
+    own = secret or state.secrets[index].tobytes()
+    return lone_device(index, record or state.population.record(index), own, state.policy, Ledger.create(path))
 
 
 def bits(report: object, query: Query) -> np.ndarray:
@@ -93,7 +94,7 @@ def test_after_a_lost_ledger(
         report = lost(device, tmp_path / "lost", record, secret).answer(asked)
         return np.abs(bits(report, asked) - np.concatenate([row, columns]))
 
-    own, other = device._record, flipped(device._record, 3, n=3000, d=3000)
+    own, other = population.record(3), flipped(population.record(3), 3, n=3000, d=3000)
     few = replace(own, neighbours=own.neighbours[1:], feature_indices=own.feature_indices[1:],
                   feature_values=own.feature_values[1:])  # fmt: skip
     noises = [

@@ -25,8 +25,8 @@ WAYS = ("removed", "moved", "copied", "old", "empty")
 LOOP = """
 import json, os, shutil, signal, sys
 from pathlib import Path
-from ldpsim.devices.answer_many import answer_together
-from ldpsim.devices.device import Report
+from ldpsim.devices.device import answer
+from ldpsim.devices.report import Report
 from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.ledger.ledger import Ledger
 
@@ -70,13 +70,12 @@ def serve(folder, ending, way, moment, together):
     if moment == "before":
         harm(path, way)
     else:
-        entries = {name: getattr(Ledger, name) for name in ("enter", "enter_first")}
-        for entry, real in entries.items():
-            def entering(*given, real=real, **named):
-                real(*given, **named)
-                harm(path, way)
-            setattr(Ledger, entry, entering)
-    return [*map(name, answer_together(state, [2, 3], first) if together else [state.device(3).answer(first)])][-1]
+        enter = Ledger.enter
+        def entering(*given):
+            enter(*given)
+            harm(path, way)
+        Ledger.enter = entering
+    return name(answer(state, [2, 3] if together else [3], first)[-1])
 
 def restart(folder):
     try:

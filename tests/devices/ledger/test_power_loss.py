@@ -12,30 +12,52 @@ from __future__ import annotations
 import itertools
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ldpsim.devices.ledger.counter_folder
 import ldpsim.devices.ledger.schema
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.device import Device, Refusal, Report
+from ldpsim.devices.device import Refusal, answer
 from ldpsim.devices.ledger.counter import Entry
 from ldpsim.devices.ledger.counter_folder import FolderCounter
 from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
-from ldpsim.devices.ledger.rows import Head
+from ldpsim.devices.ledger.rows import Answer, Head
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import Query
+from ldpsim.devices.report import Report, pack_report
 
 apsw = pytest.importorskip("apsw")
 
 SECTOR = 512
 NUMBERS = itertools.count()
+
+
+class Home:
+    """Twelve devices with a ledger of this test."""
+
+    shard = 1024
+    lives_here = range(12)
+    secrets = np.repeat(np.arange(12, dtype=np.uint8), 32).reshape(12, 32)
+
+    def __init__(self, ledger: Ledger, population: Population, policy: Policy) -> None:
+        self.population, self.policy, self._ledger = population, policy, ledger
+
+    def ledger(self, index: int) -> Ledger:
+        return self._ledger
+
+    def seal_keys(self, devices: Iterable[int]) -> dict[int, bytes]:
+        return {device: bytes([device]) * 32 for device in devices}
+
+    def say(self, query: Query, *devices: int) -> list[Any]:
+        return answer(self, devices, query)
 
 
 @dataclass
@@ -173,11 +195,8 @@ def recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Calla
 
 
 @pytest.fixture
-def device_on(population: Population, policy_of: Callable[..., Policy]) -> Callable[[Ledger, int], Device]:
-    def make(ledger: Ledger, index: int) -> Device:
-        return Device(index, population.record(index), bytes([index]) * 32, policy_of(population), ledger)
-
-    return make
+def home_on(population: Population, policy_of: Callable[..., Policy]) -> Callable[[Ledger], Home]:
+    return lambda ledger: Home(ledger, population, policy_of(population))
 
 
 @dataclass
@@ -258,42 +277,29 @@ def disks(files: dict[str, Contents], gone: dict[str, Contents]) -> Iterator[Ima
                 yield image(lambda name, f, t=target, h=how: f.now(**h) if name == t else f.durable)
 
 
-def released(ledger: Ledger, device_on: Callable[[Ledger, int], Device], disk: Disk, ask_for: Any) -> None:
+def released(ledger: Ledger, home_on: Callable[[Ledger], Home], disk: Disk, ask_for: Any) -> None:
     """Devices answer alone, together, in stages of attributes; each reply is noted as it leaves."""
 
-    def say(index: int, query: Query) -> None:
-        answer = device_on(ledger, index).answer(query)
-        assert isinstance(answer, Report) and not answer.replayed
-        said.append(f"{index} {query.attributes[0]} {answer.data.hex()}")
-
-    said: list[str] = []
-    for index in (0, 1):
-        say(index, ask_for())
-        disk.mark(said.pop())
-    with ledger.transaction():
-        for index in (2, 3, 4):
-            say(index, ask_for())
-    while said:
-        disk.mark(said.pop(0))
-    for letter in "lf":
-        say(5, ask_for(attributes=letter))
-        disk.mark(said.pop())
+    for devices, letters in (((0,), "afl"), ((1,), "afl"), ((2, 3, 4), "afl"), ((5,), "l"), ((5,), "f")):
+        query = ask_for(attributes=letters)
+        for index, report in zip(devices, home_on(ledger).say(query, *devices), strict=True):
+            assert isinstance(report, Report) and not report.replayed
+            disk.mark(f"{index} {query.attributes[0]} {report.data.hex()}")
 
 
 def test_power_is_lost_at_every_step(
-    tmp_path: Path, recorded: Any, device_on: Callable[[Ledger, int], Device], ask_for: Callable[..., Query]
+    tmp_path: Path, recorded: Any, home_on: Callable[[Ledger], Home], ask_for: Callable[..., Query]
 ) -> None:
     """What a curator holds is in the ledger of every disk that may be found, byte for byte."""
 
     def work(disk: Disk) -> None:
         ledger = Ledger.create(disk.folder / "ledger.sqlite")
         disk.settle()  # how a new ledger comes about is another test's matter
-        released(ledger, device_on, disk, ask_for)
+        released(ledger, home_on, disk, ask_for)
         ledger.close()
         ledger = Ledger(disk.folder / "ledger.sqlite")
-        answer = device_on(ledger, 6).answer(ask_for())
-        assert isinstance(answer, Report)
-        disk.mark(f"6 adjacency {answer.data.hex()}")
+        (report,) = home_on(ledger).say(ask_for(), 6)
+        disk.mark(f"6 adjacency {report.data.hex()}")
         ledger.close()
 
     disk = recorded(work)
@@ -307,24 +313,22 @@ def test_power_is_lost_at_every_step(
             continue
         seen.add(key)
         opened += 1
-        check(tmp_path / f"found-{opened}", image, replies, device_on, ask_for)
+        check(tmp_path / f"found-{opened}", image, replies, home_on, ask_for)
     assert states > 500 and opened > 100, (states, opened)
 
 
 def test_a_release_is_one_sync_of_the_disk(
-    recorded: Any, device_on: Callable[[Ledger, int], Device], ask_for: Callable[..., Query]
+    recorded: Any, home_on: Callable[[Ledger], Home], ask_for: Callable[..., Query]
 ) -> None:
     """What durability costs: one sync a commit, alone or for a batch, and none for a retry."""
 
     def work(disk: Disk) -> None:
         ledger = Ledger.create(disk.folder / "ledger.sqlite")
-        device_on(ledger, 0).answer(ask_for())  # a new log's header is synced too
+        home_on(ledger).say(ask_for(), 0)  # a new log's header is synced too
         counts = []
         for indices in ((1,), (2,), tuple(range(3, 12)), (1,)):
             disk.settle()
-            with ledger.transaction():
-                for index in indices:
-                    device_on(ledger, index).answer(ask_for())
+            home_on(ledger).say(ask_for(), *indices)
             counts.append(sum(step[0] == "sync" for step in disk.steps))
         ledger.close()
         assert counts == [1, 1, 1, 0]
@@ -332,9 +336,7 @@ def test_a_release_is_one_sync_of_the_disk(
     recorded(work)
 
 
-def check(
-    folder: Path, image: Image, replies: set[str], device_on: Callable[[Ledger, int], Device], ask_for: Any
-) -> None:
+def check(folder: Path, image: Image, replies: set[str], home_on: Callable[[Ledger], Home], ask_for: Any) -> None:
     """Open a disk as it was found: who had answered gives the same bytes, and nothing to another question."""
     folder.mkdir()
     for name, data in image.items():
@@ -343,38 +345,44 @@ def check(
     answered: dict[int, list[str]] = {}
     for text in replies:
         answered.setdefault(int(text.split()[0]), []).append(text)
-    new = 0
+    new, home = 0, home_on(ledger)
     for index in range(8):
-        device = device_on(ledger, index)
         held = answered.get(index, [])
         for text in held:
             _, attribute, data = text.split()
             letters = "afl" if index != 5 else attribute[0]
-            assert device.answer(ask_for(attributes=letters)) == Report(bytes.fromhex(data), replayed=True)
-            assert device.answer(ask_for("c", eps=2.0, attributes=letters)) is Refusal.REPORT_COLLECTED
+            assert home.say(ask_for(attributes=letters), index) == [Report(bytes.fromhex(data), replayed=True)]
+            assert home.say(ask_for("c", eps=2.0, attributes=letters), index) == [Refusal.REPORT_COLLECTED]
         rows = {part.attribute for a in ledger.answers(index) for part in a.parts}
         assert index == 5 or len(rows) in (0, 3)  # an answer is whole or not there
         if not rows and not new:  # a person who was not asked is asked now
-            assert isinstance(device.answer(ask_for("c", eps=2.0)), Report)
+            assert isinstance(home.say(ask_for("c", eps=2.0), index)[0], Report)
             new += 1
     ledger.close()
 
 
 def test_a_reply_that_leaves_too_early_is_found(
-    tmp_path: Path, recorded: Any, device_on: Callable[[Ledger, int], Device], ask_for: Callable[..., Query],
+    tmp_path: Path, recorded: Any, home_on: Callable[[Ledger], Home], ask_for: Callable[..., Query],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """Named broken variants: a ledger that does not sync, and replies that leave before the commit."""
 
     def work(disk: Disk, synchronous: str, early: bool) -> None:
-        ledger = Ledger.create(disk.folder / "ledger.sqlite", synchronous=synchronous)
+        Ledger.create(disk.folder / "ledger.sqlite").close()
+        ledger = Ledger(disk.folder / "ledger.sqlite", synchronous=synchronous)
         disk.settle()
+        enter = ledger.enter
+
+        def entering(rows: Sequence[Answer], *more: Any) -> None:
+            enter(rows, *more)
+            data = pack_report([part.report for part in rows[0].parts])
+            disk.mark(f"{rows[0].device} adjacency {data.hex()}")
+
+        if early:
+            ledger.enter = entering  # type: ignore[method-assign]
         for index in (0, 1, 2):
-            with ledger.transaction():
-                answer = device_on(ledger, index).answer(ask_for())
-                if early:
-                    disk.mark(f"{index} adjacency {answer.data.hex()}")  # type: ignore[union-attr]
-            disk.mark(f"{index} adjacency {answer.data.hex()}")  # type: ignore[union-attr]
+            (report,) = home_on(ledger).say(ask_for(), index)
+            disk.mark(f"{index} adjacency {report.data.hex()}")
         ledger.close()
 
     for variant, broken in (("NORMAL", False), ("FULL", True)):
@@ -382,7 +390,7 @@ def test_a_reply_that_leaves_too_early_is_found(
         failures = 0
         for image, replies in after_power_loss(disk, everywhere=False):
             try:
-                check(tmp_path / f"found-{next(NUMBERS)}", image, replies, device_on, ask_for)
+                check(tmp_path / f"found-{next(NUMBERS)}", image, replies, home_on, ask_for)
             except AssertionError:
                 failures += 1
             if failures:
@@ -433,7 +441,7 @@ def test_a_step_of_a_counter_survives_a_power_loss(
 
 @pytest.mark.parametrize("error", ["FullError", "IOError"])
 def test_the_disk_fails_at_every_step(
-    recorded: Any, device_on: Callable[[Ledger, int], Device], ask_for: Callable[..., Query], error: str
+    recorded: Any, home_on: Callable[[Ledger], Home], ask_for: Callable[..., Query], error: str
 ) -> None:
     """Each write or sync in turn fails, and all after it, until there is room again."""
     for left in range(40):
@@ -441,24 +449,25 @@ def test_the_disk_fails_at_every_step(
 
         def work(disk: Disk, left: int = left, outcome: list[Any] = outcome) -> None:
             ledger = Ledger.create(disk.folder / "ledger.sqlite")
-            first = device_on(ledger, 0).answer(ask_for())
+            home = home_on(ledger)
+            (first,) = home.say(ask_for(), 0)
             disk.left, disk.error = left, getattr(apsw, error)
-            said = [device_on(ledger, index).answer(ask_for()) for index in (1, 2)]
-            said.append(device_on(ledger, 0).answer(ask_for(eps=2.0)))
+            said = [*home.say(ask_for(), 1), *home.say(ask_for(), 2), *home.say(ask_for(eps=2.0), 0)]
             failed = disk.left < 0
             disk.left = None
             with suppress(sqlite3.Error):
                 ledger.close()
             ledger = Ledger(disk.folder / "ledger.sqlite")
-            assert device_on(ledger, 0).answer(ask_for()) == Report(first.data, replayed=True)  # type: ignore[union-attr]
-            for index, answer in zip((1, 2), said, strict=False):
-                again = device_on(ledger, index).answer(ask_for())
+            home = home_on(ledger)
+            assert home.say(ask_for(), 0) == [Report(first.data, replayed=True)]
+            for index, given in zip((1, 2), said, strict=False):
+                (again,) = home.say(ask_for(), index)
                 assert isinstance(again, Report)
-                if isinstance(answer, Report):
-                    assert again == Report(answer.data, replayed=True)
+                if isinstance(given, Report):
+                    assert again == Report(given.data, replayed=True)
                 else:
-                    assert answer is Refusal.LEDGER_DAMAGED
-                assert device_on(ledger, index).answer(ask_for(eps=2.0)) is Refusal.REPORT_COLLECTED
+                    assert given is Refusal.LEDGER_DAMAGED
+                assert home.say(ask_for(eps=2.0), index) == [Refusal.REPORT_COLLECTED]
             assert said[2] in (Refusal.REPORT_COLLECTED, Refusal.LEDGER_DAMAGED)
             ledger.close()
             outcome.append((failed, sum(isinstance(answer, Report) for answer in said)))

@@ -1,69 +1,80 @@
-"""Rows of the ledger: names that stand in files for ever, and what a row says about an answer."""
+"""Rows of the ledger, their canonical bytes and their chain: each seal covers the row and the seal before it."""
 
 from __future__ import annotations
 
+import hmac
+import struct
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
-from ldpsim.devices.ledger.chain import first_seals, seal_of
-from ldpsim.devices.ledger.rows import (
-    PARTS,
-    QUERY_ANSWERS,
-    TABLES,
-    TRAINING,
-    FirstAnswers,
-    Head,
-    Header,
-    QueryAnswer,
-    TrainingAnswer,
-    sealed,
-)
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.ledger import rows
+from ldpsim.devices.ledger.chain import seals, sound
+from ldpsim.devices.ledger.rows import TRAINING, Answer, Head, LedgerDamaged, head_of, reports_of, training_answer
 from ldpsim.devices.mechanisms import Loss, RandomizedResponse
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.training_task import Task
+from tests.devices.ledger.entries import KEY, report_after, training_after
+
+KEYS = {3: KEY, 4: KEY}
 
 
-def test_names_in_files_never_change() -> None:
-    assert TRAINING == "training"  # also the name of a cap in policies that were written before
-    assert [table.name for table in TABLES] == ["query_answer", "training_answer", "header"]
-    assert list(PARTS.kinds) == [
-        "attribute", "fingerprint", "loss_bit", "loss_vector", "delta", "report", "data_digest",
-    ]  # fmt: skip
-    assert Header() == Header(id=0, epoch=0)
+def trained(scope: tuple[str, ...], spent: Loss = Loss(1.0, 2.0, 0.25)) -> Answer:  # noqa: B008
+    return training_answer(
+        3, Head(1, b"s"), spent, collection="c", kind="update", scope=scope, fingerprint=b"f",
+        loss=Loss(0.5, 1.0, 0.5), data_digest=b"d", size=9,
+    )  # fmt: skip
+
+
+def test_the_bytes_of_a_row_and_its_seal_never_change(
+    ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files that hold them are read for ever; ``test_ledger_damage.py`` has a whole file."""
+    monkeypatch.setattr(rows.time, "time", lambda: 1.5)
+    query = ask_for(attributes="l")
+    (report,) = reports_of(query, {3: Head()}, {"label": [b"\x02\x00"]}, {"label": [b"d" * 32]})
+    body = struct.pack("<dIB", 1.5, 0, 0) + struct.pack("<3d4I", 1.0, 1.0, 0.0, 5, 32, 2, 32)
+    body += b"label" + query.fingerprint("label") + b"\x02\x00" + b"d" * 32
+    assert report == (3, 0, "report", "first", body, b"")
+    (first,) = seals([report], [b""], [KEY])
+    assert first == hmac.digest(KEY, struct.pack("<qq3I", 3, 0, 6, 5, 0) + b"reportfirst" + body, "sha256")
+    assert first.hex() == "4b80ed56eb28695ab39383c7df421b776656a04b78ab7aa1f878246ea9d31974"
+    training = trained(("features", "label"))
+    body = struct.pack("<dQ3dB", 1.5, 9, 1.5, 3.0, 0.75, 14) + b"features,label"
+    body += struct.pack("<3d4I", 0.5, 1.0, 0.5, 8, 1, 0, 1) + b"training" + b"f" + b"d"
+    assert training == (3, 1, "update", "c", body, b"")
+    (second,) = seals([training], [first], [KEY])
+    assert second == hmac.digest(KEY, struct.pack("<qq3I", 3, 1, 6, 1, 32) + b"updatec" + first + body, "sha256")
+    assert second.hex() == "e98be339f76c7cc83e4215de815439063f9cfe35c36c732a7c94fdaa3a41cd59"
+    staged = Query("first", (query.asks, query.asks)).at_stage(1, (0,) * 12)
+    (later,) = reports_of(staged, {3: Head(2, second)}, {"label": [b"x"]}, {"label": [b""]})
+    assert later.body[:45] == struct.pack("<dIB", 1.5, 1, 32) + staged.grouping_digest and later.number == 2
 
 
 def test_an_answer_to_a_query_holds_its_attributes(ask_for: Callable[..., Query]) -> None:
     query = ask_for(attributes="al")
-    answer = QueryAnswer.following(
-        Head(4, b"s"), 3, query, {"adjacency": b"aa", "label": b"l"}, {"adjacency": b"x", "label": b"y"}
-    )
-    assert (answer.device, answer.number, answer.collection, answer.stage, answer.seal) == (3, 4, "first", 0, b"")
-    assert [(p.attribute, p.report, p.data_digest, p.loss) for p in answer.parts] == [
-        ("adjacency", b"aa", b"x", query.loss("adjacency")), ("label", b"l", b"y", query.loss("label")),
+    reports, digests = {"adjacency": [b"aa"], "label": [b"l"]}, {"adjacency": [b"x"], "label": [b"y"]}
+    (answer,) = reports_of(query, {3: Head(4, b"s")}, reports, digests)
+    assert (*answer[:4], answer.stage, answer.grouping, answer.seal) == (3, 4, "report", "first", 0, b"", b"")
+    assert [(p.attribute, p.fingerprint, p.report, p.data_digest, p.loss) for p in answer.parts] == [
+        ("adjacency", query.fingerprint("adjacency"), b"aa", b"x", query.loss("adjacency")),
+        ("label", query.fingerprint("label"), b"l", b"y", query.loss("label")),
     ]  # fmt: skip
-    assert answer.size == 3
+    assert answer.size == 3 and answer.releases == answer.parts and not answer.is_training
 
 
 def test_the_first_stage_reserves_the_attributes_of_later_ones(ask_for: Callable[..., Query]) -> None:
     features, label = ask_for(attributes="fl").asks
     staged = Query("first", ((label,), (features, label)))
-    first = QueryAnswer.following(Head(), 3, staged, {"label": b"l"}, {"label": b"d"})
+    first = report_after([], staged)
     assert [(p.attribute, p.report, p.loss) for p in first.parts] == [
-        ("features", b"", staged.loss("features")), ("label", b"l", staged.loss("label")),
+        ("features", b"", staged.loss("features")), ("label", b"label0", staged.loss("label")),
     ]  # fmt: skip
-    later = QueryAnswer.following(Head(1), 3, staged.at_stage(1, (0,) * 12), {"features": b"f", "label": b"l"}, {})
+    later = report_after([first], staged.at_stage(1, (0,) * 12))
     assert [(p.attribute, p.loss) for p in later.parts] == [("features", Loss(0.0, 0.0)), ("label", Loss(0.0, 0.0))]
-    assert later.grouping == staged.at_stage(1, (0,) * 12).grouping_digest != b""
-
-
-def trained(scope: tuple[str, ...], spent: Loss = Loss(1.0, 2.0, 0.25)) -> TrainingAnswer:  # noqa: B008
-    return TrainingAnswer.following(
-        Head(1, b"s"), spent, 3, collection="c", kind="update", scope=scope, fingerprint=b"f",
-        loss=Loss(0.5, 1.0, 0.5), data_digest=b"d", size=9,
-    )  # fmt: skip
+    assert later.grouping == staged.at_stage(1, (0,) * 12).grouping_digest != b"" and later.stage == 1
 
 
 def test_an_answer_of_a_training_says_what_it_depends_on_and_the_loss_so_far() -> None:
@@ -72,45 +83,84 @@ def test_an_answer_of_a_training_says_what_it_depends_on_and_the_loss_so_far() -
             scope = Task("c", sees, 4, 3, 2, 0.1, 1).scope(kind)  # type: ignore[arg-type]
             assert trained(scope).scope == scope
     answer = trained(("features",))
-    assert answer.loss == Loss(0.5, 1.0, 0.5) and answer.total == Loss(1.5, 3.0, 0.75)
     (part,) = answer.parts
-    assert (part.attribute, part.loss, part.report) == (TRAINING, answer.loss, b"") and answer.size == 9
-
-
-def test_the_cap_of_a_training_has_the_name_of_its_rows(ask_for: Callable[..., Query]) -> None:
-    task = Task("c", "own", 4, 3, 2, 0.1, 1)
-    from ldpsim.devices.facts import PublicFacts
-
-    assert set(policy_for_training(task, PublicFacts(4, 4, 2), answers=1).caps) == {
-        trained(("label",)).parts[0].attribute
-    }
-
-
-def test_values_end_with_the_seal(ask_for: Callable[..., Query]) -> None:
-    for answer in (trained(("label",)), QueryAnswer.following(Head(), 3, ask_for(), {}, {})):
-        table, values = sealed(answer, b"seal")
-        assert values[-1] == b"seal" and values[:2] == (3, answer.number) and table.insert.count("?") == len(values)
-        assert table.read(values) == replace(answer, seal=b"seal")
+    assert (part.attribute, part.loss, part.report) == (TRAINING, Loss(0.5, 1.0, 0.5), b"") and answer.is_training
+    assert answer.total == Loss(1.5, 3.0, 0.75) and answer.size == 9
+    policy = policy_for_training(Task("c", "own", 4, 3, 2, 0.1, 1), PublicFacts(4, 4, 2), answers=1)
+    assert set(policy.caps) == {part.attribute} == {"training"}  # also in policies that were written before
 
 
 @pytest.mark.parametrize("reporting", ["both", "one-end"])
-def test_first_rows_of_many_devices_are_those_of_each(ask_for: Callable[..., Query], reporting: str) -> None:
+def test_rows_of_many_devices_are_those_of_each(ask_for: Callable[..., Query], reporting: str) -> None:
     row = RandomizedResponse.from_epsilon(1.0, n=12, reporting=reporting)  # type: ignore[arg-type]
-    (label,) = ask_for(attributes="l").asks
-    query = Query("first", ((Ask("adjacency", (row,)),), (label,)))
-    devices, sizes = [0, 3, 4, 11], [5, 0, 300, 5]
-    reports = {"adjacency": [bytes(size) for size in sizes]}
-    digests = {"adjacency": [bytes([device]) * 32 for device in devices]}
-    many = FirstAnswers.to(query, devices, reports, digests)
-    alone = [
-        replace(QueryAnswer.following(Head(), device, query, {"adjacency": reports["adjacency"][k]},
-                                      {"adjacency": digests["adjacency"][k]}), time=many.time)
-        for k, device in enumerate(devices)
-    ]  # fmt: skip
-    keys = [bytes([k]) * 32 for k in range(4)]
-    seals = first_seals(many, keys)
-    assert seals == [seal_of(answer, b"", key) for answer, key in zip(alone, keys, strict=True)]
-    assert many.rows(seals) == [sealed(answer, seal)[1] for answer, seal in zip(alone, seals, strict=True)]
-    assert list(many.canonical()) == [QUERY_ANSWERS.pack(answer) for answer in alone]
-    assert (len(many), list(many)) == (4, devices)
-    assert (len({answer.terms for answer in alone}) == 4) is (reporting == "one-end")
+    query = Query("first", ((Ask("adjacency", (row,)),), ask_for(attributes="l").asks))
+    heads, sizes = {0: Head(), 3: Head(2, b"s"), 4: Head(), 11: Head()}, [5, 0, 300, 5]
+    reports, digests = [bytes(size) for size in sizes], [bytes([device]) * 32 for device in heads]
+    many = reports_of(query, heads, {"adjacency": reports}, {"adjacency": digests})
+    for answer, report, digest in zip(many, reports, digests, strict=True):
+        device = answer.device
+        (alone,) = reports_of(query, {device: heads[device]}, {"adjacency": [report]}, {"adjacency": [digest]})
+        assert (alone[:4], alone.parts, alone.terms) == (answer[:4], answer.parts, answer.terms)
+        assert answer.parts[0].loss == query.loss("adjacency", device=device)
+    assert [answer[:2] for answer in many] == [(0, 0), (3, 2), (4, 0), (11, 0)]
+    assert (len({answer.terms for answer in many}) == 4) is (reporting == "one-end")
+
+
+def test_a_body_that_is_cut_off_or_no_text_is_damage(ask_for: Callable[..., Query]) -> None:
+    whole = report_after([], ask_for(attributes="al"))
+    for answer in (whole, trained(("label",))):
+        ends = {at - 40 for at, _ in answer._outline()}  # between two parts it is a row with fewer of them
+        for size in set(range(len(answer.body))) - ends:
+            with pytest.raises(LedgerDamaged):
+                _ = answer._replace(body=answer.body[:size]).parts
+    with pytest.raises(LedgerDamaged, match="form"):
+        _ = whole._replace(body=whole.body.replace(b"label", b"\xff\xff\xff\xff\xff")).parts
+
+
+# --- the chain ----------------------------------------------------------------------------------------------
+
+
+def chained(ask_for: Callable[..., Query]) -> list[Answer]:
+    answers: list[Answer] = []
+    for letter in ("a", "", "l", ""):
+        row = report_after(answers, ask_for(attributes=letter)) if letter else training_after(answers)
+        (seal,) = seals([row], [answers[-1].seal if answers else b""], [KEY])
+        answers.append(row._replace(seal=seal))
+    return answers
+
+
+def test_a_whole_chain_is_sound(ask_for: Callable[..., Query]) -> None:
+    chain = chained(ask_for)
+    assert sound(chain, KEYS) == [True] * 4 and head_of(chain) == Head(4, chain[-1].seal)
+    assert sound([], KEYS) == [] and head_of([]) == Head()
+    assert sound(chain, {3: b"x" * 32}) == [False] * 4
+    other = report_after([], ask_for(), 4)
+    both = [*chain, other._replace(seal=seals([other], [b""], [KEY])[0])]
+    assert sound(both, KEYS) == [True] * 5 and sound([*chain[:2], both[-1]], KEYS) == [True] * 3
+
+
+@pytest.mark.parametrize("at", range(4))
+def test_an_edited_missing_repeated_or_moved_answer_breaks_it(ask_for: Callable[..., Query], at: int) -> None:
+    chain = chained(ask_for)
+    before, answer, after = chain[:at], chain[at], chain[at + 1 :]
+    last = before[-1].seal if before else b""
+    edited = answer._replace(collection="other")
+    (honest,), (foreign,), (alone,) = (
+        seals([edited], [seal], [key]) for seal, key in ((last, KEY), (last, b"x" * 32), (b"no", KEY))
+    )
+    broken = [
+        [*before, edited, *after],
+        [*before, answer, answer, *after],
+        [*before, answer._replace(device=4), *after],
+        [*before, answer._replace(kind="exchange"), *after],
+        [*before, edited._replace(seal=foreign), *after],
+        [*before, edited._replace(seal=alone), *after],
+    ]
+    if after:
+        broken += [[*before, *after], [*before, *after, answer]]
+        broken.append([*before, *(later._replace(number=later.number - 1) for later in after)])
+        # an honest seal in the middle does not help: the one after it covers another
+        broken.append([*before, edited._replace(seal=honest), *after])
+    for answers in broken:
+        told = sound(answers, KEYS)
+        assert told[:at] == [True] * at and not all(told)

@@ -31,10 +31,10 @@ class Scripted:
 
     bernoulli_by_bytes = bernoulli  # the same law, from fewer words
 
-    def uniform_integer(self, bound: int) -> int:
-        assert 0 <= self.integer < bound
+    def uniform_integers(self, bound: int, size: int) -> np.ndarray:
+        assert 0 <= self.integer < bound and size == 1
         self.probability *= Fraction(1, bound)
-        return self.integer
+        return np.array([self.integer])
 
 
 def scripts(bits: int, integers: int = 1) -> Iterator[Scripted]:

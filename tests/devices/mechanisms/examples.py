@@ -7,7 +7,6 @@ import numpy as np
 from ldpsim.devices.data.population import Record
 from ldpsim.devices.mechanisms import (
     GRRFS,
-    GradedVote,
     NeighbourhoodVote,
     OwnFeaturesVote,
     Window,
@@ -18,7 +17,6 @@ from ldpsim.devices.mechanisms.word_model import UNIT, WordModel
 HALF, MOST = ONE // 2, 1 << 16
 Q = np.array([[3, 1, 0], [0, 0, 0], [1, 6, 1], [0, 1, 4], [2, 2, 3]])
 VOTE = NeighbourhoodVote.from_probabilities(Q, 1.0, homophily=0.7, candidates=3)
-GRADED = GradedVote.from_probabilities(Q, 2.0, homophily=0.7, slope=0.5, levels=8)
 WORDS = WordModel(np.arange(6).reshape(2, 3) * UNIT, np.array([4 * UNIT, UNIT]), np.array([UNIT, 0, 7]), (256, 128))
 OWN = OwnFeaturesVote.from_probabilities(Q, 1.0, WORDS, homophily=0.7)
 WINDOW = Window.from_epsilon(1.0, d=4)

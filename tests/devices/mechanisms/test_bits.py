@@ -11,7 +11,6 @@ from ldpsim.devices.mechanisms.bits import (
     GAPS,
     PACKED,
     pack_bits,
-    pack_many,
     pack_plain,
     pack_positions,
     pack_rows,
@@ -42,12 +41,6 @@ def test_round_trip_and_size(bits: np.ndarray) -> None:
     assert unpack_plain(packed, len(bits)).tolist() == bits.tolist()
     assert len(data) <= 1 + len(packed)
     assert (data[0] == PACKED) == (len(data) == 1 + len(packed))  # gaps only where they are smaller
-
-
-@given(st.lists(rows(), min_size=1, max_size=6))
-def test_many_rows_are_packed_as_one_by_one(found: list[np.ndarray]) -> None:
-    ends = np.cumsum([len(row) for row in found])
-    assert pack_many(np.concatenate(found), ends) == [pack_bits(row) for row in found]
 
 
 @given(st.lists(rows(), max_size=4))
@@ -91,7 +84,6 @@ def test_gaps_of_every_length(ones: list[int]) -> None:
     bits[ones] = True
     data = pack_bits(bits)
     assert data[0] == GAPS and len(data) <= 1 + 4 * len(ones)
-    assert pack_many(np.tile(bits, 2), np.array([6_000_000, 12_000_000])) == [data, data]
     assert unpack_positions(data, len(bits)).tolist() == ones
 
 

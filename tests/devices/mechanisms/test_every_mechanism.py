@@ -25,7 +25,6 @@ from ldpsim.devices.mechanisms import (
     ClearFeatures,
     ClearLabel,
     Degree,
-    GradedVote,
     GroupDegrees,
     Laplace,
     Mechanism,
@@ -39,6 +38,7 @@ from ldpsim.devices.mechanisms import (
     Window,
 )
 from ldpsim.devices.mechanisms.base import IN_CLEAR
+from ldpsim.devices.mechanisms.stacked_reports import stacked
 from ldpsim.devices.mechanisms.word_model import WordModel
 from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.policy.policy import policy_for
@@ -50,7 +50,6 @@ _MADE: list[Mechanism] = [
     RandomizedResponse.from_epsilon(1.0, n=N), Degree.from_epsilon(0.3, n=N),
     GroupDegrees.from_epsilon(1.0, n=N, groups=3, seed=5), NoisyRow.from_epsilon(1.0, n=N),
     NeighbourhoodVote.from_probabilities(np.eye(C)[np.arange(N) % C], 1.0, homophily=0.8, candidates=C),
-    GradedVote.from_probabilities(np.eye(C)[np.arange(N) % C], 1.0, homophily=0.8, slope=0.1),
     OwnFeaturesVote.from_probabilities(
         np.eye(C)[np.arange(N) % C], 1.0, homophily=0.8,
         model=WordModel(np.full((D, C), 9), np.full(D, 9), np.zeros(C, np.int64), (256, 256)),
@@ -65,15 +64,14 @@ _EXAMPLE_OF = {made.name: made for made in _MADE}
 # A mechanism about labels needs no entry: it is made from an epsilon and the number of classes, as `run` makes it.
 EXAMPLES: list[Mechanism] = [
     _EXAMPLE_OF[name] if name in _EXAMPLE_OF else cast(Any, kind).from_epsilon(1.0, categories=C)
-    for name, kind in mechanisms.BUILT_IN.items() if name in _EXAMPLE_OF or "label" in kind.attributes
+    for name, kind in mechanisms.BUILT_IN.items() if name in _EXAMPLE_OF or kind.reads == ("label",)
 ]  # fmt: skip
-LISTS = [m for m in EXAMPLES if "adjacency" in m.attributes]
+LISTS = [m for m in EXAMPLES if "adjacency" in m.reads]
 every = pytest.mark.parametrize("mechanism", EXAMPLES, ids=lambda m: m.name)
 
 
 def attribute(mechanism: Mechanism) -> str:
-    (name,) = mechanism.attributes
-    return name
+    return mechanism.reads[0]
 
 
 def people() -> list[Record]:
@@ -110,7 +108,6 @@ def test_the_defaults_of_the_parameters() -> None:
         "randomized_response": both, "degree": both, "group_degrees": both | {"seed": -1},
         "noisy_row": both | {"grid": 64},
         "neighbourhood_vote": both | {"own": True, "form": "full", "widths": ""},
-        "graded_vote": both | {"own": True, "form": "full"},
         "own_features_vote": both | {
             "own": False, "form": "full", "levels": 1, "low": 0.0, "high": 1.0, "agreement": False,
         },
@@ -156,7 +153,7 @@ def test_whatever_the_data_there_is_a_report_and_it_is_read_back(mechanism: Mech
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for device, record in enumerate(people()):
-            data = mechanism.respond(record, NoiseStream(bytes([device]) * 32), device=device)
+            data = mechanism.respond([record], [NoiseStream(bytes([device]) * 32)], devices=[device])[0]
             report = mechanism.decode(data, device=device)
             assert mechanism.encode(report) == data
             value = mechanism.value_of(record, device=device)
@@ -168,7 +165,9 @@ def test_whatever_the_data_there_is_a_report_and_it_is_read_back(mechanism: Mech
 @every
 def test_the_same_key_gives_the_same_bytes_and_another_key_others(mechanism: Mechanism) -> None:
     record = people()[0]
-    bytes_ = [mechanism.respond(record, NoiseStream(bytes([k]) * 32), device=4) for k in (0, 0, *range(1, 30))]
+    bytes_ = [
+        mechanism.respond([record], [NoiseStream(bytes([k]) * 32)], devices=[4])[0] for k in (0, 0, *range(1, 30))
+    ]
     assert bytes_[0] == bytes_[1]
     assert (len(set(bytes_)) == 1) == mechanism.name.startswith("clear_")
 
@@ -176,7 +175,7 @@ def test_the_same_key_gives_the_same_bytes_and_another_key_others(mechanism: Mec
 @every
 def test_foreign_bytes_are_a_value_error_or_a_report(mechanism: Mechanism) -> None:
     rng = np.random.default_rng(0)
-    good = mechanism.respond(people()[0], NoiseStream(bytes(32)), device=4)
+    good = mechanism.respond([people()[0]], [NoiseStream(bytes(32))], devices=[4])[0]
     trials = [rng.bytes(int(rng.integers(0, 2 * len(good) + 4))) for _ in range(300)]
     for _ in range(300):
         spoiled = bytearray(good)
@@ -192,7 +191,7 @@ def test_foreign_bytes_are_a_value_error_or_a_report(mechanism: Mechanism) -> No
 
 @every
 def test_bytes_that_are_cut_off_or_too_long_are_refused(mechanism: Mechanism) -> None:
-    good = mechanism.respond(people()[0], NoiseStream(bytes(32)), device=4)
+    good = mechanism.respond([people()[0]], [NoiseStream(bytes(32))], devices=[4])[0]
     for wrong in (b"", good[:-1], good + b"\0", good + good):
         with pytest.raises(ValueError):
             mechanism.decode(wrong, device=4)
@@ -208,7 +207,7 @@ def test_there_is_one_way_to_write_a_report(mechanism: Mechanism, data: bytes) -
     with pytest.raises(ValueError):
         mechanism.decode(data, device=1)
     with pytest.raises(ValueError, match="^device 1: "):
-        mechanism.stack({1: data}, 900)
+        stacked(mechanism.stacker(900), {1: data})
 
 
 @every
@@ -216,14 +215,13 @@ def test_evidence_is_the_log_likelihood_ratio_by_the_mechanisms_own_law(mechanis
     """Of each entry, the others being equal: ln Pr[report | high] - ln Pr[report | low]."""
     report: Any
     base: Any
-    data = mechanism.respond(people()[0], NoiseStream(bytes(range(32))), device=4)
+    data = mechanism.respond([people()[0]], [NoiseStream(bytes(range(32)))], devices=[4])[0]
     report = mechanism.decode(data, device=4)
     found = mechanism.evidence(report)
     if mechanism.name in (
         "degree",
         "group_degrees",
         "neighbourhood_vote",
-        "graded_vote",
         "own_features_vote",
         "grr_fs",
         "analytic_gaussian",
@@ -238,10 +236,10 @@ def test_evidence_is_the_log_likelihood_ratio_by_the_mechanisms_own_law(mechanis
         chances = [mechanism.log_probability(report, category) for category in range(C)]
         assert found - found[0] == pytest.approx(np.array(chances) - chances[0], abs=1e-9)
         return
-    base = np.zeros(len(found)) if attribute(mechanism) == "features" else np.zeros(len(found), np.bool_)
+    base = np.zeros(len(found)) if attribute(mechanism) == "features" else np.zeros(len(found), np.int64)
     for entry in range(len(found)):
         high = base.copy()
-        high[entry] = 1
+        high[entry] = mechanism.grid if mechanism.name == "noisy_row" else 1  # type: ignore[attr-defined]
         ratio = mechanism.log_probability(report, high) - mechanism.log_probability(report, base)
         assert found[entry] == pytest.approx(ratio, abs=1e-9)
     if mechanism.weight is not None:
@@ -265,7 +263,7 @@ def test_a_one_ended_device_answers_only_what_reads_one_end(mechanism: Mechanism
     one = Query("c", ((Ask("adjacency", (replace(mechanism, reporting="one-end"),)),),))  # type: ignore[type-var]
     policy = policy_for([both, one], FACTS, reporting="one-end")
     assert policy.allows(one, device=4) and not policy.allows(both, device=4)
-    if mechanism.also_reads:  # it is asked alone
+    if len(mechanism.reads) > 1:  # it is asked alone
         return
     joined = Query("c", ((Ask("adjacency", (*one.asks[0].mechanisms, mechanism)),),))
     wide = policy_for([joined, one], FACTS, reporting="one-end")
@@ -284,16 +282,16 @@ def test_a_finite_cap_keeps_an_attribute_from_going_in_clear(mechanism: Mechanis
 def test_clear_features_and_labels() -> None:
     features, label = ClearFeatures(D), ClearLabel(C)
     strange, empty = people()[-2:]
-    told = features.decode(features.respond(strange, NoiseStream(bytes(32)), device=0), device=0)
+    told = features.decode(features.respond([strange], [NoiseStream(bytes(32))], devices=[0])[0], device=0)
     assert told[[0, 4, 10]].tolist() == [1.0, 0.0, 0.0]  # clamped, silently
     assert [label.value_of(r, device=0) for r in (strange, empty)] == [0, 0]
     record = Record(np.array([1, 5], np.int32), np.array([0.25, 0.5], np.float32), np.zeros(0, np.int32), 2)
-    told = features.decode(features.respond(record, NoiseStream(bytes(32)), device=0), device=0)
+    told = features.decode(features.respond([record], [NoiseStream(bytes(32))], devices=[0])[0], device=0)
     assert told.tolist() == [0, 0.25, 0, 0, 0, 0.5, 0, 0, 0, 0, 0]
     shifted = ClearFeatures(3, 2.0, 5.0)
-    told = shifted.decode(shifted.respond(empty, NoiseStream(bytes(32)), device=0), device=0)
+    told = shifted.decode(shifted.respond([empty], [NoiseStream(bytes(32))], devices=[0])[0], device=0)
     assert told.tolist() == [2.0, 2.0, 2.0]
-    assert label.decode(label.respond(record, NoiseStream(bytes(32)), device=0), device=0) == 2
+    assert label.decode(label.respond([record], [NoiseStream(bytes(32))], devices=[0])[0], device=0) == 2
     for make in (lambda: ClearFeatures(0), lambda: ClearFeatures(3, 1.0, 1.0), lambda: ClearLabel(0)):
         with pytest.raises(ValueError):
             make()
@@ -301,7 +299,6 @@ def test_clear_features_and_labels() -> None:
 
 @every
 def test_many_reports_at_once_are_those_of_one_by_one(mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch) -> None:
-    grouping = None if mechanism.takes(None) else tuple(i % 3 for i in range(N))
     others: list[Mechanism] = [mechanism]
     if isinstance(mechanism, RandomizedResponse):  # packed bits and gaps, both kinds of rows
         others += [RandomizedResponse.from_epsilon(e, n=N, reporting="one-end") for e in (0.1, 3.0, 9.0)]
@@ -316,17 +313,15 @@ def test_many_reports_at_once_are_those_of_one_by_one(mechanism: Mechanism, monk
         for trial in range(20):
             streams = [[NoiseStream(bytes([trial, i]) * 16, 1) for i in devices] for _ in range(2)]
             alone = [
-                kind.respond(record, noise, device=device, grouping=grouping)
+                kind.respond([record], [noise], devices=[device])[0]
                 for record, noise, device in zip(records, streams[0], devices, strict=True)
             ]
-            assert kind.respond_many(records, streams[1], devices=devices, grouping=grouping) == alone
+            assert kind.respond(records, streams[1], devices=devices) == alone
         for at_once in (1, 2 * D):  # words of one person, of two
             with monkeypatch.context() as patch:
-                patch.setattr("ldpsim.devices.mechanisms.multi_bit.AT_ONCE", at_once)
-                patch.setattr("ldpsim.devices.mechanisms.grr_fs.AT_ONCE", at_once)
-                patch.setattr("ldpsim.devices.mechanisms.subset_selection._ENTRIES_AT_ONCE", at_once)
+                patch.setattr("ldpsim.devices.mechanisms.base.AT_ONCE", at_once)
                 streams[1] = [NoiseStream(bytes([trial, i]) * 16, 1) for i in devices]
-                assert kind.respond_many(records, streams[1], devices=devices, grouping=grouping) == alone
+                assert kind.respond(records, streams[1], devices=devices) == alone
 
 
 TIED: list[tuple[type[Mechanism], str, dict[str, Any]]] = [
@@ -343,9 +338,12 @@ def test_ties_and_rejected_words_are_decided_as_alone(kind: Any, name: str, size
     for word in [int(word) for word in words if word >> 31 == 0]:
         for lower in (0, 1, 1 << 31, (1 << 32) - 1):
             mechanism = kind(**{name: max(1, (word << 32) + lower)}, **sizes)
-            alone = [mechanism.respond(r, NoiseStream(k, 1), device=d) for r, k, d in zip(records, keys, devices)]  # noqa: B905
+            alone = [
+                mechanism.respond([r], [NoiseStream(k, 1)], devices=[d])[0]
+                for r, k, d in zip(records, keys, devices, strict=True)
+            ]
             streams = [NoiseStream(key, 1) for key in keys]
-            assert mechanism.respond_many(records, streams, devices=devices) == alone
+            assert mechanism.respond(records, streams, devices=devices) == alone
 
 
 class Chosen(NoiseStream):
@@ -380,19 +378,5 @@ def test_a_device_whose_word_is_rejected_draws_alone(mechanism: Mechanism) -> No
     drawn[0][:8] = [5] * 8
     records, devices = people(), list(range(len(people())))
     asked = zip(records, drawn, devices, strict=True)
-    alone = [mechanism.respond(record, Chosen(words), device=device) for record, words, device in asked]
-    assert mechanism.respond_many(records, [Chosen(words) for words in drawn], devices=devices) == alone
-
-
-@pytest.mark.parametrize("base", [RandomizedResponse, OneBit, MultiBit, GRR, GRRFS, SubsetSelection, OwnFeaturesVote])
-def test_a_class_of_its_own_responds_in_its_own_way(base: Any) -> None:
-    class Own(base):  # type: ignore[misc]
-        def encode(self, report: Any) -> bytes:
-            return b"own"
-
-    (example,) = (m for m in EXAMPLES if type(m) is base)
-    own = Own(**example.parameters())
-    streams = [NoiseStream(bytes(32)) for _ in people()]
-    assert own.respond_many(people(), streams, devices=range(8))[1] == own.respond(
-        people()[1], NoiseStream(bytes(32)), device=1
-    )
+    alone = [mechanism.respond([record], [Chosen(words)], devices=[device])[0] for record, words, device in asked]
+    assert mechanism.respond(records, [Chosen(words) for words in drawn], devices=devices) == alone

@@ -37,7 +37,7 @@ from ldpsim.devices.mechanisms import (
     subset_mixture,
 )
 from ldpsim.devices.mechanisms.exact_loss import Loss, probability_threshold, round_up
-from tests.devices.mechanisms.examples import FS, GRADED, OWN, VOTE, person
+from tests.devices.mechanisms.examples import FS, OWN, VOTE, person
 
 
 def test_losses_are_summed_and_rounded_up_at_the_ninth_digit() -> None:
@@ -67,8 +67,7 @@ def test_the_scale_of_the_noise_is_the_fraction_of_the_budget() -> None:
         assert max(t, s) < 1 << 32 and math.gcd(t, s) == 1
         assert 0 <= Fraction(repr(epsilon)) - Fraction(sensitivity * s, t) < Fraction(repr(epsilon)) / 10**5
     assert discrete_laplace.scale_for(1.0, sensitivity=(1 << 32) - 1) == ((1 << 32) - 1, 1)
-    assert discrete_laplace.loss(3, 2, entries=4, shift=5) == Loss(round_up(Decimal(10) / 3), round_up(Decimal(40) / 3))
-    assert discrete_laplace.loss(3, 2, entries=0) == Loss(0.0, 0.0)
+    assert [discrete_laplace.loss(3, 2, shift=k) for k in (0, 5)] == [0.0, round_up(Decimal(10) / 3)]
 
 
 @pytest.mark.parametrize(("t", "s"), [(1, 1), (7, 2), (2, 9)])
@@ -144,7 +143,6 @@ def test_the_loss_of_a_mixture_over_subsets_by_enumeration() -> None:
         assert stated == pytest.approx(math.log(worst), abs=1.1e-9) and stated >= math.log(worst) - 1e-15
     assert FS.loss() == Loss(FS.loss_of_domains([3]), pytest.approx(2 * math.log(6), abs=1.1e-9))
     assert [FS.loss_of(k) for k in (1, 2)] == [FS.loss_of_domains(c) for c in ([3], [3, 3])]
-    assert FS.most_likely == pytest.approx(float(max(law.values())))
     assert FS.correction(3)[0] * FS.marginals(3)[0] + FS.correction(3)[1] == pytest.approx(1)
     assert FS.correction(2)[0] * FS.marginals(2)[1] + FS.correction(2)[1] == pytest.approx(0, abs=1e-12)
     whole = FS.loss().vector
@@ -160,7 +158,6 @@ def test_the_steps_of_judging_a_mixture() -> None:
     for m in range(1, 7):
         wanted = sum(math.prod(some) for some in itertools.combinations(numbers, m))
         assert float(subset_mixture.elementary(factors, m)) == pytest.approx(wanted)
-    assert (GRADED.judging_steps, VOTE.judging_steps) == (900, 100)
 
 
 EXAMPLES = {
@@ -179,7 +176,7 @@ def test_an_audit_tries_several_budgets_of_every_kind() -> None:
 EVERY: list[tuple[Any, Any, Any]] = [
     (RandomizedResponse(1 << 60, 4), np.zeros(3, np.bool_), np.ones(3, np.bool_)),
     (ClearAdjacency(4), np.zeros(3, np.bool_), np.ones(3, np.bool_)),
-    (NoisyRow(2, 1, 4), np.zeros(3, np.bool_), np.arange(3)),
+    (NoisyRow(2, 1, 4), np.zeros(3, np.int64), np.arange(3)),
     (Degree(2, 1, 4), 2, 5), (GroupDegrees(2, 1, 4, 2), np.array([1, 0]), np.array([3, 2])),
     (ClearLabel(3), 1, 2), (GRR(1 << 60, 3), 1, 2), (SubsetSelection(1 << 60, 1, 3), 1, np.array([True, False, False])),
     (ClearFeatures(3), np.zeros(3), np.ones(3)), (OneBit(1 << 60, 3), np.zeros(3), np.ones(3, np.bool_)),
@@ -187,13 +184,11 @@ EVERY: list[tuple[Any, Any, Any]] = [
     (Window.from_epsilon(1.0, d=3), np.zeros(3), np.array([0, 9, 0])),
     (Laplace(2, 1, 3), np.zeros(3), np.arange(3)), (AnalyticGaussian(1 << 36, 1e-5, 3), np.zeros(3), np.arange(3)),
     (FS, np.array([0, 1, 2]), np.array([1, 1, 0])), (VOTE, VOTE.value_of(person(), device=0), 1),
-    (OWN, 1, 2), (GRADED, 3, 1),
+    (OWN, 1, 2),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("mechanism", "value", "report"), EVERY, ids=lambda value: getattr(value, "name", ""))
-def test_an_estimate_has_a_variance_of_its_shape(mechanism: Any, value: Any, report: Any) -> None:
-    estimate, variance = mechanism.estimate(report), mechanism.variance(value)
-    assert np.shape(variance) == np.shape(estimate) and np.all(np.asarray(variance) >= 0)
-    assert np.all(np.asarray(variance) == 0) == mechanism.in_clear
+def test_no_device_loses_more_than_the_largest_loss(mechanism: Any, value: Any, report: Any) -> None:
+    assert np.all(np.isfinite(mechanism.estimate(report))) and mechanism.log_probability(report, value) <= 0
     assert mechanism.loss(device=1).vector <= mechanism.loss().vector

@@ -5,7 +5,6 @@ It covers all modules below ``ldpsim.devices.mechanisms``.
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import replace
 
@@ -17,9 +16,8 @@ from ldpsim.devices.mechanisms import (
     NeighbourhoodVote,
     class_table,
 )
-from ldpsim.devices.mechanisms.exact_loss import ONE
 from ldpsim.devices.mechanisms.word_model import UNIT, WordModel, read_model
-from tests.devices.mechanisms.examples import GRADED, HALF, OWN, VOTE, WORDS, Q, person
+from tests.devices.mechanisms.examples import OWN, VOTE, WORDS, Q, person
 
 
 def test_scores_of_a_vote_are_sums_of_logarithms() -> None:
@@ -44,30 +42,6 @@ def test_scores_of_a_vote_are_sums_of_logarithms() -> None:
     for data, device in ((b"\2", 0), (b"\3", 1), (b"", 0), (b"\0\0", 0)):
         with pytest.raises(ValueError, match="not a report of neighbourhood_vote"):
             one.decode(data, device=device)
-
-
-def test_levels_of_a_graded_vote_have_equal_steps_of_log_odds() -> None:
-    chances, whole = GRADED.response(2).thresholds, math.log((ONE - GRADED.lie) / GRADED.lie)
-    assert len(chances) == 17 and chances[-1] == GRADED.lie and chances[8] == HALF
-    for k in range(-8, 9):
-        assert math.log((ONE - chances[k + 8]) / chances[k + 8]) == pytest.approx(whole * k / 8, abs=1e-12)
-        assert chances[8 + k] + chances[8 - k] == ONE
-        p = chances[8 + k] / ONE
-        assert GRADED.log_probability(1, k) == pytest.approx(math.log(p))
-        assert GRADED.log_probability(0, k) == pytest.approx(math.log(1 - p))
-        lie = GRADED.lie / ONE
-        assert GRADED.variance(k) == pytest.approx(4 * p * (1 - p) / (1 - 2 * lie) ** 2)
-    assert GRADED.estimate(1) == -GRADED.estimate(0) == pytest.approx(1 / (1 - 2 * GRADED.lie / ONE))
-    assert GRADED.step == round(2.0 / (8 * 0.5) * UNIT) and whole == pytest.approx(2.0)
-    apart = math.ceil((math.log(0.8 / 0.1) * UNIT + 2) / GRADED.step)
-    assert GRADED.response(2).entry_levels == apart and replace(GRADED, step=1).response(2).entry_levels == 16
-    worst = max(math.log((1 + math.exp((k + apart) / 4)) / (1 + math.exp(k / 4))) for k in range(-8, 9 - apart))
-    assert GRADED.loss().bit == pytest.approx(worst, abs=2e-9) and GRADED.loss().vector == 2.0
-    for near in itertools.chain.from_iterable(itertools.combinations((0, 2, 3), k) for k in range(4)):
-        scores, _ = GRADED.scores(np.array(near, np.int32), 4)
-        first, second = GRADED.ranked[4, :2]
-        exact = int(scores[first] - scores[second]) / GRADED.step
-        assert GRADED.value_of(person(near=near), device=4) == max(-8, min(8, math.floor(exact + 0.5)))
 
 
 def test_a_model_of_words_in_whole_numbers() -> None:

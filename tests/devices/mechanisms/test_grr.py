@@ -23,7 +23,7 @@ def test_law_loss_estimate_variance(g: int, epsilon: float, all_noise) -> None:
         law = [Fraction(0)] * g
         for noise in all_noise(1, g - 1):
             report = mechanism.perturb(value, noise)
-            law[report] += noise.probability
+            law[int(report)] += noise.probability
         assert sum(law) == 1
         for report in range(g):
             table[value, report] = mechanism.log_probability(report, value)
@@ -37,7 +37,6 @@ def test_law_loss_estimate_variance(g: int, epsilon: float, all_noise) -> None:
         weights = np.exp(table[value])
         onehot = (np.arange(g) == value).astype(float)
         assert weights @ estimates == pytest.approx(onehot, abs=1e-9)
-        assert weights @ (estimates - onehot) ** 2 == pytest.approx(mechanism.variance(value), rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +75,6 @@ def test_a_label_outside_the_domain_is_category_0_silently() -> None:
             key = bytes([seed]) * 32
             assert mechanism.perturb(strange, NoiseStream(key)) == mechanism.perturb(0, NoiseStream(key))
         assert mechanism.log_probability(2, strange) == mechanism.log_probability(2, 0)
-        assert mechanism.variance(strange).tolist() == mechanism.variance(0).tolist()
 
 
 def test_both_draws_are_made_whichever_is_used() -> None:

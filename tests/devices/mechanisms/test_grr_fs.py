@@ -169,7 +169,7 @@ def test_the_probabilities_that_rgnn_prints_are_none() -> None:
 
 
 @pytest.mark.parametrize(("domains", "m"), [((2, 3), 1), ((2, 3, 4), 2), ((3, 3), 2)])
-def test_estimates_are_unbiased_with_the_stated_variance(domains: tuple[int, ...], m: int) -> None:
+def test_estimates_are_unbiased(domains: tuple[int, ...], m: int) -> None:
     mechanism = mechanism_of(domains, m, 0.8)
     every = vectors(domains)
     for value in every[::3]:
@@ -177,8 +177,6 @@ def test_estimates_are_unbiased_with_the_stated_variance(domains: tuple[int, ...
         estimates = np.array([mechanism.estimate(r) for r in every])
         mean = np.tensordot(weights, estimates, 1)
         assert mean == pytest.approx(np.eye(max(domains))[value], abs=1e-9)
-        spread = np.tensordot(weights, (estimates - mean) ** 2, 1)
-        assert spread == pytest.approx(mechanism.variance(value), abs=1e-8)
 
 
 SHARES = np.array([0.5, 0.25, 0.15, 0.10])
@@ -194,8 +192,10 @@ def test_ties_of_many_reports_are_decided_as_alone() -> None:
         for lower in (0, (1 << 32) - 1):
             mechanism = GRRFS((max(1, (word << 32) + lower),), (2, 2, 2, 2), 2, 4)
             streams = [NoiseStream(key, 1) for key in keys]
-            alone = [mechanism.respond(r, NoiseStream(k, 1), device=0) for r, k in zip(people, keys, strict=True)]
-            assert mechanism.respond_many(people, streams, devices=range(8)) == alone
+            alone = [
+                mechanism.respond([r], [NoiseStream(k, 1)], devices=[0])[0] for r, k in zip(people, keys, strict=True)
+            ]
+            assert mechanism.respond(people, streams, devices=range(8)) == alone
             ties += 1
     assert ties > 4
 
@@ -224,10 +224,6 @@ def test_the_estimator_of_the_reference() -> None:
     assert drawn == pytest.approx([0.049686166, 0.046722504, 0.045449539, 0.044794306], abs=5e-10)
     fixed = frequency_variance(mechanism)
     assert fixed == pytest.approx([0.049061166, 0.046253754, 0.045130789, 0.044569306], abs=5e-10)
-    # the fixed users' variance from the one-report variances, by hand
-    counts = (SHARES * 400).round()
-    by_hand = sum(c * mechanism.variance(np.full(6, j))[0, :4] for j, c in enumerate(counts)) / 400**2
-    assert fixed == pytest.approx(by_hand, abs=1e-12)
 
 
 def test_equation_9_is_biased() -> None:

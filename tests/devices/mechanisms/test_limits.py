@@ -22,7 +22,6 @@ from ldpsim.devices.mechanisms import (
     ClearFeatures,
     ClearLabel,
     Degree,
-    GradedVote,
     GroupDegrees,
     Laplace,
     MultiBit,
@@ -43,7 +42,7 @@ from ldpsim.devices.mechanisms.categories import LARGEST, Coding
 from ldpsim.devices.mechanisms.exact_loss import ONE, probability_threshold
 from ldpsim.devices.mechanisms.integers import pack_integers, unpack_integers
 from ldpsim.devices.mechanisms.word_model import LARGEST_EXPONENT, WordModel, read_model
-from tests.devices.mechanisms.examples import FS, GRADED, HALF, MOST, OWN, VOTE, WINDOW, Q
+from tests.devices.mechanisms.examples import FS, HALF, MOST, OWN, VOTE, WINDOW
 
 # The last value that is taken and the first one that is refused, of each limit.
 BOUNDS: list[tuple[Any, str, Any, Any]] = [
@@ -69,10 +68,8 @@ BOUNDS: list[tuple[Any, str, Any, Any]] = [
     (GroupDegrees(1, 1, 3, 2), "groups", 1, 0), (GroupDegrees(1, 1, 3, 2), "groups", MOST, MOST + 1),
     (GroupDegrees(1, 1, 3, 2), "seed", -1, -2), (GroupDegrees(1, 1, 3, 2), "seed", (1 << 32) - 1, 1 << 32),
     (NoisyRow(1, 1, 3), "grid", 1, 0), (NoisyRow(1, 1, 3), "grid", 1 << 20, (1 << 20) + 1),
-    (GRADED, "lie", 1, 0), (GRADED, "lie", HALF - 1, HALF), (GRADED, "levels", 1, 0), (GRADED, "levels", 128, 129),
-    (GRADED, "step", 1, 0), (GRADED, "step", 1 << 32, (1 << 32) + 1),
-    (GRADED, "affinity", (MOST,) * 9, (MOST + 1,) * 9),
-    (GRADED, "affinity", (1,) * 9, (0,) * 9), (VOTE, "candidates", 2, 1), (VOTE, "candidates", 3, 4),
+    (VOTE, "affinity", (MOST,) * 9, (MOST + 1,) * 9), (VOTE, "affinity", (1,) * 9, (0,) * 9),
+    (VOTE, "candidates", 2, 1), (VOTE, "candidates", 3, 4),
     (replace(VOTE, unseen=True), "candidates", 1, 0), (OWN, "columns", 2, 1),
     (OWN, "exponents", (LARGEST_EXPONENT, -LARGEST_EXPONENT), (LARGEST_EXPONENT + 1, 0)),
     (OWN, "exponents", (0, 0), (0, -LARGEST_EXPONENT - 1)), (OWN, "exponents", (0, 0), (0, 0, 0)),
@@ -132,8 +129,6 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: class_table.affinity_weights(2, None, np.eye(2)), "an affinity is 2 x 2 finite numbers above 0"),
     (lambda: class_table.quantised(np.array([[-1e-9, 1]])), "a class probability is negative or not finite"),
     (lambda: class_table.from_text("AAA=", 3), "a text does not hold 3 bytes in base64"),
-    (lambda: GradedVote.from_probabilities(Q, 1.0, slope=0.0, homophily=0.5),
-     "a slope must be a finite number above 0, not 0.0"),
     (lambda: WordModel(np.zeros((1, 2), int), np.array([-1]), np.zeros(2, int), (0, 0)),
      "a squared weight is negative"),
     (lambda: WordModel(np.full((1, 2), 1 << 31), np.array([0]), np.zeros(2, int), (0, 0)).as_text(),

@@ -12,7 +12,7 @@ import pytest
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import MultiBit, OneBit
 from ldpsim.devices.mechanisms.exact_loss import ONE
-from ldpsim.devices.mechanisms.multi_bit import sampled_features
+from ldpsim.devices.mechanisms.feature_bits import sampled_features
 from ldpsim.devices.noise import NoiseStream
 
 SMALL = [(1, 1), (2, 1), (3, 1), (3, 2), (3, 3), (4, 2), (4, 3)]

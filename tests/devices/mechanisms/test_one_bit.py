@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from ldpsim.devices.data.population import Record
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import OneBit
 from ldpsim.devices.mechanisms.exact_loss import ONE
@@ -126,25 +127,6 @@ def test_no_value_leaves_the_allowed_thresholds(low: float, high: float) -> None
     assert min(thresholds) >= mechanism.flip and max(thresholds) <= ONE - mechanism.flip
 
 
-def test_the_sparse_form_is_the_dense_one() -> None:
-    rng = np.random.default_rng(1)
-    for low, high in [(-1.0, 1.0), (0.0, 1.0), (0.5, 2.0), (-2.0, -1.0)]:  # zero inside, at an end, outside
-        mechanism = OneBit.from_epsilon(0.5, d=300, low=low, high=high)
-        columns = np.sort(rng.choice(300, 40, replace=False)).astype(np.int32)
-        values = rng.uniform(low, high, 40).astype(np.float32)
-        dense = np.zeros(300, np.float32)
-        dense[columns] = values
-        key = bytes([7]) * 32
-        expected = mechanism.perturb(dense, NoiseStream(key))
-        assert mechanism.perturb_sparse(columns, values, NoiseStream(key)).tolist() == expected.tolist()
-        # Columns that do not exist count as the nearest one and never raise.
-        strange = np.array([-1, 5, 300, 10**6], np.int32)
-        nearest = np.zeros(300)
-        nearest[[0, 5, 299]] = high
-        got = mechanism.perturb_sparse(strange, np.full(4, high, np.float32), NoiseStream(key))
-        assert got.tolist() == mechanism.perturb(nearest, NoiseStream(key)).tolist()
-
-
 def test_reports_survive_the_wire() -> None:
     mechanism = OneBit.from_epsilon(1.0, d=13)
     report = mechanism.perturb(np.ones(13), NoiseStream(bytes(32)))
@@ -172,3 +154,20 @@ def test_facts() -> None:
     assert not mechanism.agrees_with(PublicFacts(9, 5, 2, -1.0, 1.0))
     assert not mechanism.agrees_with(PublicFacts(9, 4, 2, 0.0, 1.0))
     assert not mechanism.agrees_with(PublicFacts(9, 4, 2, -1.0, 2.0))
+
+
+@pytest.mark.parametrize("together", [1, 9])
+def test_a_report_of_sparse_features_is_that_of_dense_ones(together: int) -> None:
+    """Columns that do not exist count as the nearest one and never raise."""
+    rng = np.random.default_rng(1)
+    for low, high in [(-1.0, 1.0), (0.0, 1.0), (0.5, 2.0), (-2.0, -1.0)]:  # zero inside, at an end, outside
+        mechanism = OneBit.from_epsilon(0.5, d=300, low=low, high=high)
+        columns = np.sort(rng.choice(300, 40, replace=False)).astype(np.int32)
+        for place, dense_place in ((columns, columns), ([-1, 5, 300, 10**6], [0, 5, 299, 299])):
+            values = rng.uniform(low, high, len(place)).astype(np.float32)
+            dense = np.zeros(300, np.float32)
+            dense[dense_place] = values
+            record = Record(np.array(place, np.int32), values, np.zeros(0, np.int32), 0)
+            streams = [NoiseStream(bytes([k]) * 32) for k in range(together)]
+            wanted = [mechanism.encode(mechanism.perturb(dense, NoiseStream(s.key))) for s in streams]
+            assert mechanism.respond([record] * together, streams, devices=range(together)) == wanted

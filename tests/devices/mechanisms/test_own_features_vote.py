@@ -164,7 +164,7 @@ def test_two_words_and_two_thousand_take_equally_long() -> None:
 
 @pytest.mark.filterwarnings("ignore:overflow")  # of an infinite feature
 @pytest.mark.parametrize("changed", [
-    {}, {"form": "codes"}, {"form": "likeliest"}, {"own": True, "form": "codes"}, {"reporting": "one-end"},
+    {}, {"form": "codes"}, {"own": True, "form": "codes"}, {"reporting": "one-end"},
     {"agreement": True}, {"levels": 9, "low": -1.0, "high": 2.0},
     {"levels": 255, "low": 0.5, "high": 0.75, "epsilon": 0.1},
 ])  # fmt: skip
@@ -183,16 +183,16 @@ def test_many_answer_at_once_as_one_by_one(changed: dict[str, Any], monkeypatch:
     assert len(set(wanted)) > 1
     for at_once in (1, 40, 1 << 22):
         monkeypatch.setattr("ldpsim.devices.mechanisms.scored_vote._ENTRIES", at_once)
-        assert asked.values_of_many(records_by_column(records), devices).tolist() == wanted
+        assert asked.values_of_many(records_by_column(records), devices=devices).tolist() == wanted
     made = [[NoiseStream(bytes([i]) * 32) for i in range(60)] for _ in range(2)]
-    alone = [asked.respond(r, s, device=d) for r, s, d in zip(records, made[0], devices, strict=True)]
-    assert asked.respond_many(records, made[1], devices=devices) == alone
+    alone = [asked.respond([r], [s], devices=[d])[0] for r, s, d in zip(records, made[0], devices, strict=True)]
+    assert asked.respond(records, made[1], devices=devices) == alone
 
 
 def test_a_few_devices_answer_in_a_time_that_does_not_depend_on_their_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     asked, lists = vote(), []
-    monkeypatch.setattr(OwnFeaturesVote, "values_of_many", lambda self, people, devices: lists.append(people))
-    asked.respond_many([person()] * 7, [NoiseStream(bytes(32))] * 7, devices=range(7))
+    monkeypatch.setattr(OwnFeaturesVote, "scores_of_many", lambda self, people, devices: lists.append(people))
+    asked.respond([person()] * 7, [NoiseStream(bytes(32))] * 7, devices=range(7))
     assert not lists
 
 
@@ -205,7 +205,7 @@ def test_a_witness_says_whether_the_vote_is_the_own_label() -> None:
         said = [witness.value_of(replace(record, label=label), device=3) for label in range(-1, C + 2)]
         assert said == [int(label == best) for label in range(-1, C + 2)]
     assert witness.loss() == GRR.from_epsilon(2.0, categories=2).loss() and witness.values_of(0) == 2
-    assert (witness.also_reads, asked.also_reads) == ({"features", "label"}, {"features"})
+    assert (witness.reads, asked.reads) == (("adjacency", "features", "label"), ("adjacency", "features"))
     assert witness.estimate(1).shape == (2,)
     with pytest.raises(ValueError, match="not a report"):
         witness.decode(b"\x02", device=0)

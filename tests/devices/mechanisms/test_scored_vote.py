@@ -8,11 +8,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from ldpsim.devices.mechanisms import GradedVote, NeighbourhoodVote, OwnFeaturesVote
+from ldpsim.devices.mechanisms import NeighbourhoodVote, OwnFeaturesVote
 from ldpsim.devices.mechanisms.class_table import FORMS, affinity_weights, quantised
 from ldpsim.devices.mechanisms.scored_vote import ScoredVote, sums_of_rows
 
-KINDS = (NeighbourhoodVote, GradedVote, OwnFeaturesVote)
+KINDS = (NeighbourhoodVote, OwnFeaturesVote)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -39,8 +39,6 @@ def test_the_published_fields_are_those_of_the_table() -> None:
 def test_codes_are_the_full_table_in_fewer_bytes(kind: type[ScoredVote]) -> None:
     """The answer to every list is the same, and so is the loss."""
     for vote, facts in kind.audit_examples():  # type: ignore[attr-defined]
-        if vote.form == "likeliest":
-            continue
         table = vote._read
         rows = table.rows[table.row_of(np.arange(vote.people))]
         probabilities = np.where(rows == 255, 0.0, np.exp(rows / -16.0))

@@ -55,7 +55,7 @@ def test_every_byte_is_that_of_each_device_alone(
     records = [record(np.minimum(some, (1 << 31) - 1)) for some in ids]
     if n in (9, 3000):  # few words, so that some rows need more of them
         monkeypatch.setattr(sparse_rows, "_words", lambda law: 3 + math.ceil(law.mean))
-    together = mechanism.respond_many(records, streams(100), devices=devices)
+    together = mechanism.respond(records, streams(100), devices=devices)
     if n in (9, 40, 400, 3000):
         left = sparse_rows.sparse_reports(
             binomial(n - 1, mechanism.flip), records, streams(100), devices, one_end=reporting == "one-end"
@@ -63,7 +63,7 @@ def test_every_byte_is_that_of_each_device_alone(
         assert 0 < left.count(None) < 100 if n in (9, 3000) else left.count(None) == 0
     for number, (data, person, device) in enumerate(zip(together, records, devices, strict=True)):
         noise = NoiseStream(number.to_bytes(32, "little"))
-        assert data == mechanism.respond(person, noise, device=device)
+        assert data == mechanism.respond([person], [noise], devices=[device])[0]
         flips = {place for place in plainly(n, mechanism.flip, noise) if place < mechanism.targets(device)}
         clipped = np.clip(person.neighbours.astype(np.int64), 0, n - 1)
         own = set(mechanism.positions(device, np.unique(clipped)).tolist())
@@ -77,20 +77,20 @@ def test_every_byte_is_that_of_each_device_alone(
 def test_a_tie_is_left_to_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = RandomizedResponse.from_epsilon(7.2, n=3000)
     records = [record([1, 2, 9])] * 8
-    wanted = mechanism.respond_many(records, streams(8), devices=range(8))
+    wanted = mechanism.respond(records, streams(8), devices=range(8))
     law = binomial(2999, mechanism.flip)
     first = np.frombuffer(streams(8)[3].first_words(2), "<u4").tolist()
     floors = np.array(sorted([*law.floors(64), first[0] << 32 | first[1]]), np.uint64)
     monkeypatch.setattr(sparse_rows, "_floors", lambda law: floors)
     found = sparse_rows.sparse_reports(law, records, streams(8), range(8), one_end=False)
     assert [number for number, data in enumerate(found) if data is None] == [3]
-    assert mechanism.respond_many(records, streams(8), devices=range(8))[3] == wanted[3]
+    assert mechanism.respond(records, streams(8), devices=range(8))[3] == wanted[3]
 
 
 def test_counts_and_places_of_a_large_row() -> None:
     """Chi-square at n = 100,000 against the binomial law and uniform places, false alarm 1e-6 (fixed keys)."""
     n, rows, mechanism = 100_000, 3000, RandomizedResponse.from_epsilon(8, n=100_000)
-    reports = mechanism.respond_many([record([])] * rows, streams(rows), devices=[n - 1] * rows)
+    reports = mechanism.respond([record([])] * rows, streams(rows), devices=[n - 1] * rows)
     places = [unpack_positions(data, n - 1) for data in reports]
     counts = np.array([len(found) for found in places])
 
@@ -118,8 +118,8 @@ def test_the_words_that_are_taken_do_not_depend_on_the_list(monkeypatch: pytest.
         mechanism = RandomizedResponse.from_epsilon(epsilon, n=500)
         for neighbours in ([], [3], range(500)):
             for way in (
-                lambda m, r: m.respond(r, NoiseStream(bytes(32)), device=7),
-                lambda m, r: m.respond_many([r] * 3, [NoiseStream(bytes(32))] * 3, devices=[7] * 3),
+                lambda m, r: m.respond([r], [NoiseStream(bytes(32))], devices=[7])[0],
+                lambda m, r: m.respond([r] * 3, [NoiseStream(bytes(32))] * 3, devices=[7] * 3),
             ):
                 taken.clear()
                 way(mechanism, record(neighbours))
@@ -129,5 +129,5 @@ def test_the_words_that_are_taken_do_not_depend_on_the_list(monkeypatch: pytest.
 
 def test_nobody_and_one_person() -> None:
     mechanism = RandomizedResponse(1 << 50, 1)
-    assert mechanism.respond_many([], [], devices=[]) == []
-    assert mechanism.respond_many([record([0])], streams(1), devices=[0]) == [b"\x00"]
+    assert mechanism.respond([], [], devices=[]) == []
+    assert mechanism.respond([record([0])], streams(1), devices=[0]) == [b"\x00"]

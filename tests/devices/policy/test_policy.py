@@ -119,7 +119,7 @@ class Degree(Mechanism):
 
     name: ClassVar[str] = "degree"
     version: ClassVar[int] = 1
-    attributes: ClassVar[frozenset[str]] = frozenset({"adjacency"})
+    reads: ClassVar[tuple[str, ...]] = ("adjacency",)
 
     def agrees_with(self, facts: PublicFacts) -> bool:
         return True

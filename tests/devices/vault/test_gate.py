@@ -17,11 +17,12 @@ from pathlib import Path
 import pytest
 
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.mechanisms import BUILT_IN, GRRFS
 from ldpsim.devices.policy.policy import Cap, Policy
 from ldpsim.devices.query import Ask, Query
+from ldpsim.devices.report import Report
 from ldpsim.devices.vault.client import VaultDevice
 from ldpsim.devices.vault.gate import Caller, CallerPhase, Gate, peer, room_for
 from ldpsim.devices.vault.protocol import FrameKind, pack_question

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.device import Refusal
 from ldpsim.devices.mechanisms import NeighbourhoodVote, OwnFeaturesVote
 from ldpsim.devices.mechanisms.word_model import WordModel
 from ldpsim.devices.query import MAX_BYTES, Ask, Query
+from ldpsim.devices.report import Report
 from ldpsim.devices.vault import protocol as framing
 from ldpsim.devices.vault.protocol import FrameError, FrameKind
 

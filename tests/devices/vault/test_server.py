@@ -23,18 +23,17 @@ from flwr.app import Context, Message, RecordDict
 
 from ldpsim.devices import wire
 from ldpsim.devices.client_app import app
-from ldpsim.devices.collector import CollectorKey, generate
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.devices.ledger.ledger import LedgerDamaged
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import Query
 from ldpsim.devices.raw_record import hand_over
+from ldpsim.devices.report import Report
 from ldpsim.devices.vault import folder as vault_home
 from ldpsim.devices.vault.client import VaultDevice
 from ldpsim.devices.vault.server import Vault
-from tests.signing import signed
+from tests.devices.conftest import serving
 from tests.waiting import wait_until
 
 Open = Callable[..., "Running"]
@@ -62,16 +61,8 @@ class Running:
 
 @contextmanager
 def running(folder: Path, path: Path, **options: float) -> Iterator[Running]:
-    vault = Vault(State(folder), **options)  # type: ignore[arg-type]
-    with vault_home.listening(path) as listener:
-        thread = threading.Thread(target=vault.serve, args=(listener,))
-        thread.start()
-        try:
-            yield Running(vault, path)
-        finally:
-            vault.stop()
-            thread.join(20)
-            assert not thread.is_alive()
+    with serving(State(folder), path, **options) as vault:
+        yield Running(vault, path)
 
 
 @pytest.fixture
@@ -194,22 +185,9 @@ def test_a_ledger_that_is_gone_is_not_made_anew(
         assert vault.device().answer(ask_for("second", eps=2.0).to_bytes()) is Refusal.LEDGER_DAMAGED
         assert vault.device().refuse_mode() is Refusal.LEDGER_DAMAGED
         assert not (home / "ledger.sqlite").exists()
-    with pytest.raises(LedgerDamaged, match="gone"):
-        State(tmp_path / "bare").device(3)
-
-
-def test_a_ledger_that_goes_before_the_first_question_is_not_made_anew(
-    folder: Callable[..., Path], tmp_path: Path, ask_for: Callable[..., Query]
-) -> None:
-    """The vault was started again, and its ledger was deleted before anybody asked."""
-    home = folder()
-    with running(home, tmp_path / "v") as vault:
-        assert isinstance(vault.device().answer(ask_for().to_bytes()), Report)
-    with running(home, tmp_path / "v") as vault:
-        for path in home.glob("ledger*"):
-            path.unlink()
-        assert vault.device().answer(ask_for("second", eps=2.0).to_bytes()) is Refusal.LEDGER_DAMAGED
-        assert not list(home.glob("ledger*"))
+    bare = State(tmp_path / "bare").device(3)
+    assert bare.answer(ask_for("second", eps=2.0)) is bare.refuse_mode() is Refusal.LEDGER_DAMAGED
+    assert not (tmp_path / "bare" / "ledger.sqlite").exists()
 
 
 def test_a_ledger_that_is_deleted_after_the_start_is_not_made_anew(
@@ -293,19 +271,6 @@ def test_a_question_that_is_too_long_is_no_question(opened: Open) -> None:
     vault = opened()
     assert vault.device().answer(b"x" * 200_000) is Refusal.UNKNOWN_QUERY
     assert vault.device().answer(b"x" * (1 << 23)) is Refusal.UNKNOWN_QUERY
-
-
-def test_a_pinned_collector_through_the_socket(opened: Open, tmp_path: Path, ask_for: Callable[..., Query]) -> None:
-    """The red team's run took all four answers of four vaults; the honest run got REPORT_COLLECTED 4."""
-    generate(tmp_path / "key")
-    key = CollectorKey.load(tmp_path / "key")
-    vault = opened(collector=key.public)
-    question = signed(key, ask_for(), 12)
-    for person in range(4):
-        assert vault.device(person).answer(ask_for("ghost", eps=0.01).to_bytes()) is Refusal.COLLECTOR_REFUSED
-    for person in range(4):
-        assert isinstance(vault.device(person).answer(question), Report)
-    assert vault.vault.counts == {"COLLECTOR_REFUSED": 4, "reported": 4}
 
 
 def test_a_failure_inside_says_nothing(

@@ -18,10 +18,11 @@ from typing import Any
 import pytest
 
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.device import Device, Refusal, Report
+from ldpsim.devices.device import Device, Refusal
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import Query
+from ldpsim.devices.report import Report
 from ldpsim.devices.vault import folder as vault_home
 from ldpsim.devices.vault import protocol as framing
 from ldpsim.devices.vault.protocol import FrameKind
@@ -132,7 +133,7 @@ class Watched:
         first = state.device(3).answer(question)
         assert isinstance(first, Report)
         self.stored = first.data
-        self.before = list(state.ledger(0).devices())
+        self.before = state.ledger(0).answers()
 
     def check(self, answer: Report | Refusal) -> None:
         # One who tampers with a good question may hit upon one that is good: its answer is the stored one.
@@ -140,7 +141,7 @@ class Watched:
             assert answer.replayed and (answer.data == self.stored or answer.data in self.stored)
 
     def check_ledger(self) -> None:
-        assert list(self.state.ledger(0).devices()) == self.before
+        assert self.state.ledger(0).answers() == self.before
 
 
 @pytest.fixture

@@ -139,7 +139,7 @@ def main(grid, context):
             continue
         if "damage" in step:
             with sqlite3.connect(step["damage"]) as ledger:
-                ledger.execute("UPDATE query_answer SET time = time / 2 WHERE device = 3")
+                ledger.execute("UPDATE answer SET seal = x'00' WHERE device = 3")
             continue
         sent = {}
         for device in step["devices"]:

@@ -25,14 +25,14 @@ LOCAL = ("hogs", "rgnn", "lpgnn", "solitude", "blink", "symrr", "ldpgen", "vote"
 def on_paper(method: str, n: int):  # type: ignore[no-untyped-def]
     kind = find(method)
     facts = PublicFacts(n=n, d=40, classes=4)
-    return questions_on_paper(kind(), facts, Budget(public_features=kind.public_features), RunOptions())
+    return questions_on_paper(kind(), facts, Budget(public_features=kind.spec.public_features), RunOptions())
 
 
 @pytest.mark.parametrize("method", LOCAL)
 def test_questions_on_paper_are_the_ones_that_are_asked(method: str) -> None:
     n, kind = 900, find(method)
     facts = PublicFacts(n=n, d=40, classes=4)
-    budget = Budget(public_features=kind.public_features)
+    budget = Budget(public_features=kind.spec.public_features)
     asked = kind().questions(facts, random_split(n), budget, "x")
     paper = questions_on_paper(kind(), facts, budget)
     assert len(paper) == len(asked)
@@ -96,7 +96,7 @@ def test_the_mechanisms_are_those_of_the_questions_each_once() -> None:
     facts = PublicFacts(n=900, d=40, classes=4)
     for method in LOCAL:
         kind = find(method)
-        budget = Budget(public_features=kind.public_features)
+        budget = Budget(public_features=kind.spec.public_features)
         queries = [question.query for question in kind().questions(facts, random_split(900), budget, "x")]
         asks = [ask for query in queries for stage in query.plan for ask in stage]
         names = {f"{mechanism.name} on {' and '.join(ask.attributes)}" for ask in asks for mechanism in ask.mechanisms}

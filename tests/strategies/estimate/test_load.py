@@ -37,7 +37,7 @@ def test_memory_has_one_source() -> None:
     """A method has a law of memory, or fitted constants for it; not both, and not neither."""
     for name, figures in constants()["methods"].items():
         method, _ = names()[name]
-        assert ("memory" in figures) is (find(method).memory is None), name
+        assert ("memory" in figures) is (find(method).spec.memory is None), name
 
 
 def test_beside_volunteers_a_method_that_asks_them_has_constants_of_its_own() -> None:

@@ -37,7 +37,7 @@ def test_everybody_gets_the_same_people_splits_and_seeds(tmp_path: Path) -> None
 
 def test_every_method_that_trains_in_rounds_is_in_a_table(tmp_path: Path) -> None:
     """Members of the registry, a new one among them."""
-    names = [name for name, kind in table().items() if kind.in_rounds]
+    names = [name for name, kind in table().items() if kind.spec.in_rounds]
     found = small(tmp_path, *names, settings={"rounds": "1", "local_steps": "1", "silos": "3"}, repeats=1, clients=24)
     assert [record["method"] for record in found.records] == names and not found.failures
     rows = csv.DictReader(found.table.read_text().splitlines())

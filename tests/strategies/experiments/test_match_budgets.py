@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from ldpsim.curator.owner.privacy.accountant import LabelRelease, account
+from ldpsim.curator.owner.privacy.account import LabelRelease, account
 from ldpsim.devices.data.population import Population
 from ldpsim.strategies.experiments.match_budgets import _solve, guarantee_before, match
 from ldpsim.strategies.results.levels import held
@@ -66,7 +66,7 @@ def test_an_owners_knob_is_its_noise(population: Population) -> None:
     people = 48  # 40% of 120
     classes = population.facts.classes
     cost = account("privgnn", LabelRelease(queries=20, lambda_=scale, delta=1e-2, classes=classes, nodes=people))
-    assert cost.holds.label == pytest.approx(2.0, rel=1e-6)
+    assert cost.label == pytest.approx(2.0, rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def people() -> Population:
 
 
 def _options(name: str, **settings: str) -> RunOptions:
-    short = {"epochs": "3"} if find(name)().trains_network() else {}
+    short = {"epochs": "3"} if find(name)().in_force().trains_network else {}
     return RunOptions(method=name, clients=140, settings={**short, **settings}, reference=False, nulls=False, out=None)
 
 
@@ -46,7 +46,7 @@ def test_the_grid_is_of_parameters_that_only_the_curator_uses(
     """The checks of a search before it asks: names, values, and the same questions to everybody."""
     monkeypatch.setattr("ldpsim.strategies.runs.set_up.load_population", lambda options: people)
     stages = built_in(_options(name))
-    assert len(stages) == len(find(name).search_grid) and all(0 < search._size(stage) <= 24 for stage in stages)
+    assert len(stages) == len(find(name).spec.search_grid) and all(0 < search._size(stage) <= 24 for stage in stages)
     search._setups(_options(name), stages, [{}], {})
 
 
@@ -56,7 +56,7 @@ def test_query_parameters_change_what_people_are_asked(
 ) -> None:
     monkeypatch.setattr("ldpsim.strategies.runs.set_up.load_population", lambda options: people)
     given = {"topology": "blink"} if name == "hogs" else {}
-    for key in find(name).query_grid:
+    for key in find(name).spec.query_grid:
         query = query_values(name, {key: None})
         assert len(query[key]) > 1
         options = _options(name, **given)
@@ -66,7 +66,7 @@ def test_query_parameters_change_what_people_are_asked(
 def test_methods_whose_questions_have_shares_say_so() -> None:
     """Without one are those that spend one budget on one mechanism."""
     asked = {name for name in SEARCHED if not issubclass(find(name), Reference)}
-    assert {name for name in asked if not find(name).query_grid} == {"rr", "symrr", "lp-and"}
+    assert {name for name in asked if not find(name).spec.query_grid} == {"rr", "symrr", "lp-and"}
 
 
 def test_names_alone_need_values_of_the_method() -> None:

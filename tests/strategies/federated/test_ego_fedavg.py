@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from flwr.app import ConfigRecord, Message, RecordDict
 
-from ldpsim.devices.client_app import release_states
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.enrolment.state import enrol
-from ldpsim.devices.federated.exchange import pack_representation
-from ldpsim.devices.federated.wire import EXCHANGE_TYPE, exchange_reply, weights_record
+from ldpsim.devices.federated.wire import EXCHANGE_TYPE, record_of, round_reply, weights_record
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import Task
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.federated.ego_fedavg import EgoFedAvg
 from ldpsim.strategies.rounds.flower_rounds import run_rounds
 from ldpsim.strategies.rounds.training_grid import TrainingGrid
+from tests.fleets import release_states
 
 PEOPLE, HIDDEN = 60, 3
 TASK = Task("first", "ego", 40, HIDDEN, 3, 0.3, 2, scaling="unit")
@@ -42,6 +42,12 @@ def neighbours(people: Population, node: int) -> list[int]:
     return [other + 1 for other in people.record(node - 1).neighbours.tolist()]
 
 
+def rows_of(strategy: EgoFedAvg, node: int) -> np.ndarray:
+    own = strategy.own(node, "float32")
+    assert own is not None
+    return own["rows"].numpy()
+
+
 def test_everybody_tells_its_neighbours_once_also_one_that_is_heard_late_or_has_none(
     people: Population, devices: LocalGrid
 ) -> None:
@@ -54,23 +60,23 @@ def test_everybody_tells_its_neighbours_once_also_one_that_is_heard_late_or_has_
             return super().drops(node, number) or (node == late and number == 0)
 
     grid = Late(devices, train=lambda r: nodes[::2], silent=frozenset({silent}))
-    strategy = EgoFedAvg(nodes, HIDDEN, TASK.to_bytes())
+    strategy = EgoFedAvg(nodes, TASK)
     start = TASK.shape.initial(3)
     strategy.subscribe(grid, weights_record(start))
-    assert strategy.own(alone, "float32") == b""
+    assert rows_of(strategy, alone).size == 0
     assert strategy.own(late, "float32") is None is strategy.own(silent, "float32")
     run_rounds(strategy, grid, start, TASK.to_bytes(), rounds=2)
     assert strategy.neighbours == {node: neighbours(people, node) for node in nodes if node != silent}
     assert set(strategy.sent) == set(nodes) - {silent}
     assert not grid.tally.failed and not grid.tally.refused
-    rows = np.frombuffer(strategy.own(late, "float32") or b"", np.float32).reshape(-1, 2 * HIDDEN)
+    rows = rows_of(strategy, late).reshape(-1, 2 * HIDDEN)
     assert len(rows) == len(neighbours(people, late))
     for row, other in zip(rows, neighbours(people, late), strict=True):
         assert np.array_equal(row, strategy.sent.get(other, np.zeros(2 * HIDDEN)))
 
 
 def test_what_neighbours_sent_is_restored() -> None:
-    first, second = EgoFedAvg([1, 2, 3], 2, b""), EgoFedAvg([1, 2, 3], 2, b"")
+    first, second = (EgoFedAvg([1, 2, 3], replace(TASK, hidden=2)) for _ in range(2))
     second.restore(first.state())
     assert second.sent == second.neighbours == {}
     first.sent = {3: np.arange(4, dtype=np.float32), 1: np.ones(4, np.float32)}
@@ -80,13 +86,11 @@ def test_what_neighbours_sent_is_restored() -> None:
     assert all(second.own(node, "float32") == first.own(node, "float32") for node in (1, 2, 3))
 
 
-def test_what_a_node_sends_is_its_own_whatever_number_it_claims() -> None:
-    """Node 2 says that it is device 2, whose node is 3; it also lists nodes that do not exist."""
-    strategy = EgoFedAvg([1, 2, 3], 1, b"")
+def test_a_neighbour_that_is_no_node_is_left_out() -> None:
+    strategy = EgoFedAvg([1, 2, 3], replace(TASK, hidden=1))
     asked = [Message(RecordDict({"x": ConfigRecord({"x": 1})}), node, EXCHANGE_TYPE) for node in (3, 2)]
     listed = np.array([0, 2, 3, 90], np.int32)
-    sent = [pack_representation(np.float32([v]), np.float32([v]), listed) for v in (3.0, 2.0)]
-    strategy._keep([exchange_reply(data, message, device=2) for data, message in zip(sent, asked, strict=True)],
-                   "float32")  # fmt: skip
+    sent = [record_of(values=np.float32([v, v]), neighbours=listed) for v in (3.0, 2.0)]
+    strategy._keep([round_reply(message, others=data) for data, message in zip(sent, asked, strict=True)], "float32")
     assert {node: values.tolist() for node, values in strategy.sent.items()} == {3: [3.0, 3.0], 2: [2.0, 2.0]}
     assert strategy.neighbours == {3: [1, 3], 2: [1, 3]}

@@ -5,6 +5,8 @@ It covers ``strategies/federated/making.py`` too.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from flwr.serverapp.strategy import FedAdam, FedAvg, FedProx
 
@@ -30,6 +32,6 @@ def test_each_method_has_flowers_strategy() -> None:
 
 @pytest.mark.parametrize("where", ["nowhere", "ldpsim.curator.names", "no_package.of_this_name"])
 def test_a_strategy_that_is_not_there_is_named(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FedAvgMLP, "strategy", where)
+    monkeypatch.setattr(FedAvgMLP, "spec", replace(FedAvgMLP.spec, strategy=where))
     with pytest.raises(ValueError, match=f"fedavg-mlp: its strategy '{where}' needs make.* in a module .*{where}"):
         strategy_for(FedAvgMLP(), PLAN)

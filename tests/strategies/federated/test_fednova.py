@@ -14,7 +14,6 @@ from flwr.app import ConfigRecord, Message, MessageType
 from flwr.serverapp.strategy import FedAvg
 
 from ldpsim.curator.methods.federated.fednova import FedNova
-from ldpsim.devices.client_app import release_states
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.device import Refusal
@@ -28,6 +27,7 @@ from ldpsim.strategies.federated.fedavg import EVERYBODY
 from ldpsim.strategies.federated.fednova import NormalisedAverage
 from ldpsim.strategies.rounds.flower_rounds import run_rounds
 from ldpsim.strategies.rounds.training_grid import TrainingGrid
+from tests.fleets import release_states
 
 PEOPLE, D = 8, 20
 TASK = Task("first", "own", D, 3, 3, 0.3, 5, scaling="unit")

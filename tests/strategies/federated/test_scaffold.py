@@ -1,6 +1,6 @@
 """SCAFFOLD: its rounds are those of the paper, written out here in dense numpy, and FedAvg's where nobody drifts.
 
-It covers ``devices/federated/control_variate.py`` and ``curator/methods/federated/scaffold.py`` too.
+It covers the control variates of ``devices/federated/local_steps.py``, and ``curator/methods/federated/scaffold.py``.
 """
 
 from __future__ import annotations
@@ -11,17 +11,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from flwr.app import ConfigRecord, Message, MessageType
+from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType
 from flwr.serverapp.strategy import FedAvg
 
 from ldpsim.curator.methods import find
-from ldpsim.devices.client_app import release_states
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.devices.federated.control_variate import variate_size
-from ldpsim.devices.federated.wire import WEIGHTS, read_sender, round_content, weights_record
+from ldpsim.devices.federated.local_steps import variate_size
+from ldpsim.devices.federated.wire import OTHERS, WEIGHTS, record_of, round_content, weights_record
 from ldpsim.devices.network import softmax
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import GaussianUpdate, Task
@@ -30,6 +29,7 @@ from ldpsim.strategies.federated.fedavg import EVERYBODY
 from ldpsim.strategies.federated.scaffold import Scaffold
 from ldpsim.strategies.rounds.flower_rounds import run_rounds
 from ldpsim.strategies.rounds.training_grid import TrainingGrid
+from tests.fleets import release_states
 
 PEOPLE, D = 8, 20
 TASK = Task("first", "own", D, 3, 3, 0.3, 4, scaling="unit")
@@ -132,7 +132,9 @@ def enrolled(folder: Path, people: Population, task: Task) -> State:
     return enrol(folder, people, policy_for_training(task, people.facts, answers=100), seed=4)
 
 
-def asked(task: Task, *, own: bytes = b"", control: np.ndarray | None = None, kind: str = "train") -> Message:
+def asked(
+    task: Task, *, own: ArrayRecord | None = None, control: np.ndarray | None = None, kind: str = "train"
+) -> Message:
     weights = task.shape.initial(3)
     config = ConfigRecord({"task": task.to_bytes(), "server-round": 1})
     variate = weights_record(weights if control is None else control)
@@ -143,15 +145,15 @@ def test_an_answer_depends_on_the_question_alone_and_is_one_release(people: Popu
     """A round that is asked again gets the same bytes; weights and control variate are one entry of the ledger."""
     state = enrolled(tmp_path / "state", people, TASK)
     grid = LocalGrid(state.folder, PEOPLE)
-    own = np.linspace(0, 1, variate_size(TASK), dtype=np.float32).tobytes()
-    replies = [next(iter(grid.send_and_receive([asked(TASK, own=given)]))) for given in (own, b"", own, b"")]
-    parts = [(reply.content["arrays"][WEIGHTS].numpy().tobytes(), read_sender(reply)) for reply in replies]  # type: ignore[call-overload]
+    own = record_of(variate=np.linspace(0, 1, variate_size(TASK), dtype=np.float32))
+    replies = [next(iter(grid.send_and_receive([asked(TASK, own=given)]))) for given in (own, None, own, None)]
+    parts = [(reply.content["arrays"][WEIGHTS].data, reply.content[OTHERS]["variate"].data) for reply in replies]  # type: ignore[call-overload]
     assert parts[0] == parts[2] != parts[1] == parts[3]
     rows = state.ledger(0).answers(0)
-    assert len(rows) == 4 and rows[0].fingerprint == rows[2].fingerprint != rows[1].fingerprint
-    sent = parts[0][1]
-    assert sent is not None and sent[1] is not None and len(sent[1]) == 4 * variate_size(TASK)
-    assert rows[0].size == 4 * (TASK.shape.size + variate_size(TASK)) and rows[0].scope == ("features", "label")
+    assert len(rows) == 4 and rows[0].parts == rows[2].parts != rows[1].parts
+    sent = replies[0].content.array_records[OTHERS]
+    assert sent["variate"].shape == (variate_size(TASK),)
+    assert rows[0].size == 4 * TASK.shape.size + sent.count_bytes() and rows[0].scope == ("features", "label")
 
 
 @pytest.mark.parametrize("wrong", ["short", "not a number", "variate", "dtype", "evaluate", "noise", "neighbours"])
@@ -164,7 +166,7 @@ def test_a_control_variate_goes_with_an_update_in_clear_alone(people: Population
     control = np.zeros(task.shape.size + (wrong == "variate"), np.float64 if wrong == "dtype" else np.float32)
     if wrong == "not a number":
         given[3] = np.nan
-    own = given.tobytes()[: -1 if wrong == "short" else None]
+    own = record_of(variate=given[: -1 if wrong == "short" else None])
     message = asked(task, own=own, control=control, kind=MessageType.EVALUATE if wrong == "evaluate" else "train")
     (reply,) = LocalGrid(state.folder, PEOPLE).send_and_receive([message])
     assert reply.has_error() and reply.error.code == Refusal.UNKNOWN_QUERY.value
@@ -175,4 +177,4 @@ def test_the_method_names_its_strategy() -> None:
     method = find("scaffold")
     with pytest.raises(ValueError, match="server_optimiser=adam: must be one of average"):
         method.from_settings({"server_optimiser": "adam"})
-    assert (method.strategy, method.trust) == ("scaffold", "trusted curator")  # type: ignore[attr-defined]
+    assert (method.spec.strategy, method.spec.trust) == ("scaffold", "trusted curator")  # type: ignore[attr-defined]

@@ -23,7 +23,6 @@ from flwr.serverapp.strategy import FedAvg, Strategy
 
 from ldpsim.curator.methods import Budget, table
 from ldpsim.curator.methods.federated.fedavg import Federated
-from ldpsim.devices.client_app import release_states
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.federated.wire import WEIGHTS, weights_record
@@ -37,6 +36,7 @@ from ldpsim.strategies.rounds.flower_rounds import run_rounds
 from ldpsim.strategies.rounds.server_state import restore_state, state_of
 from ldpsim.strategies.rounds.training_grid import TrainingGrid, draw_nodes
 from ldpsim.strategies.seeded import seeded
+from tests.fleets import release_states
 
 PEOPLE, ROUNDS = 12, 4
 Make = Callable[[], Strategy]
@@ -56,7 +56,7 @@ def plain(strategy: Any) -> dict[str, Any]:
 def variants(kind: type[Federated]) -> Iterator[tuple[str, Federated]]:
     """Yield a method, and it with each choice of a text parameter that has another strategy; a refusal lists them."""
     usual = kind()
-    yield usual.name, usual
+    yield usual.spec.name, usual
     made = strategy_for(usual, PLAN)
     for entry in fields(kind):
         if entry.type in ("str", str):
@@ -68,11 +68,11 @@ def variants(kind: type[Federated]) -> Iterator[tuple[str, Federated]]:
                 method = replace(usual, **{entry.name: choice})  # type: ignore[arg-type]
                 other = strategy_for(method, PLAN)
                 if type(other) is not type(made) or plain(other).keys() != plain(made).keys():
-                    yield f"{usual.name}-{choice}", method
+                    yield f"{usual.spec.name}-{choice}", method
 
 
 CASES = dict(
-    case for method in table().values() if method.trained_by in ("devices", "silos")
+    case for method in table().values() if method.spec.trained_by in ("devices", "silos")
     for case in variants(cast(type[Federated], method))
 )  # fmt: skip
 
@@ -157,7 +157,7 @@ def check_restored(rounds: Rounds, make: Make) -> Trace:
 @pytest.mark.parametrize("name", CASES)
 def test_a_restored_training_goes_on_byte_for_byte(name: str, tmp_path: Path) -> None:
     method = CASES[name]
-    rounds = Rounds(tmp_path, sees=method.sees)
+    rounds = Rounds(tmp_path, sees=method.spec.sees)
     found = check_restored(rounds, lambda: strategy_for(method, rounds.plan))
     assert len(set(found.weights.values())) == ROUNDS + 1  # power: every round changes the weights
 

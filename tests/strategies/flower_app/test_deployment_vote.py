@@ -67,7 +67,7 @@ def _ask_everybody_at_once(facts: Path, folder: Path, collection: str) -> None:
     """Write the first batch of a collection, which the run then sends as it stands."""
     public = PublicFile.load(facts)
     known = PublicKnowledge(public.facts, public.split(0), public.labels)
-    made = Vote(batches=1).next_questions(known, Budget(epsilon=4.0), collection, None)
+    made = Vote(batches=1).questions(known.facts, known.split, Budget(epsilon=4.0), collection, (known, None))
     assert sum(len(question.devices) for question in made if question.devices is not None) == DEVICES
     _keep_batch(made, folder, collection)
 

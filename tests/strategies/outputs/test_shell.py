@@ -76,9 +76,10 @@ def test_every_method_has_a_comparison_with_its_own_kind(method: str) -> None:
     words = shlex.split(comparison_of(RunOptions(method=method)))
     assert words[:3] == ["ldpsim", "compare", method] and len(set(words)) == len(words)
     compared = words[3:]
-    assert compared and all(find(name).name == name for name in compared)
+    assert compared and all(find(name).spec.name == name for name in compared)
     assert (
-        any(find(name).trained_by == find(method).trained_by for name in compared) or find(method).trained_by == "alone"
+        any(find(name).spec.trained_by == find(method).spec.trained_by for name in compared)
+        or find(method).spec.trained_by == "alone"
     )
 
 

@@ -21,11 +21,11 @@ def of(options: RunOptions) -> PublicData:
 @pytest.mark.parametrize("method", LISTED)
 def test_what_is_in_clear_is_what_the_method_says_of_itself(method: str) -> None:
     kind, found = find(method), of(RunOptions(method=method))
-    reports = kind.trained_by == "curator"
+    reports = kind.spec.trained_by == "curator"
     assert ("adjacency" in found.parts, "features" in found.parts) == (
-        reports and kind.public_graph, reports and kind.public_features
+        reports and kind.spec.public_graph, reports and kind.spec.public_features
     )  # fmt: skip
-    assert found.labels == (reports and not kind.asks_labels) and not found.volunteers
+    assert found.labels == (reports and not kind.spec.asks_labels) and not found.volunteers
     assert found.rank == (2 if found.parts else 1 if found.labels else 0)
 
 

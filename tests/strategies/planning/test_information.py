@@ -22,7 +22,7 @@ PEOPLE = miniature(GraphFacts(300), 300, seed=0)
 def asked(method: str, epsilon: float, n: int = 50_000):  # type: ignore[no-untyped-def]
     kind = find(method)
     facts = PublicFacts(n=n, d=PEOPLE.facts.d, classes=PEOPLE.facts.classes)
-    return questions_on_paper(kind(), facts, Budget(epsilon=epsilon, public_features=kind.public_features))
+    return questions_on_paper(kind(), facts, Budget(epsilon=epsilon, public_features=kind.spec.public_features))
 
 
 def test_links_at_a_small_loss_a_bit_say_next_to_nothing_and_a_vote_says_something() -> None:

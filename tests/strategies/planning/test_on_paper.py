@@ -64,7 +64,7 @@ def test_the_private_part_is_solved_where_a_part_of_the_record_is_public(paper: 
     found = paper.match(RunOptions(method="lpgnn"), "user", 2.0)
     assert found.of_reports and found.holds == pytest.approx(2.0, rel=1e-3)
     assert paper.match(RunOptions(method="fedavg-mlp"), "user", 2.0).reason.startswith("unprotected")
-    assert find("fedavg-mlp").trust == "trusted curator"
+    assert find("fedavg-mlp").spec.trust == "trusted curator"
 
 
 def test_levels_lie_on_a_line_through_two_sizes() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from docs.rooms import ROOT
 from ldpsim.curator.methods import Budget, find
+from ldpsim.curator.methods.base import questions_asked
 from ldpsim.curator.privacy.guarantee import Level
 from ldpsim.curator.privacy.level import OfOne
 from ldpsim.curator.privacy.levels import LEVELS
@@ -92,7 +93,7 @@ def test_the_private_part_of_a_record_has_a_word_where_the_rest_is_public() -> N
     facts, split = PublicFacts(n=50, d=4, classes=3), Split(np.arange(10), np.arange(10, 20), np.arange(20, 50))
     budget = Budget(epsilon=1.0, public_features=True)
     method = find("vote")()
-    found = method.guarantee(facts, method.questions(facts, split, budget, "c"), budget)
+    found = method.guarantee(facts, questions_asked(method, facts, split, budget, "c"), budget)
     said = texts({**record(), "privacy": found.to_dict()})
     assert "a feature, all features: in clear (public)" in said
     assert (
@@ -184,7 +185,7 @@ def test_the_short_form_has_the_levels_that_comparisons_show_first() -> None:
 def test_the_short_form_of_each_kind_of_method_is_true(name: str, budget: Budget, said: str) -> None:
     facts, split = PublicFacts(n=50, d=4, classes=3), Split(np.arange(10), np.arange(10, 20), np.arange(20, 50))
     method = find(name)()
-    found = method.guarantee(facts, method.questions(facts, split, budget, "c"), budget)
+    found = method.guarantee(facts, questions_asked(method, facts, split, budget, "c"), budget)
     assert in_short({**record(), "privacy": found.to_dict()}) == said
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from ldpsim.curator.methods import Question
-from ldpsim.devices import answer_many
 from ldpsim.devices.client_app import open_state
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import RoundPermit
@@ -56,7 +55,6 @@ def test_kinds_of_answers_that_wait_are_added_up_at_any_time(
     """A copy of a ledger in the place of another shard's counts again, as rows that were released twice."""
     monkeypatch.setattr(enrolment, "SHARD", 20)
     monkeypatch.setattr(outbox, "SHARD", 20)
-    monkeypatch.setattr(answer_many, "SHARD", 20)
     state = enrolled()
     collect(state.folder, ask(), devices=40)
     whole = lifetime(State(state.folder))
@@ -75,7 +73,7 @@ def test_a_row_that_was_changed_makes_the_figures_incomplete(enrolled: Enrolled,
     collect(state.folder, ask(), devices=40)
     open_state.cache_clear()
     with sqlite3.connect(state.folder / "ledger.sqlite") as database:
-        database.execute("UPDATE query_answer SET collection = 'other' WHERE device = 3")
+        database.execute("UPDATE answer SET collection = 'other' WHERE device = 3")
     assert lifetime(State(state.folder))["complete"] is False
     assert set(nothing_known(complete=False).figures()) == {*ledger_levels(), "complete"}
 
@@ -83,8 +81,8 @@ def test_a_row_that_was_changed_makes_the_figures_incomplete(enrolled: Enrolled,
 @pytest.mark.parametrize(
     "damage",
     [
-        "UPDATE query_answer SET number = 1 WHERE device = 3", "UPDATE query_answer SET seal = x'00' WHERE device = 3",
-        "UPDATE query_answer SET device = 999 WHERE device = 3", "UPDATE query_answer SET device = 35 WHERE device = 3",
+        "UPDATE answer SET number = 1 WHERE device = 3", "UPDATE answer SET seal = x'00' WHERE device = 3",
+        "UPDATE answer SET device = 999 WHERE device = 3", "UPDATE answer SET device = 35 WHERE device = 3",
     ],
 )  # fmt: skip
 def test_the_only_row_of_a_device_that_is_not_sound_counts_for_nothing(

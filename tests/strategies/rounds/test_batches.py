@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ldpsim.curator.methods import Question
-from ldpsim.curator.methods.base import Budget, Method
+from ldpsim.curator.methods.base import Budget, LocalMethod, MethodSpec
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.data.splits import make_split
@@ -31,27 +31,27 @@ BUDGET = Budget(epsilon=2.0)
 
 
 @dataclass(frozen=True)
-class InBatches(Method):
+class InBatches(LocalMethod):
     """Labels of the first ten people, then rows of two halves; the second half's epsilon hangs on the first's ones."""
 
     halves: tuple[tuple[int, int], ...] = ((0, 20), (20, 40))
 
-    name: ClassVar[str] = "in-batches"
-    in_batches: ClassVar[bool] = True
+    spec = MethodSpec(name="in-batches", in_batches=True)
 
-    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
-        return (_rows(facts, 2.0, collection, 0, 40), _labels(facts, collection))
-
-    def next_questions(
-        self, public: PublicKnowledge, budget: Budget, collection: str, earlier: Reports | None
-    ) -> tuple[Question, ...]:
+    def questions(
+        self, facts: PublicFacts, split: Split, budget: Budget, collection: str,
+        so_far: tuple[PublicKnowledge, Reports | None] | None = None,
+    ) -> tuple[Question, ...]:  # fmt: skip
+        if so_far is None:
+            return (_rows(facts, 2.0, collection, 0, 40), _labels(facts, collection))
+        earlier = so_far[1]
         if earlier is None:
-            return (_labels(public.facts, collection),)
+            return (_labels(facts, collection),)
         done = len(earlier.parts) - 1 if earlier.parts else 0
         if done >= len(self.halves):
             return ()
         epsilon = 2.0 if earlier.adjacency is None else 1 + earlier.adjacency.nnz / 40**2
-        return (_rows(public.facts, epsilon, collection, *self.halves[done]),)
+        return (_rows(facts, epsilon, collection, *self.halves[done]),)
 
 
 def _rows(facts: PublicFacts, epsilon: float, collection: str, start: int, end: int) -> Question:

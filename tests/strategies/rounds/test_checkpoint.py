@@ -13,7 +13,7 @@ import pytest
 from flwr.app import Message
 from flwr.serverapp.strategy import FedAvg
 
-from ldpsim.devices.federated.wire import WEIGHTS, evaluation_reply, update_reply
+from ldpsim.devices.federated.wire import WEIGHTS, round_reply
 from ldpsim.strategies.engines.grids import DirectGrid
 from ldpsim.strategies.federated.fedavg import EVERYBODY
 from ldpsim.strategies.rounds.checkpoint import (
@@ -144,9 +144,9 @@ class Counting(DirectGrid):
         for message in messages:
             weights = message.content.array_records["arrays"][WEIGHTS].numpy()
             if message.metadata.message_type == "train":
-                yield update_reply(weights + 1, message, device=0)
+                yield round_reply(message, weights=weights + 1, people=1)
             else:
-                yield evaluation_reply(int(weights[0]) == self.right, message)
+                yield round_reply(message, people=1, right=int(int(weights[0]) == self.right))
 
 
 @pytest.mark.parametrize("killed_after", [1, 3, 4])

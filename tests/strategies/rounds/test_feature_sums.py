@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from flwr.app import Message
-from scipy.sparse import csr_array
+from flwr.app import ArrayRecord, Message
 
 from ldpsim.devices.data.population import Population, Record
-from ldpsim.devices.federated.exchange import Sums, pack_contribution, read_contribution
-from ldpsim.devices.federated.wire import EXCHANGE_TYPE, exchange_reply, read_own
+from ldpsim.devices.federated.exchange import read_contribution, read_sums
+from ldpsim.devices.federated.members import contribution_of
+from ldpsim.devices.federated.wire import EXCHANGE_TYPE, read_own, round_reply
 from ldpsim.devices.training_task import Task
 from ldpsim.strategies.engines.grids import DirectGrid
 from ldpsim.strategies.rounds.feature_sums import exchange_sums
@@ -23,34 +23,32 @@ TASK = Task("first", "sums", 256, 4, 5, 0.1, 1)
 
 
 class Told(DirectGrid):
-    """Devices that contribute the records given, under the numbers given, and keep the sums that they get."""
+    """Devices that contribute the records given, and keep the sums that they get."""
 
-    def __init__(self, records: Sequence[Record], claims: Mapping[int, int]) -> None:
+    def __init__(self, records: Sequence[Record]) -> None:
         super().__init__(len(records))
-        self.records, self.claims = records, claims
-        self.got: dict[int, bytes] = {}
+        self.records = records
+        self.got: dict[int, ArrayRecord | None] = {}
 
     def deliver(self, messages: Sequence[Message]) -> Iterator[Message]:
         """Answer a message each."""
         for message in messages:
             device = message.metadata.dst_node_id - 1
-            data = b""
+            data = ArrayRecord()
             if message.metadata.message_type == EXCHANGE_TYPE:
-                data = pack_contribution(self.records[device], TASK)
+                data = contribution_of(self.records[device], TASK)
             else:
-                self.got[device] = read_own(message) or b""
-            yield exchange_reply(data, message, device=self.claims.get(device, device))
+                self.got[device] = read_own(message)
+            yield round_reply(message, others=data)
 
 
-def sums(
-    population: Population, changed: Mapping[int, Record] | None = None, claims: Mapping[int, int] | None = None
-) -> dict[int, bytes]:
+def sums(population: Population, changed: Mapping[int, Record] | None = None) -> dict[int, ArrayRecord | None]:
     """Run the exchange, with the records of some people changed, and return what each device got."""
     records = [(changed or {}).get(person, population.record(person)) for person in range(PEOPLE)]
-    inner = Told(records, claims or {})
+    inner = Told(records)
     nodes = list(range(1, PEOPLE + 1))
     grid = TrainingGrid(inner, train=lambda r: [], replies=Replies(TASK, PEOPLE))
-    exchange_sums(grid, TASK, nodes, np.array(nodes))
+    exchange_sums(grid, TASK, nodes, PEOPLE, nodes)
     return inner.got
 
 
@@ -63,30 +61,24 @@ def test_sums_are_those_of_the_normalised_adjacency(population: Population) -> N
     """S X with S = D^-1/2 (A + I) D^-1/2, by dense matrices; X are the features as devices send them."""
     listed, features = np.eye(PEOPLE), np.zeros((PEOPLE, TASK.d))
     for person in range(PEOPLE):
-        neighbours, columns, values = read_contribution(pack_contribution(population.record(person), TASK))
-        listed[person, neighbours] = 1
-        features[person, columns] = values
+        told = read_contribution(contribution_of(population.record(person), TASK), TASK, PEOPLE)
+        listed[person, told.more["neighbours"]] = 1
+        features[person, told.rows.columns] = told.rows.values
     root = 1 / np.sqrt(listed.sum(axis=1))
     spread = root[:, None] * listed * root
     for person, data in sums(population).items():
-        found = Sums.from_bytes(data)
+        found = read_sums(data, TASK)
         near = np.flatnonzero(listed[person])
-        rows = csr_array((found.values, found.columns, found.indptr), shape=(len(near), TASK.d)).toarray()
+        rows = found.rows.matrix(TASK.d).toarray()
         np.testing.assert_allclose(rows, (spread @ features)[near], rtol=1e-5, atol=1e-7)
-        np.testing.assert_allclose(found.weights, spread[person, near], rtol=1e-6)
-
-
-def test_a_contribution_is_that_of_its_node_whatever_number_it_claims(population: Population) -> None:
-    honest = sums(population)
-    assert len(honest) == PEOPLE
-    assert sums(population, claims={3: 7, 7: 3, 5: 900}) == honest
+        np.testing.assert_allclose(found.more["weights"], spread[person, near], rtol=1e-6)
 
 
 def test_an_edge_that_one_end_leaves_out_does_not_count(population: Population) -> None:
     left, right = population.edges[:, 0].tolist()
     one, both = {left: without(population, left, right)}, {right: without(population, right, left)}
     assert sums(population, one) == sums(population, {**one, **both}) != sums(population)
-    assert len(Sums.from_bytes(sums(population, one)[left]).weights) == population.degrees[left]  # itself, and one less
+    assert len(read_sums(sums(population, one)[left], TASK).rows) == population.degrees[left]  # itself, and one less
 
 
 def test_a_contribution_that_is_out_of_range_is_left_out(population: Population) -> None:

@@ -20,9 +20,8 @@ from ldpsim.devices.device import Refusal
 from ldpsim.devices.federated.wire import (
     ATTEMPT,
     WEIGHTS,
-    evaluation_reply,
     round_content,
-    update_reply,
+    round_reply,
     weights_record,
 )
 from ldpsim.devices.network import LARGEST, FloatArray
@@ -49,10 +48,10 @@ class Counting(DirectGrid):
         for message in messages:
             weights = message.content.array_records["arrays"][WEIGHTS].numpy()
             if message.metadata.message_type == "train":
-                yield update_reply(weights + 1, message, device=0)
+                yield round_reply(message, weights=weights + 1, people=1)
             else:
                 self.seen.append(float(weights[0]))
-                yield evaluation_reply(int(weights[0]) in self.right, message)
+                yield round_reply(message, people=1, right=int(int(weights[0]) in self.right))
 
 
 def rounds(right: Sequence[int] | None, **more: object) -> tuple[FloatArray, list[tuple[int, float]]]:
@@ -177,7 +176,7 @@ class Mixed(DirectGrid):
             elif node == 3:
                 yield Message(RecordDict({}), reply_to=message)
             else:
-                yield update_reply(START + 1, message, device=3)
+                yield round_reply(message, weights=START + 1, people=1)
 
 
 def test_every_reply_of_a_round_is_counted_for_what_it_is() -> None:
@@ -211,9 +210,9 @@ class Sized(DirectGrid):
         for message in reversed(list(messages)):
             node = message.metadata.dst_node_id
             if message.metadata.message_type == "train":
-                yield update_reply(START + node, message, device=node - 1)
+                yield round_reply(message, weights=START + node, people=1)
             else:
-                yield evaluation_reply(3 if node == 3 else 0, message, members=node)
+                yield round_reply(message, people=node, right=3 if node == 3 else 0)
 
 
 def test_an_accuracy_counts_people() -> None:

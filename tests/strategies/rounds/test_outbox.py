@@ -65,7 +65,7 @@ class TwiceGridOfBatches(TwiceGrid):
 def test_a_grid_that_reads_twice_gets_every_report(
     enrolled: Enrolled, ask: Ask, monkeypatch: pytest.MonkeyPatch, kind: type[TwiceGrid]
 ) -> None:
-    monkeypatch.setattr(outbox, "BATCH", 7)
+    monkeypatch.setattr(outbox, "SHARD", 7)
     asked = ask()
     once = run_collection(CollectOnce(asked, range(1, 41)), LocalGrid(enrolled().folder, 40))
     twice = run_collection(CollectOnce(asked, range(1, 41)), kind(enrolled().folder, 40))
@@ -93,7 +93,7 @@ def content(ask: Ask) -> RecordDict:
 @pytest.fixture
 def plan(content: RecordDict, monkeypatch: pytest.MonkeyPatch) -> list[Planned]:
     """Two batches of at most eight devices, and three messages to one device each."""
-    monkeypatch.setattr(outbox, "BATCH", 8)
+    monkeypatch.setattr(outbox, "SHARD", 8)
     many = [(content, REPORTS_TYPE, batch) for batch in batches_of(np.arange(12))]
     return [*many, (content, QUERY_TYPE, np.array([20, 31, 39]))]
 
@@ -160,7 +160,7 @@ def test_messages_that_are_gone_are_not_made_anew(plan: list[Planned]) -> None:
 
 def test_a_grid_of_batches_keeps_no_message(enrolled: Enrolled, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     """A million devices are asked by two thousand messages to many, or by a million that are made as they are sent."""
-    monkeypatch.setattr(outbox, "BATCH", 5)
+    monkeypatch.setattr(outbox, "SHARD", 5)
     alive: list[int] = []
     deliver = LocalGrid.deliver
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import struct
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -12,18 +11,18 @@ import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
 
-from ldpsim.devices.client_app import release_states
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.enrolment.state import enrol
-from ldpsim.devices.federated.silo import SiloTask, pack_silo_rows
+from ldpsim.devices.federated.exchange import rows_record
+from ldpsim.devices.federated.local_steps import SparseRows
 from ldpsim.devices.federated.wire import (
     EXCHANGE_TYPE,
+    OTHERS,
     RECEIVE_TYPE,
     WEIGHTS,
-    evaluation_reply,
-    exchange_reply,
+    record_of,
     round_content,
-    update_reply,
+    round_reply,
     weights_record,
 )
 from ldpsim.devices.network import LARGEST
@@ -31,10 +30,11 @@ from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import Task
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.rounds.replies import Replies, TooManyFailed
+from tests.fleets import release_states
 
 PEOPLE = 12
 OWN = Task("first", "own", 20, 3, 3, 0.3, 2)
-SILOS = SiloTask("first", True, 20, 3, 3, 0.3, 2, 0.0, 0.0, 1)
+SILOS = Task("first", "sums", 20, 3, 3, 0.3, 2, seed=1)
 START = OWN.shape.initial(3)
 Change = Callable[[RecordDict], Any]
 
@@ -78,8 +78,8 @@ LIES: list[tuple[Change, str]] = [
     (array(b""), "the bytes of the weights cannot be read"),
     (array(b"\x93NUMPY and so on"), "the bytes of the weights cannot be read"),
     (array(weights_record(START)[WEIGHTS].data + b"x"), "the bytes of the weights cannot be read"),
-    (lambda content: content.update({"arrays": ArrayRecord()}), "there are no weights, or other arrays beside them"),
-    (lambda content: content.update({"arrays": MetricRecord()}), "there are no weights, or other arrays beside them"),
+    (lambda content: content.update({"arrays": ArrayRecord()}), "the weights are missing, or beside other arrays"),
+    (lambda content: content.update({"arrays": MetricRecord()}), "the weights are missing, or beside other arrays"),
     (figures(num_examples=[1]), "the number of people is impossible"),
     (figures(num_examples=0), "the number of people is impossible"),
     (figures(num_examples=-3), "the number of people is impossible"),
@@ -91,21 +91,21 @@ LIES: list[tuple[Change, str]] = [
     (lambda content: content.pop("metrics"), "the reply is no answer to the question"),
     (lambda content: content.pop("arrays"), "the reply is no answer to the question"),
     (lambda content: content.update({"more": ConfigRecord({"x": []})}), "the reply is no answer to the question"),
-    (lambda content: content.update({"who": ConfigRecord({"device": 0})}), "the reply is no answer to the question"),
+    (lambda content: content.update({OTHERS: ArrayRecord()}), "the reply is no answer to the question"),
 ]  # fmt: skip
 
 
 def test_an_honest_update_is_an_answer() -> None:
     asked = question()
-    assert Replies(OWN, PEOPLE).problem(asked, update_reply(START + 1, asked, device=0)) == ""
-    assert Replies(OWN, PEOPLE).problem(asked, update_reply(one(LARGEST)(START), asked, device=0)) == ""
+    assert Replies(OWN, PEOPLE).problem(asked, round_reply(asked, weights=START + 1, people=1)) == ""
+    assert Replies(OWN, PEOPLE).problem(asked, round_reply(asked, weights=one(LARGEST)(START), people=1)) == ""
 
 
 @pytest.mark.parametrize("place", range(len(LIES)))
 def test_every_change_of_its_form_is_named(place: int) -> None:
     change, problem = LIES[place]
     asked = question()
-    reply = update_reply(START + 1, asked, device=0)
+    reply = round_reply(asked, weights=START + 1, people=1)
     change(reply.content)
     assert Replies(OWN, PEOPLE).problem(asked, reply) == problem
 
@@ -121,7 +121,7 @@ def test_every_change_of_its_form_is_named(place: int) -> None:
 ])  # fmt: skip
 def test_an_accuracy_is_a_share_of_the_people_of_a_party(metrics: dict[str, Any], problem: str) -> None:
     asked = question(MessageType.EVALUATE)
-    reply = evaluation_reply(1, asked)
+    reply = round_reply(asked, people=1, right=1)
     reply.content["metrics"] = MetricRecord(metrics)
     assert Replies(OWN, PEOPLE).problem(asked, reply) == problem
 
@@ -130,48 +130,50 @@ def test_a_silo_has_at_most_as_many_people_as_there_are() -> None:
     asked, judge = question(), Replies(SILOS, PEOPLE)
     for members, problem in ((PEOPLE, ""), (1, ""), (0, "the number of people is impossible"),
                              (PEOPLE + 1, "the number of people is impossible")):  # fmt: skip
-        assert judge.problem(asked, update_reply(START, asked, device=0, examples=members)) == problem
+        assert judge.problem(asked, round_reply(asked, weights=START, people=members)) == problem
 
 
-def silo_rows(ids: list[int], columns: list[int], members: list[int], degrees: list[int], value: float = 1.0) -> bytes:
-    from scipy.sparse import csr_array
+def silo_rows(
+    ids: list[int], columns: list[int], members: list[int], degrees: list[int], value: float = 1.0
+) -> ArrayRecord:
+    people = {"ids": ids, "members": members, "degrees": degrees}
+    whole = {name: np.array(given, np.int32) for name, given in people.items()}
+    starts, values = np.arange(len(columns) + 1, dtype=np.int32), np.full(len(columns), value, np.float32)
+    return record_of(starts=starts, columns=np.array(columns, np.int32), values=values, **whole)
 
-    size = (len(ids), 1 + max(columns, default=0))
-    rows: Any = csr_array((np.ones(len(columns), np.float32), columns, np.arange(len(ids) + 1)), shape=size)
-    rows = pack_silo_rows(np.array(ids), rows, degrees=np.array([*members, *degrees]))
-    return rows[: len(rows) - 4 * len(columns)] + np.full(len(columns), value, "<f4").tobytes()
+
+STRANGE = "the contribution names somebody twice, or is cut off"
 
 
-@pytest.mark.parametrize(("data", "problem"), [
+@pytest.mark.parametrize(("told", "problem"), [
     (silo_rows([0, 11], [3, 19], [0, 11], [2, 1]), ""),
-    (silo_rows([0, 12], [3, 19], [0], [2]), "people: a number is outside 0..11"),
+    (silo_rows([0, 12], [3, 19], [0], [2]), "ids: a number is outside 0..11"),
     (silo_rows([0, 11], [3, 19], [12], [2]), "members: a number is outside 0..11"),
     (silo_rows([0, 11], [3, 19], [0], [12]), "degrees: a number is outside 0..11"),
-    (silo_rows([0], [3], [0], [1], np.inf), "the rows, values: a number is not finite"),
-    (silo_rows([0, 0], [3, 19], [0], [1]), "the rows are out of order, or have numbers that are too large"),
-    (b"", "the rows are cut off"), (silo_rows([0], [3], [0], [1])[:-1], "the rows are cut off"),
+    (silo_rows([0], [3], [0], [1], np.inf), "the arrays of the contribution are too large, or no finite numbers"),
+    (silo_rows([0, 0], [3, 19], [0], [1]), STRANGE), (silo_rows([0], [3], [0], []), STRANGE),
+    (silo_rows([0], [3, 4], [0], [1]), "the contribution has rows of nobody"),
+    (silo_rows([0], [20], [0], [1]), "the contribution, columns: a number is outside 0..19"),
+    (ArrayRecord(), "the arrays of the contribution are missing, or beside other arrays"),
 ])  # fmt: skip
-def test_a_silos_sums_name_people_that_are_there(data: bytes, problem: str) -> None:
+def test_a_silos_sums_name_people_that_are_there_and_make_a_matrix(told: ArrayRecord, problem: str) -> None:
     asked = question(EXCHANGE_TYPE, arrays=False)
-    assert Replies(SILOS, PEOPLE).problem(asked, exchange_reply(data or b"x", asked, device=0)) == problem
+    assert Replies(SILOS, PEOPLE).problem(asked, round_reply(asked, others=told)) == problem
 
 
-@pytest.mark.parametrize("data", [silo_rows([0], [20], [0], [1]), silo_rows([0], [3], [0], [])])
-def test_a_silos_sums_that_make_no_matrix_are_no_answer(data: bytes) -> None:
-    asked = question(EXCHANGE_TYPE, arrays=False)
-    assert Replies(SILOS, PEOPLE).problem(asked, exchange_reply(data, asked, device=0))
+NO_ANSWER = "the reply is no answer to the question"
 
 
 def test_values_for_others_belong_to_the_answers_that_have_them() -> None:
     ego, plain = Replies(Task("first", "ego", 20, 3, 3, 0.3, 2), PEOPLE), Replies(OWN, PEOPLE)
     asked = question()
-    update = update_reply(START, asked, device=0)
-    assert plain.problem(asked, update) == "" and ego.problem(asked, update) == "the values for others are missing"
+    update = round_reply(asked, weights=START, people=1)
+    assert plain.problem(asked, update) == "" and ego.problem(asked, update) == NO_ANSWER
     corrected = question(control=True)
-    assert plain.problem(corrected, update_reply(START, corrected, device=0)) == "the values for others are missing"
+    assert plain.problem(corrected, round_reply(corrected, weights=START, people=1)) == NO_ANSWER
     sums = question(RECEIVE_TYPE, arrays=False)
-    assert plain.problem(sums, exchange_reply(b"", sums, device=0)) == ""
-    assert plain.problem(sums, Message(RecordDict(), reply_to=sums)) == "the reply is no answer to the question"
+    assert plain.problem(sums, round_reply(sums, others=ArrayRecord())) == ""
+    assert plain.problem(sums, Message(RecordDict(), reply_to=sums)) == NO_ANSWER
 
 
 @pytest.mark.parametrize("sees", ["ego", "sums"])
@@ -181,16 +183,19 @@ def test_a_party_names_a_neighbour_once(sees: str) -> None:
     strange = "neighbours: a number is outside 0..11"
     twice = "the values for others name a neighbour twice"
     for neighbours, problem in (([4, 2], ""), ([4, 2, 4], twice), ([12], strange)):
-        told = struct.pack(f"<I{len(neighbours)}i", len(neighbours), *neighbours)
-        told += bytes(4 * 2 * OWN.hidden) if sees == "ego" else bytes(4)
-        assert judge.problem(asked, exchange_reply(told, asked, device=0)) == problem
+        listed = np.array(neighbours, np.int32)
+        told = record_of(values=np.zeros(2 * OWN.hidden, np.float32), neighbours=listed)
+        if sees == "sums":
+            told = rows_record(SparseRows.one(np.arange(2), np.ones(2)), neighbours=listed)
+        assert judge.problem(asked, round_reply(asked, others=told)) == problem
 
 
-def test_nothing_stands_beside_the_values_for_others() -> None:
+@pytest.mark.parametrize("who", [{}, {"device": 0}, {"sent": b""}])
+def test_nothing_stands_in_the_place_of_the_values_for_others(who: dict[str, Any]) -> None:
     asked = question(RECEIVE_TYPE, arrays=False)
-    reply = exchange_reply(b"", asked, device=0)
-    reply.content["who"] = ConfigRecord({"device": 0, "more": ""})
-    assert Replies(OWN, PEOPLE).problem(asked, reply) == "the reply is no answer to the question"
+    reply = round_reply(asked)
+    reply.content["who"] = ConfigRecord(who)
+    assert Replies(OWN, PEOPLE).problem(asked, reply) == NO_ANSWER
 
 
 @pytest.fixture(scope="module")
@@ -249,7 +254,7 @@ def test_a_party_is_named_as_the_caller_knows_it() -> None:
 
 def test_no_reply_is_changed() -> None:
     asked = question()
-    reply = update_reply(START, asked, device=0)
+    reply = round_reply(asked, weights=START, people=1)
     before = copy.deepcopy(reply.content)
     Replies(OWN, PEOPLE).problem(asked, reply)
     assert reply.content == before

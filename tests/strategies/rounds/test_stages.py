@@ -91,7 +91,7 @@ def test_a_replaying_device_replays_both_stages(enrolled: Make, population: Popu
 class Fickle(LDPGen):
     """A curator who groups people anew each time it asks."""
 
-    def regroup(self, reports: Reports, *, stage: int) -> IntArray | None:
+    def regroup(self, reports: Reports, stage: int) -> IntArray | None:
         """Another grouping than before."""
         own = super().regroup(reports, stage=stage)
         assert own is not None
@@ -124,7 +124,7 @@ def test_the_ledger_holds_the_whole_loss_from_the_first_stage_on(enrolled: Make,
 
 
 def _losses(state: State) -> list[tuple[int, float]]:
-    return [(answer.stage, part.loss_bit) for answer in state.ledger(0).answers(3) for part in answer.parts]
+    return [(answer.stage, part.loss.bit) for answer in state.ledger(0).answers(3) for part in answer.parts]
 
 
 class _Never(Stages):
@@ -157,7 +157,7 @@ def test_who_stops_between_the_stages_is_silent(
     state = enrolled()
     (question,) = _ask(population)
     strategy = CollectOnce((question,), range(1, 41), stages=Stages(METHOD, population.facts, state.folder))
-    monkeypatch.setattr(outbox, "BATCH", 10)
+    monkeypatch.setattr(outbox, "SHARD", 10)
     grid = LocalGrid(state.folder, 40)
     first = strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid)
     strategy.aggregate_train(1, grid.send_and_receive(first))
@@ -180,7 +180,7 @@ def test_a_device_is_known_by_its_node_in_the_second_stage(enrolled: Make, popul
 
 def test_a_grouping_that_groups_nobody_is_refused(enrolled: Make, population: Population) -> None:
     class Half(LDPGen):
-        def regroup(self, reports: Reports, *, stage: int) -> IntArray | None:
+        def regroup(self, reports: Reports, stage: int) -> IntArray | None:
             return np.zeros(20, np.int64)
 
     with pytest.raises(ValueError, match="ldpgen: a grouping needs one group for every person"):
@@ -275,7 +275,7 @@ class Regroups(LDPGen):
     made: Any = None
     calls = 0
 
-    def regroup(self, reports: Reports, *, stage: int) -> Any:
+    def regroup(self, reports: Reports, stage: int) -> Any:
         type(self).calls += 1
         assert stage == 1
         return type(self).made

@@ -39,7 +39,7 @@ def same(one: Reports, other: Reports) -> None:
 def test_a_collection_that_decodes_keeps_no_bytes_and_has_the_same_digest(
     enrolled: Enrolled, ask: Ask, population: Population, monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(outbox, "BATCH", 6)
+    monkeypatch.setattr(outbox, "SHARD", 6)
     questions = ask(**asked)
     silent = frozenset({3, 17, 39})
     kept = collect(enrolled().folder, questions, devices=40, engine="local", silent=silent)
@@ -64,7 +64,7 @@ def test_a_collection_that_decodes_keeps_no_bytes_and_has_the_same_digest(
 def test_replies_in_any_order(
     enrolled: Enrolled, ask: Ask, population: Population, monkeypatch: pytest.MonkeyPatch, together: bool
 ) -> None:
-    monkeypatch.setattr(outbox, "BATCH", 3)
+    monkeypatch.setattr(outbox, "SHARD", 3)
     monkeypatch.setattr(LocalGrid, "takes_batches", together)
     kept = collect(enrolled().folder, ask(), devices=40, engine="local")
     strategy = CollectOnce(ask(), range(1, 41), facts=population.facts)
@@ -100,7 +100,7 @@ def test_a_device_that_answered_alone_is_counted_once(
 def test_messages_are_made_as_the_replies_are_read(
     enrolled: Enrolled, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outbox, "BATCH", 10)
+    monkeypatch.setattr(outbox, "SHARD", 10)
     strategy = CollectOnce(ask(), range(1, 41))
     grid = LocalGrid(enrolled().folder, 40)
     messages = strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid)
@@ -112,10 +112,9 @@ def test_messages_are_made_as_the_replies_are_read(
 
 
 def test_a_batch_has_devices_of_one_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "BATCH", 3)
     monkeypatch.setattr(outbox, "SHARD", 8)
     found = [batch.tolist() for batch in batches_of(np.array([17, 0, 1, 2, 5, 6, 8, 9, 23]))]
-    assert found == [[0, 1, 2], [5, 6], [8, 9], [17, 23]]
+    assert found == [[0, 1, 2, 5, 6], [8, 9], [17, 23]]
     assert list(batches_of(np.zeros(0, np.int64))) == []
 
 

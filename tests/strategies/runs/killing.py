@@ -28,6 +28,7 @@ import dp_accounting.rdp  # noqa: F401
 from typer.main import get_command
 
 from ldpsim.cli.main import app
+from ldpsim.devices.enrolment import state as enrolment
 from ldpsim.devices.fleet import Fleet
 from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.strategies.engines.grids import LocalGrid
@@ -68,11 +69,10 @@ def run(args: list[str], moment: str | None, count: int) -> None:
         setattr(owner, name, wrapped)
 
     begin = Fleet.__init__
-    Fleet.__init__ = lambda self, folder: begin(self, folder, batch=BATCH)  # type: ignore[assignment,method-assign,misc]
-    outbox.BATCH = BATCH  # type: ignore[misc]
+    Fleet.__init__ = lambda self, state, **named: begin(self, state, **{**named, "batch": BATCH})  # type: ignore[assignment,method-assign,misc]
+    enrolment.SHARD = outbox.SHARD = BATCH  # a message to many is for the devices of one shard
     if moment == "entry":
-        around(Ledger, "enter", first=False)
-        around(Ledger, "enter_first", first=False, times=lambda ledger, answers, **_: len(answers))
+        around(Ledger, "enter", first=False, times=lambda ledger, answers, *_: len(answers))
     elif moment == "reply":
         deliver = LocalGrid.deliver
 

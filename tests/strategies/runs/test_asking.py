@@ -41,7 +41,7 @@ def test_the_curator_knows_what_is_public_and_no_test_label(
     population: Population, method: Method, given: dict[str, bool], labels: bool, features: bool, edges: bool
 ) -> None:
     split = make_split("random", population, 0)
-    options = RunOptions(method=method.name, **given)  # type: ignore[arg-type]
+    options = RunOptions(method=method.spec.name, **given)  # type: ignore[arg-type]
     public = public_knowledge(population, split, options, method)
     expected = np.full(len(population), -1)
     if labels:

@@ -30,9 +30,9 @@ LOCAL = [name for name in sorted(table()) if _is_local(name)]
 
 
 def _options(name: str, **given: Any) -> RunOptions:
-    if find(name).auto_share:
+    if find(name).spec.auto_share:
         given["feature_share"] = 0.3
-    short = {"epochs": "2"} if find(name)().trains_network() else {}
+    short = {"epochs": "2"} if find(name)().in_force().trains_network else {}
     settings = {**short, **SETTINGS.get(name, {})}
     return RunOptions(**{"method": name, "clients": 60, "reference": False, "nulls": False, "out": None,
                          "settings": settings, **given})  # fmt: skip

@@ -28,13 +28,13 @@ def _options(name: str, **given: Any) -> RunOptions:
     kind = find(name)
     owner = issubclass(kind, OwnerMethod)
     people = 300 if owner else 200 if "dataset" in given else 60
-    quick = {"rounds": "2"} if _in_rounds(kind) else {"epochs": "3"} if kind().trains_network() else {}
+    quick = {"rounds": "2"} if _in_rounds(kind) else {"epochs": "3"} if kind().in_force().trains_network else {}
     if name == "isolate":
         quick = {"local_steps": "3"}
     if "queries" in _keys(kind):
         quick["queries"] = "3"
     settings = {**quick, **SETTINGS.get(name, {})}
-    if kind.auto_share:  # so few people are asked for no features by default
+    if kind.spec.auto_share:  # so few people are asked for no features by default
         given["feature_share"] = 0.3
     return RunOptions(method=name, settings=settings, reference=False, nulls=False, out=None, clients=people, **given)
 
@@ -46,7 +46,7 @@ def _keys(kind: type) -> set[str]:
 def _holds(record: dict[str, Any], kind: Any) -> None:
     assert 0 <= record["accuracy"]["test"] <= 1
     privacy = record["privacy"]
-    assert privacy["trust"] == kind.trust and privacy["claimed"]["statement"]
+    assert privacy["trust"] == kind.spec.trust and privacy["claimed"]["statement"]
     if issubclass(kind, OwnerMethod) or _in_rounds(kind):
         return
     if issubclass(kind, Reference):
@@ -54,7 +54,7 @@ def _holds(record: dict[str, Any], kind: Any) -> None:
         return
     assert record["devices"]["reported"] == record["dataset"]["nodes"]
     asked = {"adjacency": "bit_adjacency", "features": "vector", "label": "label"}
-    assert all(privacy["holds"][asked[attribute]]["status"] == "bounded" for attribute in kind.private)
+    assert all(privacy["holds"][asked[attribute]]["status"] == "bounded" for attribute in kind.spec.private)
 
 
 @pytest.fixture(scope="module")
@@ -81,16 +81,17 @@ def test_it_runs_on_cora(name: str, data_dir: Path) -> None:
 def test_it_says_what_it_is(name: str) -> None:
     """The list of ``ldpsim methods`` names the mechanisms by which people are asked."""
     kind = find(name)
-    assert kind.name == name and kind.paper and kind.trust in ("untrusted curator", "trusted curator", "none")
-    assert set(kind.private) <= {"adjacency", "features", "label"}
+    spec = kind.spec
+    assert spec.name == name and spec.paper and spec.trust in ("untrusted curator", "trusted curator", "none")
+    assert set(kind.spec.private) <= {"adjacency", "features", "label"}
     if issubclass(kind, OwnerMethod | Reference) or _in_rounds(kind):
         return
-    assert kind.trust == "untrusted curator"
+    assert kind.spec.trust == "untrusted curator"
     setup = set_up(_options(name))
     facts = setup.population.facts
     split = make_split("random", setup.population, 0)
     questions = setup.settings.method.questions(facts, split, setup.budget, "c")
     stages = [stage for question in questions for stage in question.query.plan]
     asked = {ask.attribute: {m.name for m in ask.mechanisms} for stage in stages for ask in stage}
-    assert set(asked) == set(kind.private)
-    assert set().union(*asked.values()) <= set(kind.mechanisms)
+    assert set(asked) == set(kind.spec.private)
+    assert set().union(*asked.values()) <= set(kind.spec.mechanisms)

@@ -206,16 +206,16 @@ def test_ldp_fedavgs_loss_is_the_composition_of_the_answers_in_the_ledgers(tmp_p
     record = run(tmp_path, "ldp-fedavg", settings={"rounds": "8", "fraction": "0.25"}, state=tmp_path / "state",
                  epsilon=4.0)  # fmt: skip
     state = State(tmp_path / "state")
-    rows = [answer for _, own in state.ledger(0).devices() for answer in own]
+    rows = state.ledger(0).answers()
     spent: dict[int, float] = {}
     for row in rows:
-        spent[row.device] = spent.get(row.device, 0.0) + row.loss.vector
+        spent[row.device] = spent.get(row.device, 0.0) + row.parts[0].loss.vector
     assert len(rows) == 8 * 30 // 4 and len(spent) == 30
     life = record["privacy"]["lifetime_per_device"]
     assert math.isclose(life["user"]["max"], max(spent.values()), abs_tol=1e-8)
     assert math.isclose(life["user"]["mean"], sum(spent.values()) / 60, abs_tol=1e-8)
     held = record["privacy"]["holds"]["user"]
-    own = [row.loss for row in rows if row.device == rows[0].device]
+    own = [row.parts[0].loss for row in rows if row.device == rows[0].device]
     assert held["value"] == updates_epsilon(2, own[0].vector, own[0].delta) < 0.75 * max(spent.values())
     assert max(spent.values()) <= 4.0 + 1e-8 and len(own) == 2
     assert math.isclose(held["delta"], sum(loss.delta for loss in own)) and held["delta"] == life["user"]["delta"]
@@ -306,7 +306,7 @@ def test_isolated_devices_are_the_training_people(tmp_path: Path, monkeypatch: p
 
     class Spy(isolated_run.Stack):
         def __init__(self, alone: Any, task: Any) -> None:
-            trained.extend(one.label for one in alone)
+            trained.extend(int(label) for one in alone for label in one.labels)
             super().__init__(alone, task)
 
     monkeypatch.setattr(isolated_run, "Stack", Spy)

@@ -32,7 +32,6 @@ def test_everybody_hands_over_and_the_levels_stand_beside_the_claim() -> None:
     holds, section = record["privacy"]["holds"], record["graph_owner"]
     assert {name for name, level in holds.items() if level["status"] == "bounded"} == set()
     assert section["published"]["relationship"] == pytest.approx(8.0, abs=1e-6)
-    assert section["published"]["arc"] == section["published"]["relationship"]
     assert section["published"]["person_joins"] is None
     assert record["privacy"]["claimed"]["value"] == section["claimed"]
     record = simulate(options(settings=NODE)).record

@@ -78,7 +78,7 @@ KINDS: dict[str, list[str]] = {
 }  # fmt: skip
 METHOD = {"fedadam": "fedavg-mlp", "dp-adaptive": "dp-fedavg"}
 # Every method that trains in rounds is killed; one that is not named above has these settings.
-_IN_ROUNDS = {name: kind.trained_by for name, kind in table().items() if kind.in_rounds}
+_IN_ROUNDS = {name: kind.spec.trained_by for name, kind in table().items() if kind.spec.in_rounds}
 _SILOS = {"silos": ["--set", "silos=3"]}
 KINDS |= {name: ["--set", "rounds=4", *_SILOS.get(by, [])] for name, by in _IN_ROUNDS.items() if name not in KINDS}
 
@@ -90,13 +90,14 @@ def command(kind: str, out: Path) -> list[str]:
     return [*args, *clients, *KINDS[kind]]
 
 
-def parts(packed: bytes) -> Iterator[tuple[str, tuple[float, float, float]]]:
+def parts(kind: str, body: bytes) -> Iterator[tuple[str, tuple[float, float, float]]]:
     """Yield attribute and losses of every part of an answer, read without the ledger's own code."""
-    at = 0
-    while at < len(packed):
-        bit, vector, delta, *sizes = struct.unpack_from("<dddIIII", packed, at)  # name, fingerprint, report, digest
+    form = "<dIB" if kind == "report" else "<dQdddB"  # the last is the length of a text
+    at = struct.calcsize(form) + struct.unpack_from(form, body)[-1]
+    while at < len(body):
+        bit, vector, delta, *sizes = struct.unpack_from("<dddIIII", body, at)  # name, fingerprint, report, digest
         at += struct.calcsize("<dddIIII")
-        yield packed[at : at + sizes[0]].decode(), (bit, vector, delta)
+        yield body[at : at + sizes[0]].decode(), (bit, vector, delta)
         at += sum(sizes)
 
 
@@ -120,12 +121,9 @@ class Ended:
         found: list[tuple[int, str, str, float, float, float]] = []
         for path in sorted((self.folder / "state").glob("ledger*.sqlite")):
             with sqlite3.connect(path) as ledger:
-                query = "SELECT device, collection, packed_parts FROM query_answer"
-                for device, collection, packed in ledger.execute(query):
-                    found += [(device, name, collection, *losses) for name, losses in parts(packed)]
-                found += ledger.execute(
-                    "SELECT device, 'training', collection, loss_bit, loss_vector, delta FROM training_answer"
-                ).fetchall()
+                query = "SELECT device, collection, kind, body FROM answer"
+                for device, collection, *answer in ledger.execute(query):
+                    found += [(device, name, collection, *losses) for name, losses in parts(*answer)]
             ledger.close()
         return found
 

@@ -16,7 +16,8 @@ from ldpsim.strategies.runs.set_up import set_up
 from tests.curator.reports.kinds import Flags, Unequal
 from tests.devices.mechanisms.test_of_another_package import Entry
 
-ASKING = [name for name, kind in table().items() if kind.trust == "untrusted curator" and "grr" in kind.mechanisms]
+SPECS = {name: kind.spec for name, kind in table().items()}
+ASKING = [name for name, spec in SPECS.items() if spec.trust == "untrusted curator" and "grr" in spec.mechanisms]
 SMALL = {"clients": 60, "dataset": "generated", "engine": "local", "workers": 1, "reference": False, "device": "cpu",
          "out": None, "dropout": 0.05}  # fmt: skip
 
@@ -33,9 +34,9 @@ def _installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def options(method: str, mechanism: str, **more: Any) -> RunOptions:
     own = table()[method]()
     given = {**SMALL, "method": method, "label_mechanism": mechanism, "epsilon": 8.0, "eps_labels": 1.0,
-             "private_labels": not own.asks_for_labels(), "settings": {"epochs": "3"},
+             "private_labels": not own.in_force().asks_labels, "settings": {"epochs": "3"},
              **more}  # fmt: skip
-    if not own.trains_network():
+    if not own.in_force().trains_network:
         given["settings"] = {}
     return RunOptions(**given)
 

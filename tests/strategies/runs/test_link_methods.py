@@ -16,7 +16,7 @@ NAMES = (*PUBLIC, "fp-blink", "fp-ldpgen", "lp-and", "sbp", "noisy", "rnd", "ohd
 
 
 def _options(tmp_path: Path, name: str, **given: object) -> RunOptions:
-    settings = {"epochs": "3"} if find(name)().trains_network() else {}
+    settings = {"epochs": "3"} if find(name)().in_force().trains_network else {}
     return RunOptions(
         method=name, settings=settings, reference=False, nulls=False, out=tmp_path / "runs",
         **given,  # type: ignore[arg-type]

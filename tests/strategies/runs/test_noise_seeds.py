@@ -39,13 +39,13 @@ DRAWN: dict[str, tuple[str, dict[str, str], set[str]]] = {
     "dp-fedavg-drawn": ("dp-fedavg", {"rounds": "3", "fraction": "0.5", "clipping": "adaptive"},
                         {"attempt", "devices", "noise of the server"}),
 }  # fmt: skip
-NOISY = {name: kind.trust for name, kind in table().items() if kind.mechanisms}
+NOISY = {name: kind.spec.trust for name, kind in table().items() if kind.spec.mechanisms}
 ON_DEVICES = {name for name, trust in NOISY.items() if trust == "untrusted curator"}
 PURPOSES = set().union(*(purposes for *_, purposes in DRAWN.values()))
 
 
 def options(out: Path | None, name: str, settings: dict[str, str], **more: Any) -> RunOptions:
-    asked = {"workers": 1, **({"epsilon": 1.0} if "epsilon" in table()[name].options else {})}
+    asked = {"workers": 1, **({"epsilon": 1.0} if "epsilon" in table()[name].spec.options else {})}
     people = 160 if "queries" in settings else 60
     return RunOptions(method=name, clients=people, settings=settings, out=out, nulls=False, reference=False,
                       device="cpu", **asked, **more)  # fmt: skip
@@ -95,7 +95,7 @@ def test_every_method_with_noise_is_here() -> None:
 @pytest.mark.parametrize("name", sorted(ON_DEVICES))
 def test_two_runs_from_the_operating_system_release_something_else(name: str, tmp_path: Path) -> None:
     kind = table()[name]
-    quick = {"rounds": "2"} if kind.in_rounds else {"epochs": "1"} if kind().trains_network() else {}
+    quick = {"rounds": "2"} if kind.spec.in_rounds else {"epochs": "1"} if kind().in_force().trains_network else {}
     one, two = (released(simulate(options(tmp_path, name, quick, seeds=OS))) for _ in range(2))
     assert one != two
 

@@ -37,7 +37,7 @@ GIVEN: dict[str, dict[str, Any]] = {
 
 def runs() -> list[tuple[str, str]]:
     """Return each method that asks people, with the options that it reads all of."""
-    return [(name, words) for name, kind in table().items() if not kind.reads for words, more in GIVEN.items()
+    return [(name, words) for name, kind in table().items() if not kind.spec.reads for words, more in GIVEN.items()
             if not set(more) & set(read_alone(RunOptions(method=name, **more))[1])]  # fmt: skip
 
 
@@ -50,9 +50,9 @@ def setup_of(name: str, words: str) -> RunSetup:
 def read_by(setup: RunSetup) -> dict[str, list[IntArray]]:
     """Return whose attributes the method reads, in groups: those who are asked, or the people who train."""
     split, n = setup.repeats[0].split, len(setup.population)
-    if setup.method.trained_by != "curator":
+    if setup.method.spec.trained_by != "curator":
         people = split.private if isinstance(split, Division) else split.train
-        lists = [] if getattr(setup.method, "sees", "") == "own" else [people]
+        lists = [] if getattr(setup.method.spec, "sees", "") == "own" else [people]
         return {"adjacency": lists, "features": [people], "label": [people]}
     found = {attribute: np.zeros(0, np.int64) for attribute in ATTRIBUTES}
     for question in run_of(setup.method).questions(setup, split, "c"):

@@ -14,8 +14,12 @@ import pytest
 from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix
 from ldpsim.curator.methods.federated.silos import Silos
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.federated.silo import Bound, Silo, SiloTask, read_rows
+from ldpsim.devices.federated.exchange import read_sums
+from ldpsim.devices.federated.local_steps import Stack
+from ldpsim.devices.federated.members import Members
+from ldpsim.devices.federated.wire import record_of
 from ldpsim.devices.network import Shape, softmax
+from ldpsim.devices.training_task import Task
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.people.silos import divide_into_silos
 from ldpsim.strategies.runs import silos as silos_run
@@ -39,10 +43,10 @@ def test_a_silos_steps_are_autograds(population: Population) -> None:
 
     members = np.arange(0, 40, 2)
     silo, d, c = _silo(population, members), population.facts.d, population.facts.classes
-    task = SiloTask("one", False, d, 4, c, 0.5, 3, 0.01, 0.0, 1)
+    task = Task("one", "own", d, 4, c, 0.5, 3, weight_decay=0.01, seed=1)
     flat = task.shape.initial(2, np.float64)
     spread, features = silo.inside(), silo.features(d)
-    found = Bound(spread @ features, spread).train(silo, flat, task, mu=0.3, seed=[1])
+    (found,) = Stack([silo.inputs(task, None, training=True)], task).train(flat, mu=0.3)
     own = torch.tensor(flat, requires_grad=True)
     s, x = torch.tensor(spread.toarray(), dtype=torch.float64), torch.tensor(features.toarray(), dtype=torch.float64)
     labels, nodes = torch.tensor(silo.labels), np.flatnonzero(silo.training)
@@ -56,11 +60,11 @@ def test_a_silos_steps_are_autograds(population: Population) -> None:
     assert np.abs(found - own.detach().numpy()).max() < 1e-6
 
 
-def _silo(population: Population, members: np.ndarray) -> Silo:
+def _silo(population: Population, members: np.ndarray) -> Members:
     records = [population.record(int(person)) for person in members]
     ends = [np.concatenate([[0], np.cumsum([len(part) for part in parts])]) for parts in (
         [r.feature_indices for r in records], [r.neighbours for r in records])]  # fmt: skip
-    return Silo(
+    return Members(
         members, ends[0], np.concatenate([r.feature_indices for r in records]).astype(np.int64),
         np.concatenate([r.feature_values for r in records]), ends[1],
         np.concatenate([r.neighbours for r in records]).astype(np.int64), population.labels[members],
@@ -89,9 +93,12 @@ def test_after_fedgcns_exchange_silos_have_the_whole_graphs_rows(population: Pop
     assert record.folder is not None
     for number in range(4):
         room = record.folder / "silos" / f"silo-{number}"
-        ids, rows, degrees = read_rows((room / "sums.bin").read_bytes(), people.facts.d)
+        task = Task("one", "sums", people.facts.d, 4, people.facts.classes, 0.5, 3, seed=1)
+        with np.load(next(room.glob(f"*/{number}.npz"))) as kept:
+            sums = read_sums(record_of(**kept), task)
+        rows, ids, degrees = sums.rows.matrix(task.d), sums.more["ids"], sums.more["degrees"]
         assert np.abs(rows.toarray() - whole[ids]).max() < 1e-6 and np.array_equal(degrees, people.degrees[ids])
-        silo = Silo.load(room)
+        silo = Members.load(room)
         full = np.zeros((len(silo.members), 40), np.float32)
         full[:, ids] = silo.outside(ids, degrees).toarray()
         assert np.abs(full - spread[silo.members].toarray()).max() < 1e-6
@@ -130,7 +137,7 @@ def test_silos_learn_from_training_people_alone(tmp_path: Path) -> None:
                          settings={"rounds": "1", "silos": "3"})  # fmt: skip
     folder = simulate(options).folder
     assert folder is not None
-    silos = [Silo.load(folder / "silos" / f"silo-{number}") for number in range(3)]
+    silos = [Members.load(folder / "silos" / f"silo-{number}") for number in range(3)]
     learners = np.concatenate([silo.members[silo.training] for silo in silos])
     setup = set_up(options)
     assert np.array_equal(np.sort(learners), setup.repeats[0].split.train)

@@ -17,11 +17,13 @@ from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import HoGS
 from ldpsim.devices.client_app import open_state
 from ldpsim.devices.collector import generate
+from ldpsim.devices.enrolment import state as enrolment
 from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.facts import IntArray, Split
 from ldpsim.strategies import Refused, RunOptions, simulate
 from ldpsim.strategies.results.lifetime import lifetime
 from ldpsim.strategies.results.outcome import Outcome
+from ldpsim.strategies.rounds import outbox
 from ldpsim.strategies.runs.set_up import set_up
 from ldpsim.strategies.setup.run_setup import RunSetup
 from tests.strategies.forks import Forks
@@ -248,24 +250,29 @@ def test_nothing_is_written_without_a_folder(tmp_path: Path, monkeypatch: pytest
 _KILLED = """
 import os, sys, signal
 from pathlib import Path
-from ldpsim.devices import client_app
+from ldpsim.devices import fleet
+from ldpsim.devices.enrolment import state
 from ldpsim.strategies.rounds import outbox
-outbox.BATCH = 7
-plain = client_app.answer_together
+state.SHARD = outbox.SHARD = 7
+plain = fleet.answering
 left = [int(sys.argv[2])]
-def answer(state, devices, question):
+def answering(*given, **named):
     if left[0] == 0:
         os.kill(os.getpid(), signal.SIGKILL)
     left[0] -= 1
-    return plain(state, devices, question)
-client_app.answer_together = answer
+    return plain(*given, **named)
+fleet.answering = answering
 from ldpsim.strategies import RunOptions, simulate
 simulate(RunOptions(clients=60, settings={"epochs": "3"}, reference=False, nulls=False, out=Path(sys.argv[1])))
 """
 
 
 @pytest.mark.parametrize("batches", [0, 3, 8])
-def test_a_killed_run_is_continued_by_the_same_command(tmp_path: Path, batches: int, forked: Forks) -> None:
+def test_a_killed_run_is_continued_by_the_same_command(
+    tmp_path: Path, batches: int, forked: Forks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (enrolment, outbox):
+        monkeypatch.setattr(module, "SHARD", 7)
     assert forked.run(_KILLED, tmp_path / "runs", batches) == -signal.SIGKILL
     (folder,) = (tmp_path / "runs").iterdir()
     assert not (folder / "result.json").exists()
@@ -320,5 +327,6 @@ def test_a_run_that_is_killed_while_trainings_run_beside_one_another_starts_with
 
 
 def _reports_in(state: Path) -> dict[tuple[int, str], bytes]:
-    own = [answer for _, answers in State(state).ledger().devices() for answer in answers]
-    return {(answer.device, part.attribute): part.report for answer in own for part in answer.parts}
+    opened = State(state)
+    rows = [row for shard in opened.shards for row in opened.ledger(shard * opened.shard).answers()]
+    return {(row.device, part.attribute): part.report for row in rows for part in row.parts}

@@ -49,7 +49,7 @@ def _run(name: str, settings: dict[str, str], **given: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", TRAINED)
 def test_every_network_fits_every_method(name: str) -> None:
-    for gnn in {"gcn", "sage", "gat"} - {find(name).default_gnn}:  # that one runs in test_every_method.py
+    for gnn in {"gcn", "sage", "gat"} - {find(name).spec.default_gnn}:  # that one runs in test_every_method.py
         record = _run(name, {}, gnn=gnn)
         assert record["gnn"] == gnn and 0 <= record["accuracy"]["test"] <= 1
 

@@ -32,7 +32,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "private labels, no features": {"private_labels": True, "eps_labels": 3.0, "settings": {"batches": "2"}},
     "one end": {"public_features": True, "reporting": "one-end"},
     "widths": {"public_features": True, "settings": {"candidates": "hits"}},
-    "likeliest": {"public_features": True, "settings": {"table": "likeliest", "candidates": "2"}},
+    "codes": {"public_features": True, "settings": {"table": "codes", "candidates": "2"}},
     "volunteers": {"volunteers": 0.2},
     "volunteers, private labels": {"volunteers": 0.2, "private_labels": True},
     "volunteers, one batch, one end": {"volunteers": 0.2, "settings": {"batches": "1"}, "reporting": "one-end"},

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
 from ldpsim.cli.summary import summary
 from ldpsim.curator import methods
 from ldpsim.curator.methods import Question
-from ldpsim.curator.methods.base import Budget
+from ldpsim.curator.methods.base import Budget, MethodSpec
 from ldpsim.curator.methods.feature_share import RULE
 from ldpsim.curator.methods.local.hogs import HoGS
 from ldpsim.curator.methods.local.lp_and import LPAnd
@@ -30,14 +30,12 @@ class Chooser(LPAnd):
     """Label propagation that asks HoGS's question and chooses the share of the features."""
 
     chosen: bool = True
-    name: ClassVar[str] = "chooser"
-    private: ClassVar[tuple[str, ...]] = ("adjacency", "features")
-    auto_share: ClassVar[bool] = True
-    options: ClassVar[frozenset[str]] = HoGS.options
-    finer: ClassVar[tuple[str, ...]] = HoGS.finer
+    spec = replace(
+        LPAnd.spec, name="chooser", private=("adjacency", "features"), options=HoGS.spec.options, finer=HoGS.spec.finer
+    )
 
-    def chooses_share(self) -> bool:
-        return self.chosen
+    def in_force(self) -> MethodSpec:
+        return replace(self.spec, auto_share=self.chosen)
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         return HoGS().questions(facts, split, budget, collection)

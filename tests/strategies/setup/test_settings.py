@@ -48,8 +48,9 @@ def test_the_selection_of_an_epoch_is_a_parameter_where_it_plays_a_part() -> Non
     assert by_loss.training.selection == "loss" and by_loss.parameters()["selection"] == "loss"
     assert "selection" not in resolve(RunOptions(), HoGS, Budget()).parameters()
     for method in (LPGNN, Solitude, LPAnd, FedAvgMLP, PrivGnn):
-        with pytest.raises(ValueError, match=f"--set selection: {method.name} chooses its epoch by a rule of its own"):
-            resolve(RunOptions(method=method.name, settings={"selection": "loss"}), method, Budget())
+        name = method.spec.name
+        with pytest.raises(ValueError, match=f"--set selection: {name} chooses its epoch by a rule of its own"):
+            resolve(RunOptions(method=name, settings={"selection": "loss"}), method, Budget())
 
 
 def test_whether_a_node_attends_to_itself_is_a_parameter_of_a_gat() -> None:

@@ -50,7 +50,7 @@ def test_no_stored_command_is_refused() -> None:
     assert len(rows) > 900 and len({options.method for options in rows}) >= 15
     for options in rows:
         method = find(options.method)
-        budget = budget_of(options, public_features=options.public_features or method.public_features)
+        budget = budget_of(options, public_features=options.public_features or method.spec.public_features)
         check_read(options, resolve(options, method, budget).method)
 
 

@@ -68,21 +68,21 @@ def seen(options: RunOptions, people: Population) -> Iterator[Any]:
     silent = isinstance(setup.method, Reference | OwnerMethod)
     known = None if silent else public_knowledge(people, repeat.split, options, setup.method)
     yield known and (known.labels.tolist(), known.features is None, known.edges is None)
-    yield None if setup.method.trained_by == "owner" else run.guarantee_before(setup, repeat.split).to_dict()
+    yield None if setup.method.spec.trained_by == "owner" else run.guarantee_before(setup, repeat.split).to_dict()
     yield [part.tolist() for part in (repeat.split.train, repeat.split.val)]
     yield repeat.silent if policy is not None else None
-    yield setup.settings.training if setup.method.trains_network() else None
+    yield setup.settings.training if setup.method.in_force().trains_network else None
 
 
 def test_the_groups_hold_options_and_every_one_is_tried() -> None:
     assert OF_METHODS == VALUES.keys() <= declared(RunOptions).keys()
-    assert all(kind.options <= OF_METHODS and set(kind.finer) <= BUDGET for kind in table().values())
+    assert all(kind.spec.options <= OF_METHODS and set(kind.spec.finer) <= BUDGET for kind in table().values())
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_every_option_is_read_or_refused(name: str) -> None:
     """``options`` of the method is what decides, beside the other options that an option needs."""
-    read = find(name).from_settings(FEW.get(name, {})).options_read()
+    read = find(name).from_settings(FEW.get(name, {})).in_force().options_read
     for option, value in VALUES.items():
         given = {**BESIDE.get(option, {}), option: value}
         accepted = reads(usual(name, **given), option)
@@ -164,10 +164,10 @@ def test_every_setting_of_a_method_needs_values_that_others_can_have() -> None:
 
 def test_a_setting_with_which_an_option_is_read_makes_it_read() -> None:
     for name, kind in table().items():
-        for option, setting in kind.read_with.items():
+        for option, setting in kind.spec.read_with.items():
             key, _, value = setting.partition("=")
-            assert option not in kind().options_read()
-            assert option in kind.from_settings({key: value}).options_read(), name
+            assert option not in kind().in_force().options_read
+            assert option in kind.from_settings({key: value}).in_force().options_read, name
 
 
 def test_a_run_without_what_its_method_does_not_read_has_the_hash_of_one_without_it(people: Population) -> None:

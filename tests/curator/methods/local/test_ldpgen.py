@@ -21,7 +21,7 @@ from ldpsim.curator.methods.local.ldpgen import similar_people
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import Degree, GroupDegrees, OneBit
-from ldpsim.devices.mechanisms.group_degrees import random_grouping
+from ldpsim.devices.mechanisms.counts import random_grouping
 from ldpsim.devices.query import Ask
 
 N = 6
@@ -48,12 +48,12 @@ def _reports(counts: np.ndarray = COUNTS, **given: Any) -> Reports:
     return Reports(FACTS, asks, asked, given.pop("answered"), group_degrees=counts, **given)
 
 
-@pytest.mark.parametrize("method", [LDPGen(groups=3), FPLDPGen(groups=3)], ids=lambda m: m.name)
+@pytest.mark.parametrize("method", [LDPGen(groups=3), FPLDPGen(groups=3)], ids=lambda m: m.spec.name)
 def test_the_plan_has_two_stages_that_share_the_budget(method: Method) -> None:
-    budget = SPEND if method.name == "ldpgen" else Budget(epsilon=2, feature_share=0.25)
+    budget = SPEND if method.spec.name == "ldpgen" else Budget(epsilon=2, feature_share=0.25)
     (question,) = method.questions(FACTS, SPLIT, budget, "c")
     first, second = question.query.plan
-    eps_a = 2.0 if method.name == "ldpgen" else 1.5
+    eps_a = 2.0 if method.spec.name == "ldpgen" else 1.5
     zero, one = first[0].mechanisms[0], second[0].mechanisms[0]
     assert isinstance(zero, GroupDegrees) and isinstance(one, GroupDegrees)
     assert (zero.groups, zero.seed, one.groups, one.seed) == (2, 0, 3, -1)
@@ -62,7 +62,7 @@ def test_the_plan_has_two_stages_that_share_the_budget(method: Method) -> None:
     assert holds["bit_adjacency"].value == pytest.approx(eps_a)
     assert holds["relationship"].value == pytest.approx(2 * eps_a)
     own = (N - 1) * eps_a
-    if method.name == "ldpgen":
+    if method.spec.name == "ldpgen":
         assert holds["user"].status == "unprotected" and f"list alone: {own:.10g}" in holds["user"].detail
         assert holds["vector"].status == "unprotected"
     else:

@@ -195,10 +195,10 @@ def test_lp_and_needs_no_features() -> None:
 
 
 def test_noisy_does_nothing_to_the_reports() -> None:
-    assert Noisy().l == 0 and Noisy().topology == "noisy" and Noisy.name == "noisy"
+    assert Noisy().l == 0 and Noisy().topology == "noisy" and Noisy.spec.name == "noisy"
 
 
-@pytest.mark.parametrize("method", LINK_METHODS, ids=lambda m: m.name)
+@pytest.mark.parametrize("method", LINK_METHODS, ids=lambda m: m.spec.name)
 def test_what_is_missing_is_said(method: Method) -> None:
     with pytest.raises(TypeError, match="takes Reports"):
         method.reconstruct("graph", PUBLIC)  # type: ignore[arg-type]

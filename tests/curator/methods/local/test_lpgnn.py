@@ -92,7 +92,7 @@ def test_a_silent_device_has_no_label_and_the_middle_of_the_range() -> None:
 def test_a_private_graph_is_directed_and_the_public_one_is_not_read() -> None:
     reports, public, _ = _reports(private=True)
     method = LPGNN(adjacency="private")
-    assert not method.knows_graph() and LPGNN().knows_graph()
+    assert not method.in_force().public_graph and LPGNN().in_force().public_graph
     graph = method.reconstruct(reports, dataclasses.replace(public, edges=EDGES))
     assert reports.adjacency is not None
     dense = np.zeros((6, 6), np.bool_)

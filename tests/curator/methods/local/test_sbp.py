@@ -45,9 +45,9 @@ def test_the_question_of_any_other_method_is_asked_as_it_is(name: str) -> None:
     own, theirs = (method.questions(FACTS, SPLIT, budget, "c") for method in (SBP(asks=name), other))
     assert [q.query.to_bytes() for q in own] == [q.query.to_bytes() for q in theirs]
     assert SBP(asks=name).guarantee(FACTS, own, budget) == other.guarantee(FACTS, theirs, budget)
-    assert SBP(asks=name).knows_graph() == other.knows_graph()
-    assert SBP(asks=name).asks_for_labels() == other.asks_for_labels()
-    assert SBP().chooses_share() and not SBP(asks=name).chooses_share()
+    assert SBP(asks=name).in_force().public_graph == other.in_force().public_graph
+    assert SBP(asks=name).in_force().asks_labels == other.in_force().asks_labels
+    assert SBP().in_force().auto_share and not SBP(asks=name).in_force().auto_share
 
 
 def test_scrambled_test_labels_change_nothing() -> None:
@@ -81,7 +81,7 @@ def test_a_network_may_answer_on_the_likely_edges() -> None:
         settings = TrainingSettings(gnn="sage", epochs=60)
         trained = method.train(graph, settings=settings, classes=CLASSES, seed=0, device="cpu")
         assert (trained.predictions == labels)[SPLIT.test].mean() > 0.8
-        assert method.trains_network() and not SBP().trains_network()
+        assert method.in_force().trains_network and not SBP().in_force().trains_network
 
 
 def test_the_same_reports_give_the_same_bytes() -> None:

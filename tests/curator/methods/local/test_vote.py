@@ -26,7 +26,7 @@ from ldpsim.curator.votes.affinity import first_people
 from ldpsim.curator.votes.knowledge import CLASS, FEATURES, VOTE, ballots_of, batches_so_far, class_posterior, knowledge
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
-from ldpsim.devices.mechanisms import GRR, GradedVote, NeighbourhoodVote
+from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote
 
 N, CLASSES = 240, 4
 FACTS = PublicFacts(N, 1, CLASSES)
@@ -43,6 +43,12 @@ def _public(labels: IntArray | None = None) -> PublicKnowledge:
     known = np.full(N, -1)
     known[SPLIT.labelled] = (TRUTH if labels is None else labels)[SPLIT.labelled]
     return PublicKnowledge(FACTS, SPLIT, known, np.ones((N, 1), np.float32))
+
+
+def _next(
+    method: Vote, public: PublicKnowledge, budget: Budget, collection: str, earlier: Reports | None
+) -> tuple[Question, ...]:
+    return method.questions(public.facts, public.split, budget, collection, (public, earlier))
 
 
 @pytest.fixture(autouse=True)
@@ -72,9 +78,8 @@ def _answer(questions: tuple[Question, ...], rate: float, seed: int, shift: int 
                 true = rng.random() < mechanism.truth_probability
                 reports[person] = TRUTH[person] if true else (TRUTH[person] + rng.integers(1, CLASSES)) % CLASSES
                 continue
-            assert isinstance(mechanism, NeighbourhoodVote | GradedVote)
-            graded = isinstance(mechanism, GradedVote)
-            candidates = mechanism.ranked[person, :2].tolist() if graded else mechanism.candidates_of(person).tolist()
+            assert isinstance(mechanism, NeighbourhoodVote)
+            candidates = mechanism.candidates_of(person).tolist()
             voted = (TRUTH[person] + shift) % CLASSES
             hit = voted in candidates and rng.random() < rate
             reports[person] = candidates.index(voted) if hit else rng.integers(0, len(candidates))
@@ -87,7 +92,7 @@ def _collect(method: Vote, budget: Budget = BUDGET, *, rate: float = 0.8, seed: 
              public: PublicKnowledge | None = None) -> Reports:  # fmt: skip
     parts: list[Reports] = []
     public = public or _public()
-    while made := method.next_questions(public, budget, "c", joined_reports(parts) if parts else None):
+    while made := _next(method, public, budget, "c", joined_reports(parts) if parts else None):
         parts += _answer(made, rate, seed + len(parts), shift)
     return joined_reports(parts)
 
@@ -116,7 +121,7 @@ def test_the_table_tells_the_labels_of_these_people_but_those_whom_it_goes_to(
     public = _public() if features else replace(_public(), features=None)
     budget = replace(BUDGET, public_features=features)
     method = Vote(batches=1, affinity="homophily", told=whose)
-    tables = _tables(method.next_questions(public, budget, "c", None))
+    tables = _tables(_next(method, public, budget, "c", None))
     assert len(tables) == 11
     assert sorted(np.concatenate([people for people, _ in tables])) == list(range(N))
     for people, mechanism in tables:
@@ -140,7 +145,7 @@ def test_nobodys_own_label_reaches_its_own_row(batches: int, whose: str, person:
     rows = []
     for labels in (TRUTH, other):
         (mechanism,) = [
-            mechanism for people, mechanism in _tables(method.next_questions(_public(labels), BUDGET, "c", None))
+            mechanism for people, mechanism in _tables(_next(method, _public(labels), BUDGET, "c", None))
             if person in people
         ] or [None]  # fmt: skip
         if mechanism is not None:
@@ -156,14 +161,14 @@ def test_the_first_people_are_asked_for_the_affinity() -> None:
     """Neither their labels nor what is published of them plays a part in their answer."""
     first = first_people(SPLIT, CLASSES, 4.0)
     assert len(first) == 40 and np.isin(first, SPLIT.labelled).all()
-    ((people, mechanism),) = _tables(Vote().next_questions(_public(), BUDGET, "c", None))
+    ((people, mechanism),) = _tables(_next(Vote(), _public(), BUDGET, "c", None))
     assert np.array_equal(people, first) and not mechanism.own and mechanism.candidates == CLASSES
     told = np.setdiff1d(SPLIT.train, first)
     spread = np.ptp(mechanism._read.own, axis=1)
     assert (spread[told] > 15 * 2**16).all() and spread[np.setdiff1d(np.arange(N), told)].max() < 3 * 2**16
     for shift, diagonal in ((0, True), (1, False)):
-        parts = _answer(Vote().next_questions(_public(), BUDGET, "c", None), 0.9, 3, shift)
-        later = _tables(Vote().next_questions(_public(), BUDGET, "c", parts[0]))
+        parts = _answer(_next(Vote(), _public(), BUDGET, "c", None), 0.9, 3, shift)
+        later = _tables(_next(Vote(), _public(), BUDGET, "c", parts[0]))
         assert len(later) == 11 and not np.isin(first, np.concatenate([people for people, _ in later])).any()
         affinity = np.array(later[0][1].affinity).reshape(CLASSES, CLASSES)
         assert len({mechanism.affinity for _, mechanism in later}) == 1
@@ -194,7 +199,7 @@ def test_votes_for_another_class_are_read_by_class() -> None:
 def test_private_labels_come_first_and_are_learned_from() -> None:
     budget = replace(BUDGET, private_labels=True, eps_labels=3.0)
     public = replace(_public(), labels=np.full(N, -1))
-    (first,) = Vote().next_questions(public, budget, "c", None)
+    (first,) = _next(Vote(), public, budget, "c", None)
     assert first.query.attributes == ("label",) and np.array_equal(first.devices, SPLIT.labelled)  # type: ignore[arg-type]
     reports = _collect(Vote(), budget, public=public)
     known = knowledge(reports, public)
@@ -226,19 +231,6 @@ def test_batches_are_asked_where_little_is_known() -> None:
     assert method.batches_of(few, FACTS, BUDGET) == method.batches_of(SPLIT, FACTS, private) == 3
     assert Vote(batches=2).batches_of(few, FACTS, private) == 2
     assert len(method.questions(FACTS, SPLIT, private, "c")) == 4  # and the question for an affinity
-
-
-def test_a_graded_vote_has_two_candidates_and_loses_less_for_an_entry() -> None:
-    method = Vote(slope=0.25)
-    questions = method.next_questions(_public(), BUDGET, "c", None)
-    holds = method.guarantee(FACTS, questions, BUDGET).holds
-    bit, edge = holds["bit_adjacency"].value, holds["relationship"].value
-    assert bit is not None and 0 < bit < 1 and edge == pytest.approx(2 * bit)
-    reports = _collect(method, rate=0.9)
-    assert {cast.width for cast in ballots_of(reports, SPLIT)} == {2}
-    assert _accuracy(method, reports)[0] > float(np.mean(GUESS[SPLIT.test] == TRUTH[SPLIT.test])) + 0.03
-    with pytest.raises(ValueError, match="a graded vote has two candidates, and needs public features"):
-        method.questions(FACTS, SPLIT, Budget(), "c")
 
 
 def test_what_features_say_is_worked_out_once_for_all_batches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,7 +296,7 @@ def test_everybody_is_asked_once_where_fewer_have_no_label_than_there_are_batche
     public = PublicKnowledge(FACTS, split, known, np.ones((N, 1), np.float32))
     method, parts, asked = Vote(batches=3, affinity="homophily", told="labelled"), list[Reports](), list[int]()
     assert method.batches_of(split, FACTS, BUDGET) == few
-    while made := method.next_questions(public, BUDGET, "c", joined_reports(parts) if parts else None):
+    while made := _next(method, public, BUDGET, "c", joined_reports(parts) if parts else None):
         asked += [person for people, _ in _tables(made) for person in people.tolist()]
         assert len(asked) <= N
         parts += _answer(made, 0.8, len(parts))

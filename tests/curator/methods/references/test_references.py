@@ -5,9 +5,9 @@ import pytest
 from scipy.sparse import csr_array
 
 from ldpsim.curator.methods import MLP, Budget, Raw
+from ldpsim.curator.methods.base import questions_asked
 from ldpsim.curator.owned import OwnedGraph
-from ldpsim.curator.reports.reports import Reports
-from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.facts import PublicFacts, Split
 
 SPLIT = Split(np.array([0, 1]), np.array([2]), np.array([3]))
 FACTS = PublicFacts(4, 2, 2)
@@ -27,11 +27,11 @@ def test_raw_is_the_graph_as_it_is_and_test_labels_stay_out() -> None:
 
 def test_mlp_has_no_edges() -> None:
     assert MLP().from_owned(OWNED).edge_index.shape == (2, 0)
-    assert MLP.default_gnn == "mlp"
+    assert MLP.spec.default_gnn == "mlp"
 
 
 def test_references_ask_nobody_and_guarantee_nothing() -> None:
-    assert Raw().questions(FACTS, SPLIT, Budget(), "c") == ()
+    assert questions_asked(Raw(), FACTS, SPLIT, Budget(), "c") == ()
     guarantee = Raw().guarantee(FACTS, (), Budget())
     assert guarantee.trust == "none" and guarantee.holds["relationship"].status == "unprotected"
     assert MLP().guarantee(FACTS, (), Budget()).holds["relationship"].status == "not asked"
@@ -40,9 +40,6 @@ def test_references_ask_nobody_and_guarantee_nothing() -> None:
 def test_only_owned_data_are_accepted() -> None:
     with pytest.raises(TypeError, match="OwnedGraph"):
         Raw().from_owned("cora")  # type: ignore[arg-type]
-    reports = Reports(FACTS, {}, {}, np.ones(4, np.bool_))
-    with pytest.raises(TypeError, match="not reports"):
-        Raw().reconstruct(reports, PublicKnowledge(FACTS, SPLIT, OWNED.labels))
 
 
 def test_trust_and_scaling_are_checked() -> None:

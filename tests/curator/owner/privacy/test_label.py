@@ -12,12 +12,14 @@ from scipy.optimize import brentq
 from scipy.stats import beta, multinomial
 
 from ldpsim.curator.owner.privacy.label import (
-    _compose,
+    _outcomes,
+    amplified,
     label_edge_epsilon,
     label_epsilon,
     label_epsilon_once,
     label_loss,
     label_probabilities,
+    sampled_once,
 )
 
 # lambda -> (A, eps*) for 10, 40 and 41 classes
@@ -283,8 +285,8 @@ def test_an_outcome_at_the_bound_of_the_rare_ones_counts_once() -> None:
     """It counts as lost, so it is not among the outcomes as well. The bound is an eighth of what may be left out."""
     forgotten = 2.0**-37
     for chance, found in ((forgotten / 8, []), (forgotten / 4, [1.0])):
-        composed = _compose(1, (chance, 0.25, 0.75 - chance), (1.0, -1.0), forgotten)
-        assert composed.losses.tolist() == found and composed.outside == forgotten
+        losses, masses = _outcomes(1, (chance, 0.25, 0.75 - chance), (1.0, -1.0), forgotten)
+        assert losses.tolist() == found and len(masses) == len(found)
 
 
 def test_more_of_anything_costs_more() -> None:
@@ -338,3 +340,23 @@ def test_an_attacker_sees_nearly_all_of_it_and_no_more() -> None:
     loud = [how_often_label_one(t, classes=classes, lambda_=2 * lambda_, draws=200_000, seed=t) for t in (0, 1)]
     assert lower_bound(loud, 200_000, 0.999) > exact
     assert seen > lambda_
+
+
+def test_amplification() -> None:
+    for epsilon in (0.0, 0.3, 5.0):
+        assert amplified(epsilon, 0.3) == pytest.approx(math.log(1 + 0.3 * (math.exp(epsilon) - 1)), abs=1e-15)
+    assert amplified(1.7, 1.0) == 1.7
+    assert amplified(5000.0, 0.3) == pytest.approx(5000 + math.log(0.3), rel=1e-15)
+
+
+def test_delta_is_spent_on_the_sample() -> None:
+    asked: list[float] = []
+
+    def unsampled(delta: float) -> float:
+        asked.append(delta)
+        return 2.0
+
+    assert sampled_once(0.25, 1e-4, unsampled) == amplified(2.0, 0.25)
+    assert asked == [4e-4]
+    assert sampled_once(1e-4, 1e-4, unsampled) == 0
+    assert len(asked) == 1

@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from ldpsim.curator.owner.privacy.label import label_epsilon, label_epsilon_once, label_loss, label_probabilities
-from ldpsim.curator.owner.privacy.sampling import amplified
-from ldpsim.curator.owner.privacy.shared import MOST_LAMBDAS, shared_label_epsilon
+from ldpsim.curator.owner.privacy.label import (
+    MOST_LAMBDAS,
+    amplified,
+    label_epsilon,
+    label_epsilon_once,
+    label_loss,
+    label_probabilities,
+    shared_label_epsilon,
+)
 
 
 def laws(classes: int, lambdas: list[float]) -> tuple[np.ndarray, np.ndarray]:
@@ -43,13 +49,13 @@ def exact(parts: list[tuple[np.ndarray, np.ndarray]], gamma: float, delta: float
 @pytest.mark.parametrize("once", [False, True])
 @pytest.mark.parametrize("gamma", [0.09, 0.3, 1.0])
 def test_by_enumerating_every_outcome(gamma: float, once: bool) -> None:
-    """Three queries under one lambda, the first two of them under another too; and with both under both."""
-    for given, asked in (({0.9: 3, 0.4: 2}, [[0.9, 0.4], [0.9, 0.4], [0.9]]), ({0.9: 2, 1.3: 2}, [[0.9, 1.3]] * 2)):
-        truth = exact([laws(3, lambdas) for lambdas in asked], gamma, 1e-3, once=once)
-        found = shared_label_epsilon(given, classes=3, delta=1e-3, gamma=gamma, once=once)
-        assert truth - 1e-9 <= found <= truth + 0.01
-        forgotten = shared_label_epsilon({0.9: given[0.9]}, classes=3, delta=1e-3, gamma=gamma, once=once)
-        assert forgotten < truth - 0.01  # power: the other lambda is seen
+    """Two queries under both lambdas; one that is answered under one of them only counts as answered under both."""
+    truth = exact([laws(3, [0.9, 1.3])] * 2, gamma, 1e-3, once=once)
+    found = shared_label_epsilon([0.9, 1.3], queries=2, classes=3, delta=1e-3, gamma=gamma, once=once)
+    assert truth - 1e-9 <= found <= truth + 0.01
+    assert exact([laws(3, [0.9, 1.3]), laws(3, [0.9])], gamma, 1e-3, once=once) <= found
+    forgotten = shared_label_epsilon([0.9], queries=2, classes=3, delta=1e-3, gamma=gamma, once=once)
+    assert forgotten < truth - 0.01  # power: the other lambda is seen
 
 
 def test_figures_that_were_amplified_one_by_one_do_not_add_up() -> None:
@@ -57,7 +63,7 @@ def test_figures_that_were_amplified_one_by_one_do_not_add_up() -> None:
     classes, delta, gamma = 10, 1e-9, 0.3
     alone = amplified(label_loss(classes, 1.0), gamma)
     assert alone == pytest.approx(label_epsilon(queries=1, classes=classes, lambda_=1.0, delta=delta, gamma=gamma))
-    together = shared_label_epsilon({1.0: 1, 1.0000001: 1}, classes=classes, delta=delta, gamma=gamma)
+    together = shared_label_epsilon([1.0, 1.0000001], queries=1, classes=classes, delta=delta, gamma=gamma)
     assert together > 2 * alone + 0.1
     assert together == pytest.approx(amplified(2 * label_loss(classes, 1.0), gamma), abs=1e-2)
 
@@ -65,14 +71,14 @@ def test_figures_that_were_amplified_one_by_one_do_not_add_up() -> None:
 def test_a_single_lambda_is_the_labels_own_bound() -> None:
     asked = {"classes": 10, "delta": 1e-4, "gamma": 0.3}
     fresh = label_epsilon(queries=1000, lambda_=0.4, **asked)
-    assert fresh <= shared_label_epsilon({0.4: 1000}, **asked) <= fresh + 0.01
+    assert fresh <= shared_label_epsilon([0.4], queries=1000, **asked) <= fresh + 0.01
     once = label_epsilon_once(queries=1000, lambda_=0.4, **asked)
-    assert once <= shared_label_epsilon({0.4: 1000}, once=True, **asked) <= once + 0.05
+    assert once <= shared_label_epsilon([0.4], queries=1000, once=True, **asked) <= once + 0.05
 
 
 def test_how_many_lambdas() -> None:
-    for given in ({}, {0.1 + 0.01 * at: 5 for at in range(MOST_LAMBDAS + 1)}):
+    many = [0.1 + 0.01 * at for at in range(MOST_LAMBDAS)]
+    for given in ([], [*many, 1.0]):
         with pytest.raises(ValueError, match="1 to 8 lambdas"):
-            shared_label_epsilon(given, classes=10, delta=1e-4, gamma=0.3)
-    many = {0.1 + 0.01 * at: 5 for at in range(MOST_LAMBDAS)}
-    assert 0 < shared_label_epsilon(many, classes=10, delta=1e-4, gamma=0.3) < 5 * MOST_LAMBDAS * 0.2
+            shared_label_epsilon(given, queries=5, classes=10, delta=1e-4, gamma=0.3)
+    assert 0 < shared_label_epsilon(many, queries=5, classes=10, delta=1e-4, gamma=0.3) < 5 * MOST_LAMBDAS * 0.2

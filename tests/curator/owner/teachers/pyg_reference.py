@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.nn import SAGEConv
 
-from ldpsim.curator.owner.teachers.graph import Piece
-from ldpsim.curator.owner.teachers.randomness import Masks
-from ldpsim.curator.owner.teachers.sage import SageSettings
-from ldpsim.curator.owner.teachers.weights import Layout
+from ldpsim.curator.owner.teachers.graph import PlainGraph
+from ldpsim.curator.owner.teachers.sage import Sage, SageSettings
 
 
 class Teacher(nn.Module):
@@ -28,27 +27,32 @@ class Teacher(nn.Module):
         return functional.log_softmax(self.second(hidden, edges), dim=1)
 
 
-def trained_by_pyg(piece: Piece, start: Tensor, layout: Layout, masks: Masks | None, settings: SageSettings) -> Teacher:
-    """Train with autograd and ``torch.optim.Adam`` from the same weights and masks (None: torch's own dropout)."""
-    model = Teacher(layout.d, layout.h, layout.c).to(start.dtype)
-    parts, c = layout.parts(start), layout.c
+def edges_of(graph: PlainGraph) -> Tensor:
+    """Return the directed edges, (2, m)."""
+    return torch.from_numpy(np.stack([graph.indices, np.repeat(np.arange(len(graph)), np.diff(graph.indptr))])).long()
+
+
+def trained_by_pyg(graph: PlainGraph, classes: int, settings: SageSettings, seed: int) -> Teacher:
+    """Train with autograd and ``torch.optim.Adam`` from the same weights and with the same dropout."""
+    d, c = graph.features.shape[1], classes
+    x, labels = torch.from_numpy(graph.features), torch.from_numpy(graph.labels)
+    generator, keep = torch.Generator().manual_seed(seed), 1 - settings.dropout
+    start = Sage(d, settings.hidden, c, [generator])
+    model = Teacher(d, settings.hidden, c).to(x.dtype)
     with torch.no_grad():
-        model.first.lin_l.weight.copy_(parts["near1"].T)
-        model.first.lin_r.weight.copy_(parts["own1"].T)
-        model.second.lin_l.weight.copy_(parts["second"][:, :c].T)
-        model.second.lin_r.weight.copy_(parts["second"][:, c:].T)
-        model.second.lin_l.bias.copy_(parts["bias"])
-    x, labels = torch.from_numpy(piece.features), torch.from_numpy(piece.labels)
-    edges = torch.stack([torch.from_numpy(piece.source), torch.from_numpy(piece.target)])
-    known = labels >= 0
+        model.first.lin_l.weight.copy_(start.first[0, :d].T)
+        model.first.lin_r.weight.copy_(start.first[0, d:].T)
+        model.second.lin_l.weight.copy_(start.second[0, :, :c].T)
+        model.second.lin_r.weight.copy_(start.second[0, :, c:].T)
+        model.second.lin_l.bias.copy_(start.bias[0, 0])
+    known, edges = labels >= 0, edges_of(graph)
     optimiser = torch.optim.Adam(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
     model.train()
-    for epoch in range(settings.epochs):
+    for _ in range(settings.epochs):
         optimiser.zero_grad()
-        if masks is None:
-            gate = functional.dropout(torch.ones(len(piece), layout.h, dtype=start.dtype), settings.dropout)
-        else:
-            gate = torch.from_numpy(masks.epoch(epoch)).to(start.dtype) / masks.keep
+        gate = torch.ones(len(graph), settings.hidden, dtype=x.dtype)
+        if settings.dropout:
+            gate = (torch.rand(gate.shape, generator=generator) < keep).to(x.dtype) / keep
         functional.nll_loss(model(x, edges, gate)[known], labels[known]).backward()
         optimiser.step()
     return model.eval()

@@ -6,7 +6,6 @@ import torch
 
 from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.curator.owner.teachers.perceptron import _forward, perceptron_scores, train_perceptron
-from ldpsim.curator.owner.teachers.randomness import weights_generator
 from ldpsim.curator.owner.teachers.sage import SageSettings
 
 
@@ -14,7 +13,7 @@ def test_it_learns_and_repeats_itself(private: PlainGraph, public: PlainGraph) -
     settings = SageSettings(hidden=16, epochs=150)
 
     def scores() -> np.ndarray:
-        weights = train_perceptron(private.features, private.labels, 3, settings, weights_generator(0, 0))
+        weights = train_perceptron(private.features, private.labels, 3, settings, 0)
         return perceptron_scores(weights, public.features)
 
     first = scores()
@@ -24,16 +23,16 @@ def test_it_learns_and_repeats_itself(private: PlainGraph, public: PlainGraph) -
 
 def test_nobody_to_learn_from(private: PlainGraph) -> None:
     with pytest.raises(ValueError, match="label"):
-        train_perceptron(private.features, np.full(60, -1), 3, SageSettings(), weights_generator(0, 0))
+        train_perceptron(private.features, np.full(60, -1), 3, SageSettings(), 0)
 
 
 def test_the_network_and_its_training_are_those_of_torch(private: PlainGraph) -> None:
     """Three linear layers with ReLU between them, full batches of the labelled people, torch's Adam."""
     labels = np.where(np.arange(60) % 3 == 0, -1, private.labels)
     settings = SageSettings(hidden=8, epochs=12, dropout=0.0, lr=0.02, weight_decay=0.1)
-    found = train_perceptron(private.features, labels, 3, settings, weights_generator(4, 0))
+    found = train_perceptron(private.features, labels, 3, settings, 4)
     layers = [torch.nn.Linear(a, b) for a, b in ((private.features.shape[1], 8), (8, 8), (8, 3))]
-    generator = weights_generator(4, 0)
+    generator = torch.Generator().manual_seed(4)
     for layer in layers:  # of the size that torch draws too: 1 / root of the inputs
         bound = layer.in_features**-0.5
         start = torch.empty(layer.in_features, layer.out_features).uniform_(-bound, bound, generator=generator)

@@ -16,10 +16,10 @@ from flwr.app import ConfigRecord, Message
 
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.devices.fleet import Fleet
 from ldpsim.strategies.attacks.adversaries.models import crafted_models
 from ldpsim.strategies.engines.flower_internals import assume_identity
 from ldpsim.strategies.results.lifetime import lifetime
+from tests.fleets import fleet_of
 from tests.strategies.attacks.adversaries.inversion import invert_update
 
 wire = pytest.importorskip("ldpsim.devices.federated.wire")
@@ -44,7 +44,7 @@ def training(tmp_path: Path, people: Population) -> Callable[..., tuple[Any, Ask
             config = ConfigRecord({"task": task.to_bytes(), "server-round": 1})
             content = wire.round_content(wire.weights_record(weights), config)
             messages = [Message(content, person + 1, kind) for person in range(len(people))]
-            replies = {r.metadata.src_node_id: r for r in Fleet(tmp_path / "federated").answer(messages)}
+            replies = {r.metadata.src_node_id: r for r in fleet_of(tmp_path / "federated").answer(messages)}
             return [replies[person + 1] for person in range(len(people))]
 
         return task, ask

@@ -14,8 +14,9 @@ import pytest
 from flwr.app import Context, Message, RecordDict
 
 from ldpsim.devices.client_app import app, open_state
-from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.device import Refusal
 from ldpsim.devices.query import InvalidQuery, Query
+from ldpsim.devices.report import Report
 from ldpsim.devices.wire import QUERY_TYPE, TEXTS, query_content, read_reply
 from ldpsim.strategies.attacks.adversaries import Target
 from ldpsim.strategies.attacks.adversaries.malformed import hostile_bytes, hostile_shot

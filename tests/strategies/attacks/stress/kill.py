@@ -35,18 +35,18 @@ import numpy as np
 from flwr.app import Message
 
 from ldpsim.curator.methods.base import Question
-from ldpsim.devices.client_app import release_states
 from ldpsim.devices.datasets.generated import generate
-from ldpsim.devices.device import Refusal, Report
+from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.devices.fleet import Fleet
-from ldpsim.devices.ledger.ledger import Ledger
+from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
 from ldpsim.devices.mechanisms import OneBit, RandomizedResponse
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Ask, Query
+from ldpsim.devices.report import Report
 from ldpsim.devices.wire import QUERY_TYPE, REPORTS_TYPE, batch_content, query_content, read_batch_reply, read_reply
 from ldpsim.strategies.engines.collect import collect
 from ldpsim.strategies.engines.flower_internals import assume_identity
+from tests.fleets import fleet_of, release_states
 
 STEPS = ("at random", "before a claim", "before the commit", "after the commit", "while replies leave")
 KILLS_EACH = 10
@@ -198,7 +198,7 @@ def _die() -> None:
 
 def _die_at(moment: str, rng: random.Random, devices: int) -> None:
     """Make this process kill itself at a step of the ledger, the n-th time that it comes there."""
-    decide, enter_first, transaction = Ledger.decide, Ledger.enter_first, Ledger.transaction
+    chains, transaction = Ledger.chains, Ledger.transaction
     left = rng.randrange(devices if moment == "before a claim" else -(-devices // BATCH))
 
     def reached(step: str) -> bool:
@@ -206,15 +206,10 @@ def _die_at(moment: str, rng: random.Random, devices: int) -> None:
         left -= moment == step
         return left < 0
 
-    def deciding(self: Ledger, *arguments: Any, **named: Any) -> Any:
-        if reached("before a claim"):
+    def reading(self: Ledger, keys: Any) -> Any:  # also of who answered before, so each run comes there
+        if any(reached("before a claim") for _ in keys):
             _die()
-        return decide(self, *arguments, **named)
-
-    def entering_first(self: Ledger, answers: Any, **named: Any) -> None:
-        if any(reached("before a claim") for _ in answers):
-            _die()
-        enter_first(self, answers, **named)
+        return chains(self, keys)
 
     @contextmanager
     def committing(self: Ledger, devices: Iterable[int] = ()) -> Iterator[None]:
@@ -225,8 +220,7 @@ def _die_at(moment: str, rng: random.Random, devices: int) -> None:
         if reached("after the commit"):
             _die()
 
-    setattr(Ledger, "decide", deciding)  # noqa: B010 - only this process's
-    setattr(Ledger, "enter_first", entering_first)  # noqa: B010
+    setattr(Ledger, "chains", reading)  # noqa: B010 - only this process's
     setattr(Ledger, "transaction", committing)  # noqa: B010
 
 
@@ -244,7 +238,7 @@ def _ask(folder: Path, log: Path, question: Query, devices: int, moment: str, rn
 def _answers_one_by_one(folder: Path, question: Query, devices: int) -> Iterator[tuple[int, Report | Refusal | None]]:
     content = query_content(question)
     messages = [Message(content, device + 1, QUERY_TYPE) for device in range(devices)]
-    for answer in Fleet(folder, batch=BATCH).answer(messages):
+    for answer in fleet_of(folder, batch=BATCH).answer(messages):
         read = read_reply(answer)
         yield answer.metadata.src_node_id - 1, read[1] if isinstance(read, tuple) else read
 
@@ -253,7 +247,7 @@ def _answers_together(folder: Path, question: Query, devices: int) -> Iterator[t
     content = query_content(question)
     batches = [np.arange(first, min(first + BATCH, devices)) for first in range(0, devices, BATCH)]
     messages = [Message(batch_content(content, batch), int(batch[0]) + 1, REPORTS_TYPE) for batch in batches]
-    for batch, answer in zip(batches, Fleet(folder).answer(messages), strict=True):
+    for batch, answer in zip(batches, fleet_of(folder).answer(messages), strict=True):
         yield from zip(batch.tolist(), read_batch_reply(answer, len(batch)) or [], strict=True)
 
 
@@ -281,9 +275,8 @@ def _check(
     if expected is not None and found[0].reports != expected:
         record.faults.append(f"{where}: the reports are not those of a collection that nobody killed")
     state = State(folder)
-    for device in range(devices):
-        parts = [part for answer in state.ledger(device).answers(device) for part in answer.parts]
-        if len(parts) != 2 or not state.ledger(device).readable(device, state.seal_key(device)):
+    for device, chain in state.ledger().chains(state.seal_keys(range(devices))).items():
+        if isinstance(chain, LedgerDamaged) or sum(len(answer.parts) for answer in chain) != 2:
             record.faults.append(f"{where}: the record of device {device} is lost")
     state.close()
     release_states()

@@ -19,7 +19,7 @@ from ldpsim.devices.data.population import Population, build_population
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.strategies.attacks.campaign import CampaignResult
 from ldpsim.strategies.attacks.stress.campaign import StressCampaign, StressCase, agrees, measure_case
-from ldpsim.strategies.attacks.stress.figure import STYLES, UNCOVERED, WORDS, _frame, draw, lines, worst
+from ldpsim.strategies.attacks.stress.figure import STYLES, UNCOVERED, WORDS, _frame, draw_campaign, lines, worst
 from ldpsim.strategies.attacks.stress.known import STRIKING
 from ldpsim.strategies.attacks.stress.options import StressOptions
 from ldpsim.strategies.attacks.stress.protections import PROTECTIONS
@@ -194,7 +194,7 @@ def test_a_figure_shows_the_worst_adversary(plain: CampaignResult, tmp_path: Pat
     assert list(found) == [1, 2, 9] and found[9]["adversary"] in ("new-run", "at-once")
     bare = replace(plain, rows=[row for row in plain.rows if row["attribute"] == "label"],
                    settings={**plain.settings, "asks": [1]})  # fmt: skip
-    draw(bare, tmp_path / "bare.png")
+    draw_campaign(bare, tmp_path / "bare.png")
 
 
 def test_a_figure_draws_what_the_device_does_not_cover_as_a_line_of_its_own(plain: CampaignResult) -> None:
@@ -246,13 +246,13 @@ def test_features_inside_their_range_follow_their_own_theory(monkeypatch: pytest
 
 
 def test_repeated_bytes_are_counted_once(population: Population) -> None:
-    from ldpsim.devices.device import Report, pack_parts, pack_report
     from ldpsim.devices.noise import NoiseStream
+    from ldpsim.devices.report import Report, pack_parts, pack_report
 
     query = question(population, 1.0)
     tally = Tally(population, Truth.of(population), query)
     parts = [
-        pack_parts(m.respond(population.record(3), NoiseStream(bytes(32)), device=3) for m in ask.mechanisms)
+        pack_parts(m.respond([population.record(3)], [NoiseStream(bytes(32))], devices=[3])[0] for m in ask.mechanisms)
         for ask in query.asks
     ]
     report = Report(pack_report(tuple(parts)), replayed=False)

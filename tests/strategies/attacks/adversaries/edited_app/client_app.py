@@ -23,11 +23,11 @@ from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
 from ldpsim.devices import raw_record as handover
-from ldpsim.devices.device import Report
 from ldpsim.devices.enrolment.state import State, ledger_name
 from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.mechanisms import GRR, OneBit, RandomizedResponse
 from ldpsim.devices.query import Ask, Query
+from ldpsim.devices.report import Report
 from ldpsim.devices.vault.client import VaultDevice
 from ldpsim.devices.vault.protocol import FrameKind
 

@@ -1,18 +1,19 @@
 """Batched local steps equal plain gradient steps of one device at a time, written out here.
 
-This file also covers ``devices/federated/local_steps.py`` (the inputs, their scaling and the label)
-and ``devices/network.py``.
+This file also covers inputs of one person (``devices/federated/members.py``) and ``devices/network.py``.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from ldpsim.devices.array_types import FloatArray
 from ldpsim.devices.data.population import Record
-from ldpsim.devices.federated.batched_steps import Stack
-from ldpsim.devices.federated.local_steps import Inputs, class_of, scaled_record
+from ldpsim.devices.federated.local_steps import Inputs, SparseRows, Stack
+from ldpsim.devices.federated.members import class_of, scaled_record
 from ldpsim.devices.network import Shape, softmax
 from ldpsim.devices.training_task import Task
 
@@ -22,8 +23,9 @@ TASK = Task("c", "sums", d=12, hidden=5, classes=3, lr=0.3, steps=4)
 def hidden(inputs: Inputs, flat: FloatArray, shape: Shape) -> FloatArray:
     """Return the hidden units of every row before the activation, (rows, hidden)."""
     w1, b1, _, _ = shape.parts(flat)
+    given = inputs.rows
     rows = [
-        inputs.values[a:b] @ w1[inputs.columns[a:b]] for a, b in zip(inputs.indptr[:-1], inputs.indptr[1:], strict=True)
+        given.values[a:b] @ w1[given.columns[a:b]] for a, b in zip(given.starts[:-1], given.starts[1:], strict=True)
     ]
     result: FloatArray = np.stack(rows) + inputs.first + b1
     return result
@@ -32,7 +34,7 @@ def hidden(inputs: Inputs, flat: FloatArray, shape: Shape) -> FloatArray:
 def scores(inputs: Inputs, flat: FloatArray, shape: Shape) -> FloatArray:
     """Return the scores, (classes,)."""
     _, _, w2, b2 = shape.parts(flat)
-    summed = inputs.weights @ np.maximum(hidden(inputs, flat, shape), 0) + inputs.second
+    summed = inputs.spread.values @ np.maximum(hidden(inputs, flat, shape), 0) + inputs.second
     result: FloatArray = summed @ w2 + b2
     return result
 
@@ -50,20 +52,25 @@ def train(inputs: Inputs, flat: FloatArray, task: Task, *, mu: float = 0.0) -> F
     w1, b1, w2, b2 = shape.parts(own)
     for _ in range(task.steps):
         z = hidden(inputs, own, shape)
-        p = inputs.weights @ np.maximum(z, 0) + inputs.second
+        p = inputs.spread.values @ np.maximum(z, 0) + inputs.second
         error = softmax(p @ w2 + b2)
-        error[inputs.label] -= 1
-        back = inputs.weights[:, None] * (w2 @ error) * (z > 0)
+        error[inputs.labels[0]] -= 1
+        back = inputs.spread.values[:, None] * (w2 @ error) * (z > 0)
         # The pull is that of the weights before the step.
         pull = mu * (own - flat) if mu else None
         w2 -= task.lr * np.outer(p, error)
         b2 -= task.lr * error
         b1 -= task.lr * back.sum(axis=0)
-        for row, (a, b) in enumerate(zip(inputs.indptr[:-1], inputs.indptr[1:], strict=True)):
-            w1[inputs.columns[a:b]] -= task.lr * np.outer(inputs.values[a:b], back[row])
+        given = inputs.rows
+        for row, (a, b) in enumerate(zip(given.starts[:-1], given.starts[1:], strict=True)):
+            w1[given.columns[a:b]] -= task.lr * np.outer(given.values[a:b], back[row])
         if pull is not None:
             own -= task.lr * pull
     return own.astype(flat.dtype, copy=False)
+
+
+def one_member(rows: SparseRows, weights: FloatArray, first: FloatArray, second: FloatArray, label: int) -> Inputs:
+    return Inputs(rows, SparseRows.one(np.arange(len(weights)), weights), np.array([label]), first, second)
 
 
 def inputs_of(rows: int, seed: int) -> Inputs:
@@ -72,7 +79,8 @@ def inputs_of(rows: int, seed: int) -> Inputs:
     columns = np.concatenate([np.sort(rng.choice(TASK.d, count, replace=False)) for count in counts])
     indptr = np.concatenate([[0], np.cumsum(counts)])
     first, second = rng.normal(size=(2, TASK.hidden))
-    return Inputs(indptr, columns, rng.normal(size=len(columns)), rng.random(rows), first, second, seed % TASK.classes)
+    given = SparseRows(indptr, columns, rng.normal(size=len(columns)))
+    return one_member(given, rng.random(rows), first, second, seed % TASK.classes)
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.7])
@@ -84,7 +92,7 @@ def test_many_devices_step_as_each_does_alone(most: int, mu: float) -> None:
     expected = np.stack([train(one, flat, TASK, mu=mu) for one in everybody])
     assert np.abs(expected - flat).max(axis=1).min() > 1e-3  # power: everybody moved
     assert np.abs(stack.train(flat, mu=mu) - expected).max() < 1e-12
-    assert np.abs(stack.scores(flat) - [scores(one, flat, TASK.shape) for one in everybody]).max() < 1e-12
+    assert np.abs(stack.scores(flat)[:, 0] - [scores(one, flat, TASK.shape) for one in everybody]).max() < 1e-12
     before = np.concatenate([hidden(one, flat, TASK.shape) for one in everybody])
     assert np.abs(stack.hidden(flat) + TASK.shape.parts(flat)[1] - before).max() < 1e-12
 
@@ -102,8 +110,8 @@ def test_a_device_gets_the_same_bits_whoever_is_in_its_batch(most: int, dtype: t
         columns = np.concatenate([np.sort(rng.choice(30, count, replace=False)) for count in counts])
         values = rng.random(len(columns)) * 10.0 ** rng.integers(-3, 4, len(columns))
         first, second = rng.normal(size=(2, 9)).astype(dtype)
-        everybody.append(Inputs(np.concatenate([[0], np.cumsum(counts)]), columns, values.astype(dtype),
-                                rng.random(rows).astype(dtype), first, second, number % 3))  # fmt: skip
+        given = SparseRows(np.concatenate([[0], np.cumsum(counts)]), columns, values.astype(dtype))
+        everybody.append(one_member(given, rng.random(rows).astype(dtype), first, second, number % 3))
     alone = [Stack([one], task).train(flat, mu=0.1)[0] for one in everybody]
     scored = [Stack([one], task).scores(flat)[0] for one in everybody]
     for size in (2, 3, 5, 8, 16, 33, 64, 67):
@@ -111,6 +119,17 @@ def test_a_device_gets_the_same_bits_whoever_is_in_its_batch(most: int, dtype: t
             stack, here = Stack(everybody[first_one : first_one + size], task), slice(first_one, first_one + size)
             assert np.array_equal(stack.train(flat, mu=0.1), alone[here]), (size, first_one)
             assert np.array_equal(stack.scores(flat), scored[here]), (size, first_one)
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.7])
+def test_a_device_is_a_silo_of_one(mu: float) -> None:
+    """The steps of a silo, on the same rows, where it has one member and neither weight decay nor dropout."""
+    of_silos = replace(TASK, seed=1)
+    flat = TASK.shape.initial(3, np.float64)
+    for seed in range(4):
+        given = replace(inputs_of(1 + seed, seed), first=None, second=None)
+        (device,), (silo,) = (Stack([given], task).train(flat, mu=mu) for task in (TASK, of_silos))
+        assert np.abs(device - silo).max() < 1e-12 and np.abs(device - flat).max() > 1e-3
 
 
 @pytest.mark.parametrize(("scaling", "expected"), [("none", [3.0, 4.0]), ("row", [3 / 7, 4 / 7]), ("unit", [0.6, 0.8])])

@@ -1,0 +1,100 @@
+"""Declarations of a method: data, read before anybody is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ldpsim.curator import options as o
+
+if TYPE_CHECKING:
+    from ldpsim.curator.methods.memory import MemoryLaw
+
+Grid = Mapping[str, tuple[Any, ...]]  # parameter -> values
+NO_NETWORK = "none"  # in the place of a network's name, for a method that predicts without one
+TRAINING_GRID: Grid = {"lr": (0.01, 0.1), "weight_decay": (1e-3, 1e-4, 1e-5), "gnn_dropout": (0.1, 0.5)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodSpec:
+    """The declarations of a method. ``ldpsim methods`` prints the first five.
+
+    Args:
+        name: Name of the method.
+        paper: Its paper.
+        trust: ``untrusted curator``, ``trusted curator`` or ``none``.
+        private: Protected attributes.
+        mechanisms: Names of the mechanisms that it asks with.
+        trained_by: ``curator``, ``owner``, ``graph owner``, ``devices``, ``silos`` or ``alone`` (for itself).
+        options: Options that it reads, of those that only some methods read (:mod:`ldpsim.curator.options`), beside
+            ``finer``. The default refuses none.
+        finer: Finer budgets, each in place of a share of epsilon.
+        read_with: Option -> setting other than the default with which it is read.
+        default_gnn: Network.
+        training_defaults: Differences from the defaults of ``TrainingSettings``.
+        training_read: Training settings that its own training reads; None: all of them.
+        reference_read: The same for its reference without noise.
+        common_selection: Whether ``--set selection`` chooses the epoch.
+        trains_network: Whether it predicts by a network.
+        search_grid: Grids of ``ldpsim tune`` for the curator's parameters, by stage; each starts from the best before.
+        query_grid: Grid of the parameters that change the questions.
+        public_graph: Whether the edges are public in its paper's setting.
+        public_features: Whether features are public with and without ``--public-features``.
+        asks_labels: Whether devices are asked for labels with and without ``--private-labels``.
+        asks_volunteers: Whether volunteers answer in clear, once; otherwise their label is public.
+        auto_share: Whether features may go unasked, and ``--feature-share auto`` is the default.
+        reads: Attributes of the true records that it reads in place of reports.
+        in_batches: Whether a batch's questions depend on the reports before.
+        rebuilds_graph: Whether it estimates edges.
+        joins_both_ends: Whether its estimate of a pair uses what both ends report.
+        learns_from_validation: Whether it learns from validation labels, and does not only choose by them. Its null
+            models then learn from these labels too.
+        halves: Attribute -> parameters with which answers are about this attribute alone. Beside volunteers, an answer
+            about several attributes has null models that ask in this way: the rest was worth the difference.
+        own_budget: Parameter that sets how much it learns of a person, and its symbol in a table; None: it is epsilon.
+        least_posterior: Smallest P_ij of the pairs that it holds at once as likely links; None: it holds none.
+        memory: Law of the memory of the curator's work; None where no law was tried.
+    """
+
+    name: str = ""
+    paper: str = ""
+    trust: str = "untrusted curator"
+    private: tuple[str, ...] = ()
+    mechanisms: tuple[str, ...] = ()
+    trained_by: str = "curator"
+    options: frozenset[str] = o.OF_METHODS
+    finer: tuple[str, ...] = ()
+    read_with: Mapping[str, str] = field(default_factory=dict)
+    default_gnn: str = "gcn"
+    training_defaults: Mapping[str, Any] = field(default_factory=dict)
+    training_read: frozenset[str] | None = None
+    reference_read: frozenset[str] | None = None
+    common_selection: bool = True
+    trains_network: bool = True
+    search_grid: tuple[Grid, ...] = (TRAINING_GRID,)
+    query_grid: Grid = field(default_factory=dict)
+    public_graph: bool = False
+    public_features: bool = False
+    asks_labels: bool = False
+    asks_volunteers: bool = False
+    auto_share: bool = False
+    reads: tuple[str, ...] = ()
+    in_batches: bool = False
+    rebuilds_graph: bool = True
+    joins_both_ends: bool = False
+    learns_from_validation: bool = False
+    halves: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    own_budget: tuple[str, str] | None = None
+    least_posterior: float | None = None
+    memory: MemoryLaw | None = None
+
+    @property
+    def in_rounds(self) -> bool:
+        """Whether devices or silos train in rounds."""
+        return self.trained_by in ("devices", "silos", "alone")
+
+    @property
+    def options_read(self) -> frozenset[str]:
+        """Options that it reads, its finer budgets among them."""
+        return self.options | set(self.finer)

@@ -1,0 +1,164 @@
+"""Draw of reports: a pure function of records, secrets and a question, which any process may compute.
+
+Noise comes from each device's own secret, the question and its data alone. So a draw gives the same bytes in the
+process of the devices, in another one, or a second time after a process was lost. Nothing is released by it: a report
+leaves after the devices' own process has entered it in their ledger (:func:`ldpsim.devices.device.answering`).
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.records import Records, row_bytes
+from ldpsim.devices.keyed.hashes import KeyedHashes
+from ldpsim.devices.mechanisms.base import Grouping, Mechanism
+from ldpsim.devices.noise import NoiseStream, key_message
+from ldpsim.devices.query import Query
+from ldpsim.devices.report import Report, pack_columns
+
+
+@dataclass(frozen=True)
+class DrawnAsk:
+    """Part of a draw: one attribute's question.
+
+    Args:
+        attribute: The attribute.
+        reads: All attributes that the report depends on, the attribute first.
+        question: Digest that the noise is bound to (:meth:`ldpsim.devices.query.Query.question`).
+        mechanisms: The mechanisms; each has a stream of noise of its own.
+    """
+
+    attribute: str
+    reads: tuple[str, ...]
+    question: bytes
+    mechanisms: tuple[Mechanism, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class DrawTask:
+    """Reports to draw for several devices.
+
+    Args:
+        asks: The question, by attribute.
+        grouping: The stage's public grouping.
+        devices: Public numbers.
+        records: The devices' records.
+        secrets: uint8 (devices, 32).
+        nonces: Random number of each device's counter, empty without a counter.
+    """
+
+    asks: tuple[DrawnAsk, ...]
+    grouping: Grouping
+    devices: Sequence[int]
+    records: Records
+    secrets: NDArray[np.uint8]
+    nonces: Sequence[bytes]
+
+    @classmethod
+    def of(
+        cls, query: Query, devices: Sequence[int], records: Records, secrets: NDArray[np.uint8], nonces: Sequence[bytes]
+    ) -> DrawTask:
+        """Return the task for a query."""
+        asks = (DrawnAsk(a.attribute, a.attributes, query.question(a.attribute), a.mechanisms) for a in query.asks)
+        return cls(tuple(asks), query.grouping, devices, records, secrets, nonces)
+
+    def one(self, place: int) -> DrawTask:
+        """Return the task of one device."""
+        own = slice(place, place + 1)
+        return replace(
+            self, devices=self.devices[own], records=self.records[own], secrets=self.secrets[own],
+            nonces=self.nonces[own],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Reports that were drawn.
+
+    Args:
+        devices: Who has a report. A device is left out where a mechanism failed on its data.
+        reports: Its packed bytes by attribute and device (:func:`ldpsim.devices.report.pack_parts`).
+        digests: Keyed digest of the data that they were drawn from, by attribute and device.
+        process: The process that drew them.
+    """
+
+    devices: Sequence[int]
+    reports: Mapping[str, Sequence[bytes]]
+    digests: Mapping[str, Sequence[bytes]]
+    process: int
+
+    def reported(self) -> list[Report]:
+        """Return the report of each device."""
+        return [Report(data, replayed=False) for data in pack_columns(list(self.reports.values()))]
+
+
+def draw(task: DrawTask) -> Drawn:
+    """Draw the reports of a task; nothing is raised, whatever the data are."""
+    try:
+        return _draw(task)
+    except Exception:  # a mechanism of another package: only the device on whose data it fails goes without a report
+        if len(task.devices) == 1:
+            return Drawn((), {}, {}, os.getpid())
+        each = [drawn for place in range(len(task.devices)) if (drawn := draw(task.one(place))).devices]
+        reports = {ask.attribute: [drawn.reports[ask.attribute][0] for drawn in each] for ask in task.asks}
+        digests = {name: [drawn.digests[name][0] for drawn in each] for ask in task.asks for name in ask.reads}
+        return Drawn([drawn.devices[0] for drawn in each], reports, digests, os.getpid())
+
+
+def _draw(task: DrawTask) -> Drawn:
+    hashes = KeyedHashes(task.secrets)
+    counted = [key_message(nonce) if nonce else b"" for nonce in task.nonces]
+    reports, digests = {}, dict[str, list[bytes]]()
+    for ask in task.asks:
+        read = {name: hashes.macs(data_messages(task.records, name)) for name in ask.reads}
+        digests |= read
+        asked = key_message(b"noise", ask.question)
+        own = [[key_message(digest) for digest in column] for column in read.values()]
+        keys = hashes.macs([b"".join((asked, *parts)) for parts in zip(*own, counted, strict=True)])
+        parts = [
+            mechanism.respond(
+                task.records, [NoiseStream(key, stream) for key in keys], devices=task.devices, grouping=task.grouping
+            )
+            for stream, mechanism in enumerate(ask.mechanisms)
+        ]
+        reports[ask.attribute] = pack_columns(parts)
+    return Drawn(task.devices, reports, digests, os.getpid())
+
+
+def data_message(record: Record, attribute: str) -> bytes:
+    """Return the message whose HMAC under the device's secret is the digest of an attribute's data."""
+    if attribute == "adjacency":
+        data = np.ascontiguousarray(record.neighbours, "<i4").tobytes()
+    elif attribute == "features":
+        columns = np.ascontiguousarray(record.feature_indices, "<i4").tobytes()
+        data = columns + np.ascontiguousarray(record.feature_values, "<f4").tobytes()
+    else:
+        data = struct.pack("<q", record.label)
+    return _head_of(attribute) + key_message(data)
+
+
+def data_messages(records: Records, attribute: str) -> Sequence[bytes]:
+    """Return :func:`data_message` of each record."""
+    if attribute == "adjacency":
+        data = row_bytes(records.neighbours, records.neighbour_starts, "<i4")
+    elif attribute == "features":
+        columns = row_bytes(records.feature_indices, records.feature_starts, "<i4")
+        values = row_bytes(records.feature_values, records.feature_starts, "<f4")
+        data = [first + second for first, second in zip(columns, values, strict=True)]
+    else:
+        data = row_bytes(records.labels, np.arange(len(records) + 1), "<q")
+    head = _head_of(attribute)
+    return [head + key_message(own) for own in data]
+
+
+@cache
+def _head_of(attribute: str) -> bytes:
+    return key_message(b"data", attribute.encode())

@@ -1,0 +1,279 @@
+"""Discrete Laplace noise on what a person's neighbour list adds up to: the degree, degrees by group, or each bit.
+
+Noise of scale t/s is added to every count. One bit of the list moves one count by ``grid``, and the whole list moves
+the counts by as many bits as it has: n - 1, or i for device i with ``one-end``. So the losses are, whatever is counted,
+
+    one bit: grid * s/t,    k bits: k * grid * s/t,    the list: (n - 1) * grid * s/t,    all attained exactly.
+
+The counts are part of the attribute ``adjacency``. They are asked together with randomised response in one question,
+and the losses add. (DPRR thins its randomised row by a probability that is made of the noisy degree. That reads no raw
+data, so the curator does it with these two reports, at the same loss.) A report is not clipped: clipping is free
+afterwards.
+
+- ``degree``: Blink (Zhu, Tan, Xiao 2023, https://arxiv.org/abs/2309.03190), DPRR and LDPGen use it.
+- ``group_degrees``: everybody is in one of k public groups. LDPGen (Qin et al. 2017,
+  https://doi.org/10.1145/3133956.3134086) has two stages. The first needs a random grouping that everybody can compute
+  (``seed`` of 0 or more). The second takes the grouping that the curator made of the first stage's reports (``seed``
+  -1: the query's ``grouping``). The plan has both stages from the start, and their losses add.
+- ``noisy_row``: Blink compares with it as L-DPGCN, after Wu et al. 2022 (https://arxiv.org/abs/2108.06504). A 1 becomes
+  ``grid`` whole steps, a 0 none. A device sends n - 1 numbers instead of bits.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ldpsim.devices.array_types import FloatArray, IntArray
+from ldpsim.devices.data.population import Record
+from ldpsim.devices.mechanisms import discrete_laplace
+from ldpsim.devices.mechanisms.adjacency import AdjacencyMechanism
+from ldpsim.devices.mechanisms.base import Grouping, Reporting
+from ldpsim.devices.mechanisms.integers import pack_integers, unpack_integers
+from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
+from ldpsim.devices.noise import NoiseStream
+
+STEPS = 64
+
+
+class NoisyCounts(AdjacencyMechanism):
+    """Mechanism that adds discrete Laplace noise to counts; its dataclass has the fields ``t`` and ``s`` too.
+
+    ``value`` and ``report``: int64 (size,).
+    """
+
+    t: int
+    s: int
+    grid: int = 1
+    attained: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        discrete_laplace.check_scale(self.t, self.s)
+        super().__post_init__()
+
+    def size(self, device: int) -> int:
+        """Return how many counts this device reports."""
+        raise NotImplementedError
+
+    def perturb(self, value: IntArray, noise: NoiseStream) -> IntArray:
+        return value + discrete_laplace.sample(noise, self.t, self.s, np.size(value))
+
+    def encode(self, report: IntArray) -> bytes:
+        return pack_integers(report)
+
+    def decode(self, data: bytes, *, device: int) -> IntArray:
+        return unpack_integers(data, self.size(device))
+
+    def log_probability(self, report: IntArray, value: IntArray) -> float:
+        return discrete_laplace.log_probability(report - value, self.t, self.s)
+
+    def estimate(self, report: IntArray) -> Any:
+        return report / self.grid
+
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        return discrete_laplace.loss(self.t, self.s, shift=self.most_targets(device, changed) * self.grid)
+
+
+@dataclass(frozen=True)
+class Degree(NoisyCounts):
+    """Report the number of neighbours with discrete Laplace noise.
+
+    ``value`` and ``report``: int64 (1,); a report may be negative or above n - 1. Reports of many devices: int64 (n,).
+
+    Args:
+        t, s: The noise's scale is t/s; integers in lowest terms, below 2**32.
+        n: Number of people.
+        reporting: ``both`` counts all neighbours, ``one-end`` those before the device.
+
+    Raises:
+        ValueError: for an impossible scale or size.
+
+    >>> Degree.from_epsilon(0.5, n=10).loss()
+    Loss(bit=0.5, vector=4.5, delta=0.0)
+    """
+
+    t: int
+    s: int
+    n: int
+    reporting: Reporting = "both"
+
+    name: ClassVar[str] = "degree"
+    field: ClassVar[str] = "degrees"
+
+    @classmethod
+    def from_epsilon(cls, epsilon: float, *, n: int, reporting: Reporting = "both") -> Degree:
+        """Return the mechanism whose loss per adjacency bit is at most ``epsilon``."""
+        t, s = discrete_laplace.scale_for(epsilon, sensitivity=1)
+        return cls(t=t, s=s, n=n, reporting=reporting)
+
+    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> IntArray:
+        return np.array([np.count_nonzero(self.row(device, record.neighbours))])
+
+    def size(self, device: int) -> int:
+        return 1
+
+    def stacker(self, n: int) -> ReportStack:
+        return Filled(lambda data, *, device: self.decode(data, device=device)[0], np.zeros(n, np.int64))
+
+
+@dataclass(frozen=True)
+class GroupDegrees(NoisyCounts):
+    """Report the number of neighbours in each group with discrete Laplace noise.
+
+    ``value`` and ``report``: int64 (groups,). Reports of many devices: int64 (n, groups).
+
+    Args:
+        t, s: The noise's scale is t/s; integers in lowest terms, below 2**32.
+        n: Number of people.
+        groups: Number of groups k.
+        seed: Seed of the public random grouping (:func:`random_grouping`), or -1 for the query's own.
+        reporting: ``both`` counts all neighbours, ``one-end`` those before the device.
+
+    Raises:
+        ValueError: for an impossible scale, size, number of groups or seed.
+
+    >>> mechanism = GroupDegrees.from_epsilon(1.0, n=6, groups=2, seed=7)
+    >>> mechanism.groups_of(None).tolist()
+    [1, 0, 0, 1, 0, 1]
+    """
+
+    t: int
+    s: int
+    n: int
+    groups: int
+    seed: int = -1
+    reporting: Reporting = "both"
+
+    name: ClassVar[str] = "group_degrees"
+    field: ClassVar[str] = "group_degrees"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1 <= self.groups <= 1 << 16 or not -1 <= self.seed < 1 << 32:
+            raise ValueError(f"1..65536 groups and a seed of -1..2**32-1 are needed, not {self.groups}, {self.seed}")
+
+    @classmethod
+    def from_epsilon(
+        cls, epsilon: float, *, n: int, groups: int, seed: int = -1, reporting: Reporting = "both"
+    ) -> GroupDegrees:
+        """Return the mechanism whose loss per adjacency bit is at most ``epsilon``."""
+        t, s = discrete_laplace.scale_for(epsilon, sensitivity=1)
+        return cls(t=t, s=s, n=n, groups=groups, seed=seed, reporting=reporting)
+
+    def takes(self, grouping: Grouping) -> bool:
+        """Return whether a stage with this public grouping of the nodes (or none) can be answered."""
+        if self.seed >= 0:
+            return True
+        return grouping is not None and len(grouping) == self.n and max(grouping) < self.groups
+
+    def groups_of(self, grouping: Grouping) -> IntArray:
+        """int64 (n,): the group of every person."""
+        if self.seed >= 0:
+            return random_grouping(self.n, self.groups, self.seed)
+        assert grouping is not None  # a device refuses the question otherwise
+        return _as_array(grouping)
+
+    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> IntArray:
+        neighbours = self.nodes(device, np.flatnonzero(self.row(device, record.neighbours)))
+        return np.bincount(self.groups_of(grouping)[neighbours], minlength=self.groups)
+
+    def size(self, device: int) -> int:
+        return self.groups
+
+    def stacker(self, n: int) -> ReportStack:
+        return Filled(self.decode, np.zeros((n, self.groups), np.int64))
+
+
+@dataclass(frozen=True)
+class NoisyRow(NoisyCounts):
+    """Report each bit of the adjacency row as a noisy number.
+
+    ``value`` and ``report``: int64 (number of targets,), in steps. Reports of many devices: int32 (n, n), 0 where a
+    device does not report about a node.
+
+    Args:
+        t, s: The noise's scale is t/s steps; integers in lowest terms, below 2**32.
+        n: Number of people.
+        grid: Number of steps that a bit is worth; more steps, fewer ties.
+        reporting: ``both`` or ``one-end``.
+
+    Raises:
+        ValueError: for an impossible scale, size or grid.
+
+    >>> NoisyRow.from_epsilon(1.0, n=1000).bytes_per_device()
+    1999
+    """
+
+    t: int
+    s: int
+    n: int
+    grid: int = STEPS
+    reporting: Reporting = "both"
+
+    name: ClassVar[str] = "noisy_row"
+    field: ClassVar[str] = "noisy_rows"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1 <= self.grid <= 1 << 20:
+            raise ValueError(f"the grid must have 1..2**20 steps, not {self.grid}")
+
+    @classmethod
+    def from_epsilon(cls, epsilon: float, *, n: int, grid: int = STEPS, reporting: Reporting = "both") -> NoisyRow:
+        """Return the mechanism whose loss per adjacency bit is at most ``epsilon``."""
+        t, s = discrete_laplace.scale_for(epsilon, sensitivity=grid)
+        return cls(t=t, s=s, n=n, grid=grid, reporting=reporting)
+
+    def bytes_per_device(self) -> int:
+        """Return the likely size of the longest row in bytes (a number is wider once in 10**9)."""
+        largest = self.grid + self.t / self.s * 9 * math.log(10)
+        return 1 + (self.n - 1) * (int(largest).bit_length() // 8 + 1)
+
+    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> IntArray:
+        return self.grid * self.row(device, record.neighbours).astype(np.int64)
+
+    def size(self, device: int) -> int:
+        return self.targets(device)
+
+    def decode(self, data: bytes, *, device: int) -> IntArray:
+        report = super().decode(data, device=device)
+        if report.max(initial=0) >= 1 << 31 or report.min(initial=0) < -(1 << 31):
+            raise ValueError("a number beyond 32 bits")
+        return report
+
+    def stacker(self, n: int) -> ReportStack:
+        return Filled(self._whole_row, np.zeros((n, n), np.int32))
+
+    def _whole_row(self, data: bytes, *, device: int) -> IntArray:
+        row = np.zeros(self.n, np.int64)
+        row[self.nodes(device, np.arange(self.targets(device)))] = self.decode(data, device=device)
+        return row
+
+    def evidence(self, report: IntArray) -> FloatArray:
+        return discrete_laplace.evidence(report, self.t, self.s, shift=self.grid)
+
+
+@lru_cache(maxsize=4)  # every device of a process counts by the same grouping
+def _as_array(grouping: tuple[int, ...]) -> IntArray:
+    return np.array(grouping, np.int64)
+
+
+@lru_cache(maxsize=4)
+def random_grouping(n: int, groups: int, seed: int) -> IntArray:
+    """int64 (n,): a public grouping that anybody can compute; it contains nothing secret.
+
+    Node j gets the j-th output of SplitMix64 from the seed, modulo ``groups``
+    (Steele et al. 2014, https://doi.org/10.1145/2660193.2660195).
+    """
+    with np.errstate(over="ignore"):
+        state = np.uint64(seed) + np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        state = (state ^ state >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ state >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+        state ^= state >> np.uint64(31)
+    result = (state % np.uint64(groups)).astype(np.int64)
+    result.flags.writeable = False
+    return result

@@ -1,0 +1,377 @@
+"""What a device releases: never what the data say beyond the mechanism, entered with the mechanism's own loss."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ldpsim.devices.device
+import ldpsim.devices.draw
+from ldpsim.devices.data.population import Population, Record
+from ldpsim.devices.device import Refusal
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.ledger.ledger import Ledger
+from ldpsim.devices.mechanisms import ClearFeatures, ClearLabel, Degree, GroupDegrees, RandomizedResponse
+from ldpsim.devices.policy.policy import Cap, Policy, policy_for
+from ldpsim.devices.query import Ask, Query
+from ldpsim.devices.report import Report, pack_parts, pack_report, unpack_parts, unpack_report
+from tests.devices.conftest import CLASSES, DOORS, D, N, stage_plan
+from tests.fleets import Untouchable, lone_device
+
+HERE = [door for door in DOORS if door != "vault"]  # where a device answers in the test's own thread
+ROOM = Cap(100.0, 1e6, 1e6)
+GROUPING = tuple(j % 3 for j in range(N))
+PACKAGE = str(Path(ldpsim.devices.device.__file__).parent)
+
+
+def strange_record() -> Record:
+    """Everything out of range at once."""
+    return Record(
+        np.array([-3, 2, 10, 99], np.int32), np.array([np.nan, np.inf, 7.0, -np.inf], np.float32),
+        np.array([-1, 3, 12, 500], np.int32), -7,
+    )  # fmt: skip
+
+
+def test_the_policy_is_asked_before_data_are_touched(
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
+) -> None:
+    """So is the ledger: the record is read for a new report alone."""
+    policy, ledger = policy_of(population), Ledger.create(tmp_path / "l")
+    first = lone_device(3, population.record(3), b"s" * 32, policy, ledger).answer(ask_for(attributes="al"))
+    assert isinstance(first, Report)
+    device = lone_device(3, Untouchable(), b"s" * 32, policy, ledger)
+    assert device.answer(ask_for(attributes="al")) == Report(first.data, replayed=True)
+    for asked in (ask_for("second", attributes="a"), ask_for(eps=2.0), stage_plan()):
+        assert device.answer(asked) is Refusal.REPORT_COLLECTED
+    assert device.answer(ask_for(n=13)) is Refusal.POLICY_REFUSED
+    assert device.answer(b"") is Refusal.UNKNOWN_QUERY and device.refuse_mode() is Refusal.MODE_REFUSED
+    with pytest.raises(pytest.fail.Exception, match="was read"):
+        device.answer(ask_for(attributes="f"))
+
+
+def test_a_release_takes_one_path_whatever_the_data(
+    tmp_path: Path,
+    population: Population,
+    policy_of: Callable[..., Policy],
+    ask_for: Callable[..., Query],
+    flipped: Callable[..., Record],
+) -> None:
+    """Same lines for any data. Left out: bits.py, which sees the noisy report alone, and rejected draws in noise.py."""
+    state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
+    own = population.record(3)
+    empty = Record(own.feature_indices[:0], own.feature_values[:0], own.neighbours[:0], -1)
+    trace = Trace(but=("bits.py", "noise.py"))
+    lines, answers = [], []
+    for number, record in enumerate((own, own, flipped(own, 3), empty, strange_record())):
+        device = lone_device(3, record, bytes([7]) * 32, state.policy, Ledger.create(tmp_path / f"l{number}"))
+        answer, path = trace.of(lambda d=device: d.answer(ask_for()))
+        lines.append(path)
+        answers.append(answer)
+    assert all(isinstance(answer, Report) and not answer.replayed for answer in answers)
+    assert all(path == lines[1] for path in lines[2:]) and len(lines[1]) > 50
+
+
+@pytest.mark.filterwarnings("error")
+def test_data_out_of_range_are_brought_in_silently(
+    tmp_path: Path,
+    population: Population,
+    policy_of: Callable[..., Policy],
+    ask_for: Callable[..., Query],
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The same report as of the clamped record, but for the key: here the digest is held still."""
+    state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
+    # Values, columns and nodes count as the nearest one that exists; the device itself is dropped; category 0.
+    clamped = Record(np.array([2], np.int32), np.array([1.0], np.float32), np.array([0, 11], np.int32), 0)
+    reports = []
+    for number, record in enumerate((strange_record(), clamped)):
+        device = lone_device(3, record, b"s" * 32, state.policy, Ledger.create(tmp_path / f"l{number}"))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ldpsim.devices.draw, "data_messages", lambda *_: [b"d" * 32])
+            reports.append(device.answer(ask_for()))
+    assert isinstance(reports[0], Report) and reports[0] == reports[1]
+    assert capfd.readouterr() == ("", "") and caplog.text == ""
+
+
+def test_a_digest_in_the_ledger_is_keyed(
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
+) -> None:
+    """Without the secret a label cannot be guessed from it; devices with one label have different digests."""
+    state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
+    for index in range(12):
+        state.device(index).answer(ask_for())
+    digests = [part.data_digest for i in range(12) for a in state.ledger(0).answers(i) for part in a.parts]
+    assert len(set(digests)) == 36 and all(len(d) == 32 for d in digests)
+    plain = {hashlib.sha256(int(v).to_bytes(8, "little", signed=True)).digest() for v in range(-1, 4)}
+    assert not plain & set(digests)
+
+
+def test_the_ledger_enters_the_mechanisms_own_loss(enrolled: Callable[..., Any], ask_for: Callable[..., Query]) -> None:
+    devices = enrolled()
+    query = ask_for(eps=1.7)
+    devices.ask(query)
+    losses = [row[4] for row in devices.rows()]
+    assert losses == [ask.mechanisms[0].loss(device=3) for ask in query.asks]
+    assert [loss.vector for loss in losses] == pytest.approx([11 * 1.7, 10 * 1.7, 1.7], abs=1e-8)
+
+
+def test_several_mechanisms_of_one_attribute(enrolled: Callable[..., Any], ask_for: Callable[..., Query]) -> None:
+    """Their losses add, and each has a stream of its own."""
+    devices = enrolled()
+    (ask,) = ask_for(attributes="f").asks
+    query = Query("first", ((Ask("features", ask.mechanisms * 3),),))
+    equal = 0
+    for index in range(12):
+        answer = devices.ask(query, index)
+        parts = unpack_report(answer.data, query)["features"]
+        assert len(parts) == 3
+        equal += len(set(parts)) == 1
+        assert devices.rows(index)[0][4] == query.loss("features") and query.loss("features").bit == 3.0
+    assert equal < 3
+
+
+def test_what_a_report_says(
+    enrolled: Callable[..., Any], ask_for: Callable[..., Query], population: Population
+) -> None:
+    """At a budget where nothing flips, the report is the record: every bit stands in its place."""
+    devices = enrolled()
+    for index in range(12):
+        query = ask_for(eps=43.0)
+        parts = unpack_report(devices.ask(query, index).data, query)
+        adjacency, features, label = (ask.mechanisms[0] for ask in query.asks)
+        record = population.record(index)
+        row = adjacency.decode(parts["adjacency"][0], device=index)
+        assert adjacency.nodes(index, np.flatnonzero(row)).tolist() == record.neighbours.tolist()
+        ones = np.flatnonzero(features.decode(parts["features"][0], device=index))
+        assert ones.tolist() == record.feature_indices.tolist()
+        assert label.decode(parts["label"][0], device=index) == record.label
+
+
+def test_a_secret_and_a_question_fix_the_bytes_for_ever(
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
+) -> None:
+    state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
+    record = Record(
+        np.array([0, 4, 9], np.int32), np.array([1.0, 0.5, 1.0], np.float32), np.array([0, 4, 7], np.int32), 2
+    )
+    device = lone_device(3, record, b"s" * 32, state.policy, state.ledger(3))
+    answer = device.answer(ask_for())
+    adjacency, features, label = "0300000000fc00", "02000000c880", "020000000100"
+    expected = "07000000" + adjacency + "06000000" + features + "06000000" + label
+    assert isinstance(answer, Report) and answer.data.hex() == expected
+
+
+def test_seeded_devices_differ_from_each_other(
+    tmp_path: Path, people: Callable[..., Population], policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
+) -> None:
+    population = people(n=40, d=200)
+    state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
+    asked = ask_for(n=40, d=200, attributes="f", eps=0.01)
+    answers = [state.device(i).answer(asked) for i in range(40)]
+    assert len({a.data for a in answers if isinstance(a, Report)}) == 40
+
+
+def test_parts_of_a_report() -> None:
+    assert unpack_parts(pack_parts(iter([b"", b"abc"]))) == (b"", b"abc") and unpack_parts(b"") == ()
+    for cut in (b"\1", b"\4\0\0\0abc", b"\0\0\0\0\1"):
+        with pytest.raises(ValueError, match="cut off"):
+            unpack_parts(cut)
+
+
+def test_reports_that_do_not_fit_the_question(ask_for: Callable[..., Query]) -> None:
+    query = ask_for(attributes="af")
+    part = pack_parts(iter([b"x"]))
+    assert unpack_report(pack_report((part, part)), query) == {"adjacency": (b"x",), "features": (b"x",)}
+    for wrong in ((part,), (part, part, part), (part, b""), (part, part + part)):
+        with pytest.raises(ValueError):
+            unpack_report(pack_report(wrong), query)
+
+
+def test_the_cap_of_a_user_holds_over_two_questions(
+    tmp_path: Path, people: Callable[..., Population], ask_for: Callable[..., Query]
+) -> None:
+    """The second attribute is refused before data are touched, and nothing more is entered."""
+    population = people()
+    both = ask_for(attributes="af")
+    adjacency, features = (both.loss(name).vector for name in ("adjacency", "features"))
+    policy = policy_for([both], population.facts, caps={"user": adjacency + features - 0.5})
+    state = enrol(tmp_path / "s", population, policy, seed=1)
+    device = state.device(3)
+    assert device.answer(both) is Refusal.POLICY_REFUSED
+    assert isinstance(device.answer(ask_for("one", attributes="a")), Report)
+    assert device.answer(ask_for("two", attributes="f")) is Refusal.POLICY_REFUSED
+    assert [part.attribute for answer in state.ledger(3).answers(3) for part in answer.parts] == ["adjacency"]
+
+
+def test_stages_have_noise_of_their_own(enrolled: Callable[..., Any], ask_for: Callable[..., Query]) -> None:
+    """The same mechanism on the same data in two stages: other bits, or stages could be subtracted."""
+    devices = enrolled()
+    features = ask_for(attributes="f").asks
+    plan = Query("first", (features, features, features))
+    answers = {devices.ask(plan.at_stage(stage), index).data for index in range(6) for stage in range(3)}
+    assert len(answers) > 12
+
+
+class Trace:
+    """The lines of ``devices`` that a call runs, in order."""
+
+    def __init__(self, but: tuple[str, ...] = ()) -> None:
+        self.lines: list[tuple[str, int]] = []
+        self.but = but
+
+    def __call__(self, frame: Any, event: str, _: object) -> Any:
+        name = frame.f_code.co_filename
+        if not name.startswith(PACKAGE) or name.endswith(self.but):
+            return None
+        if event == "line":
+            self.lines.append((name, frame.f_lineno))
+        return self
+
+    def of(self, call: Callable[[], object]) -> tuple[object, list[tuple[str, int]]]:
+        self.lines = []
+        old = sys.gettrace()
+        sys.settrace(self)
+        try:
+            result = call()
+        finally:
+            sys.settrace(old)
+        return result, self.lines
+
+
+def change_data(devices: Any, population: Population, record: Record, index: int) -> None:
+    """Give a device other data behind its back, in the files of the folder."""
+    rows = [record if i == index else population.record(i) for i in range(len(population))]
+    changed = {
+        "feature_indptr": np.cumsum([0, *(len(r.feature_indices) for r in rows)]),
+        "feature_indices": np.concatenate([r.feature_indices for r in rows]).astype(np.int32),
+        "feature_values": np.concatenate([r.feature_values for r in rows]).astype(np.float32),
+        "neighbour_indptr": np.cumsum([0, *(len(r.neighbours) for r in rows)]),
+        "neighbour_indices": np.concatenate([r.neighbours for r in rows]).astype(np.int32),
+        "labels": np.array([r.label for r in rows]),
+    }
+    for name, array in changed.items():
+        np.save(devices.folder / "population" / f"{name}.npy", array)
+
+
+@pytest.mark.parametrize("door", HERE)
+@pytest.mark.parametrize("on_requery", ["refuse", "replay"])
+@pytest.mark.parametrize("new_data", ["opposite", "nothing", "strange"])
+def test_after_the_report_the_data_change_nothing(
+    enrolled: Callable[..., Any],
+    ask_for: Callable[..., Query],
+    population: Population,
+    flipped: Callable[..., Record],
+    tmp_path: Path,
+    on_requery: str,
+    new_data: str,
+) -> None:
+    """Two devices, alike but for their data after the report: same replies, same codes, the same lines run."""
+    kept = enrolled(on_requery=on_requery)
+    kept.ask(ask_for(attributes="al"))
+    changed = kept.copy(tmp_path / "changed")
+    nothing = Record(np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0, np.int32), -1)
+    record = {"opposite": flipped(population.record(3), 3), "nothing": nothing, "strange": strange_record()}[new_data]
+    change_data(changed, population, record, 3)
+    assert Population.load(changed.folder / "population").record(3).label == record.label
+    questions = [
+        ask_for(attributes="al"), ask_for(attributes="a"), ask_for("second", attributes="al"), ask_for(eps=2.0),
+        ask_for(attributes="af"), ask_for("second", attributes="l", eps=0.3), ask_for(n=13), b"", b"malformed",
+        stage_plan(), stage_plan().at_stage(1),
+    ]  # fmt: skip
+    for side in (kept, changed):  # what is opened once a process is opened now
+        for question in questions:
+            side.ask(question)
+        side.in_mode("train")
+    trace = Trace()
+    for question in questions:
+        left, lines_left = trace.of(lambda q=question: kept.ask(q))
+        right, lines_right = trace.of(lambda q=question: changed.ask(q))
+        assert left == right and not (isinstance(left, Report) and not left.replayed)
+        assert lines_left == lines_right and len(lines_left) > 5
+    for mode in ("train", "evaluate"):
+        assert trace.of(lambda m=mode: kept.in_mode(m)) == trace.of(lambda m=mode: changed.in_mode(m))
+    assert kept.rows() == changed.rows()
+
+
+# --- plans with a public grouping, several mechanisms in one question, reports in clear -----------------------
+
+
+def plan() -> Query:
+    """LDPGen's two stages: a random grouping of two, then three groups that the curator names."""
+    first = GroupDegrees.from_epsilon(0.5, n=N, groups=2, seed=4)
+    second = GroupDegrees.from_epsilon(0.7, n=N, groups=3)
+    return Query("plan", ((Ask("adjacency", (first,)),), (Ask("adjacency", (second,)),)))
+
+
+def test_a_plan_with_a_grouping(enrolled: Callable[..., Any], population: Population) -> None:
+    devices = enrolled(mechanisms=frozenset({"group_degrees"}), caps={"adjacency": ROOM})
+    query = plan()
+    assert isinstance(devices.ask(query), Report)
+    stored = devices.rows()
+    assert stored[0][4].bit == 1.2 and stored[0][4].vector == 1.2 * 11  # the whole plan, entered with stage 0
+    for wrong in (None, GROUPING[:-1], (*GROUPING, 0), (0,) * (N - 1) + (3,)):
+        assert devices.ask(query.at_stage(1, wrong)) is Refusal.UNKNOWN_QUERY
+    assert devices.rows() == stored
+    answer = devices.ask(query.at_stage(1, GROUPING))
+    assert isinstance(answer, Report)
+    assert devices.ask(query.at_stage(1, GROUPING)) == Report(answer.data, replayed=True)
+    other = tuple((g + 1) % 3 for g in GROUPING)
+    assert devices.ask(query.at_stage(1, other)) is Refusal.REPORT_COLLECTED
+    assert devices.rows()[1][4].vector == 0
+
+
+def test_counts_are_of_the_grouping_that_was_given(enrolled: Callable[..., Any], population: Population) -> None:
+    devices = enrolled(mechanisms=frozenset({"group_degrees"}), caps={"adjacency": ROOM})
+    exact = GroupDegrees.from_epsilon(40.0, n=N, groups=3)
+    query = Query("plan", ((Ask("adjacency", (replace(exact, seed=0),)),), (Ask("adjacency", (exact,)),)))
+    for index in range(N):
+        devices.ask(query, index)
+        answer = devices.ask(query.at_stage(1, GROUPING), index)
+        (data,) = unpack_report(answer.data, query.at_stage(1, GROUPING))["adjacency"]
+        neighbours = population.record(index).neighbours
+        expected = np.bincount(np.array(GROUPING)[neighbours], minlength=3)
+        assert exact.decode(data, device=index).tolist() == expected.tolist()
+
+
+def test_a_degree_joins_randomised_response(enrolled: Callable[..., Any], population: Population) -> None:
+    names = frozenset({"degree", "randomized_response"})
+    devices = enrolled(mechanisms=names, caps={"adjacency": Cap(1.0, 11.0, 11.0)})
+    parts = (RandomizedResponse.from_epsilon(0.9, n=N), Degree.from_epsilon(0.1, n=N))
+    query = Query("first", ((Ask("adjacency", parts),),))
+    assert isinstance(devices.ask(query), Report)
+    assert devices.rows()[0][4] == query.loss("adjacency")
+    assert math.isclose(query.loss("adjacency").bit, 1.0) and math.isclose(query.loss("adjacency").vector, 11.0)
+    alone = Query("second", ((Ask("adjacency", parts[:1]),),))
+    assert devices.ask(alone) is Refusal.REPORT_COLLECTED  # a degree is no attribute of its own
+    more = Query("third", ((Ask("adjacency", (*parts, Degree.from_epsilon(0.1, n=N))),),))
+    assert devices.ask(more, 5) is Refusal.POLICY_REFUSED
+
+
+def test_what_goes_in_clear_is_entered_with_an_infinite_loss(
+    enrolled: Callable[..., Any], population: Population
+) -> None:
+    query = Query("first", ((Ask("features", (ClearFeatures(D),)), Ask("label", (ClearLabel(CLASSES),))),))
+    names = frozenset({"clear_features", "clear_label"})
+    careful = enrolled("careful", mechanisms=names)
+    assert careful.ask(query) is Refusal.POLICY_REFUSED
+    bounds = dict.fromkeys(("features", "label"), Cap(math.inf, math.inf, math.inf))
+    devices = enrolled("open", mechanisms=names, caps=bounds, on_requery="replay")
+    answer = devices.ask(query)
+    parts = unpack_report(answer.data, query)
+    record = population.record(3)
+    told = query.asks[0].mechanisms[0].decode(parts["features"][0], device=3)
+    assert np.flatnonzero(told).tolist() == record.feature_indices.tolist()
+    assert query.asks[1].mechanisms[0].decode(parts["label"][0], device=3) == record.label
+    assert all(row[4].bit == row[4].vector == math.inf for row in devices.rows())
+    devices.state.close()
+    again = devices.ask(replace(query, collection="second"))  # read back from disk
+    assert again == Report(answer.data, replayed=True)
