@@ -9,7 +9,7 @@ takes nothing with it, and what it was to draw is drawn here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import groupby, islice
@@ -174,14 +174,14 @@ class Fleet:
         refusal = Refusal.MODE_REFUSED if of_another_mode else Refusal.UNKNOWN_QUERY
         return reply(Device(device, self.state).refuse(refusal), message, device=device)
 
-    def _keep_open(self, shard: int) -> None:
-        """Note that a shard's ledger is used, and close those that were not for the longest time."""
+    def _keep_open(self, shard: int, busy: Container[int] = ()) -> None:
+        """Note that a shard's ledger is used, and close those that were not for the longest time and are not busy."""
         self._recent.pop(shard, None)
-        self._recent[shard] = None
-        while len(self._recent) > max(MOST_OPEN, self._ahead + 1):
-            last = next(iter(self._recent))
+        idle = [other for other in self._recent if other not in busy]
+        for last in idle[: max(0, len(self._recent) + 1 - MOST_OPEN)]:
             del self._recent[last]
             self.state.close(last)
+        self._recent[shard] = None
 
     def _batch_of(self, messages: Sequence[Message]) -> _Batch:
         devices, first = [self._of(message) for message in messages], messages[0]
@@ -207,7 +207,7 @@ class Fleet:
                 shard = batch.devices[0] // self.state.shard
                 if shard in running:
                     yield from running.pop(shard).replies()
-                self._keep_open(shard)
+                self._keep_open(shard, running)  # a running batch holds a transaction of its ledger
                 steps = answering(self.state, batch.devices, batch.question, raw=batch.raw)
                 task = _next(steps, None)
                 if isinstance(task, list):

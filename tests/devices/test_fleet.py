@@ -452,3 +452,40 @@ def test_a_batch_that_is_given_up_while_it_is_drawn_enters_nothing(folder: Path,
     steps.close()
     assert entered(folder) == [0] * 12
     assert len(fresh(answer(open_state(str(folder), os.getpid()), ALL, ask_for("second", eps=2.0)))) == 12
+
+
+class Late(Future[Drawn]):
+    """A draw that ends when somebody waits for it, and not before."""
+
+    def __init__(self, work: Callable[[], Drawn]) -> None:
+        super().__init__()
+        self._work = work
+
+    def done(self) -> bool:
+        return False
+
+    def result(self, timeout: float | None = None) -> Drawn:
+        return self._work()
+
+
+class LatePool:
+    """A pool that is slower than the fleet."""
+
+    workers = 1
+
+    def submit(self, function: Callable[[DrawTask], Drawn], task: DrawTask) -> Future[Drawn]:
+        return Late(lambda: function(task))
+
+
+def test_a_ledger_with_an_open_batch_stays_open(
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """The fleet goes on with other shards while a pool draws. It closed the ledgers of waiting batches before."""
+    monkeypatch.setattr(enrolment, "SHARD", 1)
+    monkeypatch.setattr(fleet, "MOST_OPEN", 5)
+    enrol(tmp_path / "s", population, policy_of(population), seed=7).close()
+    got = answers(tmp_path / "s", [to_one(ask_for(), index) for index in ALL], batch=1, pool=LatePool())
+    assert len(got) == 12 and all(isinstance(one, Report) and not one.replayed for _, one in got)
+    release_states()
+    assert entered(tmp_path / "s") == [3] * 12
