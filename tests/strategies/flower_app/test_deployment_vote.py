@@ -22,7 +22,6 @@ from ldpsim.devices.data.population import Population, build_population
 from ldpsim.devices.enrolment.record_file import read_own_data
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.facts import PublicKnowledge
-from ldpsim.devices.ledger.rows import QueryAnswer
 from ldpsim.devices.policy.file import read_policy, write_policy
 from ldpsim.strategies.engines.flower_processes import Flower
 from ldpsim.strategies.engines.grids import LocalGrid
@@ -85,8 +84,8 @@ def _questions(folder: Path) -> dict[str, bytes]:
 def _answers(state: State, device: int) -> list[tuple[str, int, bytes]]:
     """Return collection, place in the ledger, and all parts (question, losses, report, digest of the data)."""
     rows = state.ledger(device).answers(device)
-    assert all(isinstance(row, QueryAnswer) for row in rows)
-    return [(row.collection, row.number, row.packed_parts) for row in rows if isinstance(row, QueryAnswer)]
+    assert not any(row.is_training for row in rows)
+    return [(row.collection, row.number, row.parts) for row in rows]
 
 
 @pytest.fixture(autouse=True)
