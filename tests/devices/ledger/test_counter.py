@@ -15,7 +15,7 @@ import pytest
 from ldpsim.devices import wire
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal
-from ldpsim.devices.device import answer
+from ldpsim.devices.device import answer as answer_batch
 from ldpsim.devices.enrolment.counters import counter_of
 from ldpsim.devices.enrolment.state import COUNTED, State, enrol
 from ldpsim.devices.ledger.chain import seals
@@ -291,7 +291,7 @@ def test_the_row_of_a_copy_that_lost_is_no_answer(
         first.append(answer(counted, ask_for()))
 
     monkeypatch.setattr(copy.ledger(), "enter", entering)
-    lost, won = answer(copy, (3, 4), ask_for(eps=0.5))
+    lost, won = answer_batch(copy, (3, 4), ask_for(eps=0.5))
     assert isinstance(first[0], Report) and lost is Refusal.COUNTER_MISMATCH and isinstance(won, Report)
     monkeypatch.undo()
     assert answer(copy, ask_for(eps=0.5)) is Refusal.COUNTER_MISMATCH
@@ -321,7 +321,7 @@ def test_a_crash_between_commit_and_counter(
     with monkeypatch.context() as patch:
         patch.setattr(type(counter(counted)), "advance", crash)
         with pytest.raises(PowerLoss):
-            answer(counted, (3, 4) if batch else (3,), ask_for(attributes="a"))
+            answer_batch(counted, (3, 4) if batch else (3,), ask_for(attributes="a"))
     counted.close()
     state = State(counted.folder)
     assert counter(state).entries([3])[3].head == Head()

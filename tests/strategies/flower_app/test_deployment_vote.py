@@ -22,6 +22,7 @@ from ldpsim.devices.data.population import Population, build_population
 from ldpsim.devices.enrolment.record_file import read_own_data
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.facts import PublicKnowledge
+from ldpsim.devices.ledger.rows import Part
 from ldpsim.devices.policy.file import read_policy, write_policy
 from ldpsim.strategies.engines.flower_processes import Flower
 from ldpsim.strategies.engines.grids import LocalGrid
@@ -81,7 +82,7 @@ def _questions(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.glob("batch-*.json")}
 
 
-def _answers(state: State, device: int) -> list[tuple[str, int, bytes]]:
+def _answers(state: State, device: int) -> list[tuple[str, int, tuple[Part, ...]]]:
     """Return collection, place in the ledger, and all parts (question, losses, report, digest of the data)."""
     rows = state.ledger(device).answers(device)
     assert not any(row.is_training for row in rows)
