@@ -184,12 +184,18 @@ def answer(
     (False, True, True)
     """
     steps = answering(state, devices, question, raw=raw)
-    drawn = None
-    while True:
-        try:
-            drawn = draw(steps.send(drawn))  # type: ignore[arg-type]  # None starts a generator
-        except StopIteration as end:
-            return list(end.value)
+    answers = advance(steps, None)
+    while isinstance(answers, DrawTask):
+        answers = advance(steps, draw(answers))
+    return answers
+
+
+def advance(steps: Steps, drawn: Drawn | None) -> DrawTask | list[Report | Refusal]:
+    """Give :func:`answering` what was drawn (None at first); return what is to be drawn next, or the answers."""
+    try:
+        return steps.send(drawn)  # type: ignore[arg-type]  # None starts a generator
+    except StopIteration as end:
+        return list(end.value)
 
 
 def answering(state: Home, devices: Sequence[int], question: bytes | Query | Refusal, *, raw: bool = False) -> Steps:
@@ -218,9 +224,9 @@ def answering(state: Home, devices: Sequence[int], question: bytes | Query | Ref
             # Read: what each device answered before, its seals and its counter checked.
             chains = ledger.chains(keys)
             # Decide: by question, ledger and policy alone.
-            decided = {device: _decide(policy, asked, device, chains[device]) for device in here}
-            answers |= {device: one for device, one in decided.items() if not isinstance(one, NewRelease)}
-            new = {device: one.head for device, one in decided.items() if isinstance(one, NewRelease)}
+            verdicts = {device: _decide(policy, asked, device, chains[device]) for device in here}
+            answers |= {device: one for device, one in verdicts.items() if not isinstance(one, NewRelease)}
+            new = {device: one.head for device, one in verdicts.items() if isinstance(one, NewRelease)}
             if new and isinstance(asked, PermittedQuery):
                 # Draw: the bytes depend on record, secret and question alone, wherever they are computed.
                 records, nonces = records_of(state.population, list(new)), [ledger.nonce(device) for device in new]

@@ -7,7 +7,6 @@ leaves after the devices' own process has entered it in their ledger (:func:`ldp
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -87,13 +86,11 @@ class Drawn:
         devices: Who has a report. A device is left out where a mechanism failed on its data.
         reports: Its packed bytes by attribute and device (:func:`ldpsim.devices.report.pack_parts`).
         digests: Keyed digest of the data that they were drawn from, by attribute and device.
-        process: The process that drew them.
     """
 
     devices: Sequence[int]
     reports: Mapping[str, Sequence[bytes]]
     digests: Mapping[str, Sequence[bytes]]
-    process: int
 
     def reported(self) -> list[Report]:
         """Return the report of each device."""
@@ -106,11 +103,11 @@ def draw(task: DrawTask) -> Drawn:
         return _draw(task)
     except Exception:  # a mechanism of another package: only the device on whose data it fails goes without a report
         if len(task.devices) == 1:
-            return Drawn((), {}, {}, os.getpid())
+            return Drawn((), {}, {})
         each = [drawn for place in range(len(task.devices)) if (drawn := draw(task.one(place))).devices]
         reports = {ask.attribute: [drawn.reports[ask.attribute][0] for drawn in each] for ask in task.asks}
         digests = {name: [drawn.digests[name][0] for drawn in each] for ask in task.asks for name in ask.reads}
-        return Drawn([drawn.devices[0] for drawn in each], reports, digests, os.getpid())
+        return Drawn([drawn.devices[0] for drawn in each], reports, digests)
 
 
 def _draw(task: DrawTask) -> Drawn:
@@ -130,7 +127,7 @@ def _draw(task: DrawTask) -> Drawn:
             for stream, mechanism in enumerate(ask.mechanisms)
         ]
         reports[ask.attribute] = pack_columns(parts)
-    return Drawn(task.devices, reports, digests, os.getpid())
+    return Drawn(task.devices, reports, digests)
 
 
 def data_message(record: Record, attribute: str) -> bytes:

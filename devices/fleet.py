@@ -17,7 +17,7 @@ from typing import Protocol
 
 from flwr.app import Message, MessageType
 
-from ldpsim.devices.device import Device, Refusal, Steps, answering
+from ldpsim.devices.device import Device, Refusal, Steps, advance, answering
 from ldpsim.devices.draw import Drawn, DrawTask, draw
 from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.federated.participation import TRAINING, answer_round
@@ -103,7 +103,7 @@ class _Running:
 
     def replies(self) -> list[Message]:
         """Return the replies, once the reports are drawn and entered."""
-        answers = _next(self.steps, self._drawn())
+        answers = advance(self.steps, self._drawn())
         assert isinstance(answers, list)
         return self.batch.replies(answers)
 
@@ -209,16 +209,16 @@ class Fleet:
                     yield from running.pop(shard).replies()
                 self._keep_open(shard, running)  # a running batch holds a transaction of its ledger
                 steps = answering(self.state, batch.devices, batch.question, raw=batch.raw)
-                task = _next(steps, None)
+                task = advance(steps, None)
                 if isinstance(task, list):
                     yield from batch.replies(task)
                     continue
-                waits = self._pool is not None and len(running) < self._ahead
-                own = _Running(batch, steps, task, self._pool.submit(draw, task) if self._pool and waits else None)
-                if waits:
-                    running[shard] = own
-                else:
+                pool = self._pool if len(running) < self._ahead else None
+                own = _Running(batch, steps, task, None if pool is None else pool.submit(draw, task))
+                if pool is None:
                     yield from own.replies()
+                else:
+                    running[shard] = own
                 for other in [other for other, one in running.items() if one.is_drawn]:
                     yield from running.pop(other).replies()
             while running:
@@ -256,11 +256,3 @@ def _question(message: Message) -> bytes:
         return read_query(message)
     except InvalidQuery:
         return b""
-
-
-def _next(steps: Steps, drawn: Drawn | None) -> DrawTask | list[Report | Refusal]:
-    """Return what is to be drawn next, or the answers."""
-    try:
-        return steps.send(drawn)  # type: ignore[arg-type]  # None starts a generator
-    except StopIteration as end:
-        return list(end.value)
