@@ -70,8 +70,9 @@ def noted(home: int, notes: Path, state: Path, lost: str, where: Callable[[], st
             die = True
     drawn = None if die and lost == "before the draw" else function(task)
     if die:
-        os.kill(os.getppid() if node == "other" else os.getpid(), signal.SIGKILL)  # a node ends with its raylet
-        time.sleep(600)
+        if node == "other":
+            os.kill(os.getppid(), signal.SIGKILL)  # the raylet: the whole node is lost
+        os.kill(os.getpid(), signal.SIGKILL)
     return drawn
 
 
