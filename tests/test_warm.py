@@ -47,7 +47,10 @@ def test_words_streams_folder_environment_and_exit_code(run: Callable[..., Any],
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_signals_end_it(popen: Any, number: signal.Signals) -> None:
     """Power: the exit code says which."""
-    code = "import time\nprint('here', flush=True)\ntime.sleep(600)"
+    own = (
+        "import signal, time\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background job ignores it
+    )
+    code = f"{own}print('here', flush=True)\ntime.sleep(600)"
     with popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout.readline() == "here\n" and process.poll() is None
         with pytest.raises(subprocess.TimeoutExpired):

@@ -313,12 +313,12 @@ def test_ledgers_of_another_schema_are_named(tmp_path: Path, own: Path) -> None:
     state = tmp_path / "state"
     assert CliRunner().invoke(app, ["device", "enrol", "--data", str(own), "--state", str(state)]).exit_code == 0
     with sqlite3.connect(state / "ledger.sqlite") as db:
-        db.execute("PRAGMA user_version=2")
+        db.execute("PRAGMA user_version=3")
     db.close()
     before = (state / "ledger.sqlite").read_bytes()
     shown = CliRunner().invoke(app, ["ledger", "show", str(state)])
     for line in (error_of("serve", "--state", state, "--socket", tmp_path / "v"), shown.stderr):
-        assert f"{state} has ledgers of schema 2; this version reads schema 3" in line and len(line.splitlines()) == 1
+        assert f"{state} has ledgers of schema 3; this version reads schema 4" in line and len(line.splitlines()) == 1
     assert (state / "ledger.sqlite").read_bytes() == before
 
 
