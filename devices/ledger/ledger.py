@@ -194,10 +194,10 @@ class Ledger:
         return [Answer(*row) for row in self._db.execute(_BETWEEN, (first, last))]
 
     def _chain(self, device: int, key: bytes) -> Sequence[Answer]:
-        with failing(UNREADABLE), self._lock:
-            answers = self._checked({device: key})[device]
-        if isinstance(answers, LedgerDamaged):
-            raise answers
+        """Return a device's answers as they are by now: after a commit other processes may have gone on."""
+        answers = self.answers(device)
+        if not all(chain.sound(answers, {device: key})):
+            raise LedgerDamaged(f"the answers of device {device} are no chain")
         return answers
 
     def nonce(self, device: int) -> bytes:

@@ -146,6 +146,8 @@ def test_a_race_shows_a_counter_that_was_advanced_part_of_the_way(world: World) 
         # A nonce rots, so other noise is drawn: a list without ones takes a byte less.
         Schedule(821280, 0, (("ask two at once", 4014426024), ("ask two at once", 2379776686),
                              ("bit rot", 889206553), ("clock", 4083407836))),
+        # A process goes on after another one's commit and before its counter: the chain is read anew, from no cache.
+        Schedule(4320, 15, (("full disk", 1655564596), ("race", 1529916323))),
     ],
 )  # fmt: skip
 def test_the_judge_knows_what_the_long_run_showed(world: World, schedule: Schedule) -> None:
