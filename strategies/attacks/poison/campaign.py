@@ -17,8 +17,6 @@ from ldpsim.devices.data.population import Population
 from ldpsim.strategies.attacks.campaign import AttackRow, Campaign, CampaignResult
 from ldpsim.strategies.attacks.poison.cell import PoisonCell, run_poison_cell
 from ldpsim.strategies.attacks.poison.lies import ATTACKS, NONE, SILENT
-from ldpsim.strategies.estimate.expected import tell_expected
-from ldpsim.strategies.estimate.graph_facts import measured
 from ldpsim.strategies.experiments.compare import cells_of
 from ldpsim.strategies.experiments.match_budgets import guarantee_before
 from ldpsim.strategies.outputs.sums import AskedInAll, added, levels_of
@@ -42,7 +40,6 @@ class PoisonOptions:
         run: Options of every run, as in ``compare``.
         epsilons: Total budgets; empty: the one of ``run``.
         attacks: Names; empty: all that a method's reports allow.
-        input: Whether liars run the published app on their claims, in place of an edited app.
         join: Whether liars are accounts that join, in place of people who are there.
         shares: Shares of all people; share 0 is always run.
         defences: Names, each beside no defence.
@@ -55,7 +52,6 @@ class PoisonOptions:
     run: RunOptions
     epsilons: tuple[float, ...] = ()
     attacks: tuple[str, ...] = ()
-    input: bool = False
     join: bool = False
     shares: tuple[float, ...] = (0.01, 0.05, 0.2)
     defences: tuple[str, ...] = ()
@@ -89,7 +85,7 @@ class PoisonOptions:
         object.__setattr__(self, "runs", {cell.label: replace(cell.options, engine=self.run.engine) for cell in own})
 
 
-class PoisonCampaign(Campaign[PoisonCell]):
+class PoisonCampaign(Campaign):
     """Campaign of ``ldpsim poison``.
 
     Args:
@@ -109,7 +105,6 @@ class PoisonCampaign(Campaign[PoisonCell]):
 
     def __init__(self, asked: PoisonOptions) -> None:
         people = load_population(asked.run)
-        self.facts = measured(people)
         for share in asked.shares:
             if not round(share * len(people)):
                 raise ValueError(f"--shares {share:g}: is nobody of {len(people):,} people")
@@ -120,10 +115,6 @@ class PoisonCampaign(Campaign[PoisonCell]):
         # the first repeat of everything comes first, so that a table of all methods is there early
         cells.sort(key=lambda cell: cell.number)
         super().__init__(cells, _settings(asked), people=people.digest, workers=asked.run.workers)
-
-    def tell_cost(self, waiting: Sequence[PoisonCell]) -> None:
-        """As :meth:`Campaign.tell_cost`: a cell takes what a run of one repeat does."""
-        tell_expected([replace(cell.options, repeats=1) for cell in waiting], self.facts)
 
     def rows(self, results: Mapping[str, Any]) -> Sequence[AttackRow]:
         """Return a row for each kind of cell that has a result, over its repeats."""
@@ -170,8 +161,7 @@ def _cells(asked: PoisonOptions, options: RunOptions, people: Population) -> Ite
     for number, (attack, share), run in product(range(options.repeats), kinds, (options, *defended)):
         if attack != SILENT or run is options:
             nulls = run.nulls and run is options and attack == NONE and not number
-            yield PoisonCell(replace(run, nulls=nulls), number, attack, share, max(asked.shares), not asked.input,
-                             asked.join)  # fmt: skip
+            yield PoisonCell(replace(run, nulls=nulls), number, attack, share, max(asked.shares), asked.join)
 
 
 def _reads_lists(setup: RunSetup) -> bool:
