@@ -75,13 +75,3 @@ def test_the_answer_is_a_network_of_plain_tensors() -> None:
 def test_the_same_reports_give_the_same_bytes() -> None:
     reports, public, _ = world(private_labels=True)
     assert _predictions(reports, public).tobytes() == _predictions(reports, public).tobytes()
-
-
-def test_raw_data_are_refused() -> None:
-    with pytest.raises(TypeError, match="it takes Reports"):
-        SBP().reconstruct(np.zeros(3), world()[1])  # type: ignore[arg-type]
-
-
-def test_unknown_askers_are_refused() -> None:
-    with pytest.raises(ValueError, match="asks=nobody"):
-        SBP(asks="nobody")
