@@ -124,7 +124,7 @@ def view(result: Any, folder: Path | None) -> Any:
     top = max(settings["asks"])
     bounds = ", ".join(f"{_WORDS[name]} {percent(row['one_query_bound'])}" for name, row in any_row.items())
     theory = {row["attribute"]: percent(row["theory"]) for row in rows if row["asks"] == top}
-    parts = [
+    parts: list[Any] = [
         f"[bold]{escape(settings['dataset'])}[/bold]: {settings['nodes']:,} people, {settings['edges']:,} edges, "
         f"epsilon {settings['epsilon_bit']:g} a value, seed {settings['seed']}", "", shown, "",
         f"One answer gives {bounds} in expectation.",
