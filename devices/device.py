@@ -10,20 +10,17 @@ a noiseless release. This module works without Flower.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Container, Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, NamedTuple
 
 from ldpsim.devices import raw_record
 from ldpsim.devices.array_types import BoolArray
 from ldpsim.devices.collector import query_of, split_question
-from ldpsim.devices.data.population import Population, Record
+from ldpsim.devices.data.population import Record
 from ldpsim.devices.data.records import records_of
-from ldpsim.devices.draw import Drawn, DrawTask, data_message, draw
+from ldpsim.devices.draw import Drawn, DrawTask, data_messages, draw
 from ldpsim.devices.ledger import decisions
 from ldpsim.devices.ledger.decisions import AlreadyCollected, NewRelease, Replay
 from ldpsim.devices.ledger.ledger import CounterMismatch, Ledger, LedgerDamaged
@@ -35,6 +32,9 @@ from ldpsim.devices.policy.terms import people_asked
 from ldpsim.devices.query import InvalidQuery, Query
 from ldpsim.devices.report import Report, pack_report
 from ldpsim.devices.training_task import AnswerKind, Task
+
+if TYPE_CHECKING:
+    from ldpsim.devices.enrolment.state import State
 
 
 class Refusal(Enum):
@@ -128,41 +128,11 @@ def _read(policy: Policy, question: bytes | Query, read: Callable[[bytes], Query
     return PermittedQuery(query, people) if people.any() else Refusal.COLLECTOR_REFUSED
 
 
-class Home(Protocol):
-    """Policy, records, secrets and ledgers of a folder's devices (:class:`ldpsim.devices.enrolment.state.State`)."""
-
-    @property
-    def policy(self) -> Policy:
-        """The rules of every device."""
-
-    @property
-    def population(self) -> Population:
-        """The records; read only where a report is drawn."""
-
-    @property
-    def secrets(self) -> NDArray[np.uint8]:
-        """uint8 (n, 32): secrets that never leave."""
-
-    @property
-    def lives_here(self) -> Container[int]:
-        """Public numbers of the devices."""
-
-    @property
-    def shard(self) -> int:
-        """Number of devices that share a ledger."""
-
-    def ledger(self, index: int) -> Ledger:
-        """Return the file in which a device's answers are entered; LedgerDamaged where it cannot be opened."""
-
-    def seal_keys(self, devices: Sequence[int]) -> dict[int, bytes]:
-        """Return the devices' keys for seals."""
-
-
 Steps = Generator[DrawTask, Drawn, "list[Report | Refusal]"]
 
 
 def answer(
-    state: Home, devices: Sequence[int], question: bytes | Query | Refusal, *, raw: bool = False
+    state: State, devices: Sequence[int], question: bytes | Query | Refusal, *, raw: bool = False
 ) -> list[Report | Refusal]:
     """Return the answers of devices; they are committed, and may leave. The arguments are those of :func:`answering`.
 
@@ -198,7 +168,7 @@ def advance(steps: Steps, drawn: Drawn | None) -> DrawTask | list[Report | Refus
         return list(end.value)
 
 
-def answering(state: Home, devices: Sequence[int], question: bytes | Query | Refusal, *, raw: bool = False) -> Steps:
+def answering(state: State, devices: Sequence[int], question: bytes | Query | Refusal, *, raw: bool = False) -> Steps:
     """Read the ledger, decide, draw, commit, reply: the way of every answer, of one device or of many.
 
     The draw alone may take place elsewhere. So this is a generator: it yields what is to be drawn, where there is
@@ -290,7 +260,7 @@ class Device:
 
     __slots__ = ("_state", "index")
 
-    def __init__(self, index: int, state: Home) -> None:
+    def __init__(self, index: int, state: State) -> None:
         self.index = index
         self._state = state
 
@@ -326,18 +296,6 @@ class Device:
         except LedgerDamaged as error:
             return error
 
-    def refuse_mode(self) -> Refusal:
-        """Answer a message of another mode (``train`` or ``evaluate`` to a reporting device)."""
-        return self.refuse(Refusal.MODE_REFUSED)
-
-    def refuse_policy(self) -> Refusal:
-        """Answer a message about a training that is outside the policy."""
-        return self.refuse(Refusal.POLICY_REFUSED)
-
-    def refuse_unknown(self) -> Refusal:
-        """Answer a message that is no question."""
-        return self.refuse(Refusal.UNKNOWN_QUERY)
-
     def takes_part(self, task: Task) -> bool:
         """Return whether the device would answer in this training, had it not answered in others."""
         return self._state.policy.allows_round(task, "update", Loss(0.0, 0.0))
@@ -369,11 +327,12 @@ class Device:
         ):
             return Refusal.REPORT_COLLECTED
         head, nonce = head_of(chain), self.ledger.nonce(index)
-        record, secret = state.population.record(index), state.secrets[index].tobytes()
-        digest = b"".join(hmac.digest(secret, data_message(record, name), "sha256") for name in task.scope(kind))
+        records, secret = records_of(state.population, [index]), state.secrets[index].tobytes()
+        messages = (data_messages(records, name)[0] for name in task.scope(kind))
+        digest = b"".join(hmac.digest(secret, message, "sha256") for message in messages)
         parts = [b"training noise", kind.encode(), question, head.answers.to_bytes(8, "little"), digest]
         key = derive_key(secret, *parts, *([nonce] if nonce else []))
-        return RoundPermit(record, head, spent, question, digest, key)
+        return RoundPermit(records[0], head, spent, question, digest, key)
 
     def enter(self, task: Task, kind: AnswerKind, permit: RoundPermit, size: int) -> None:
         """Enter an answer of ``size`` bytes in the ledger.

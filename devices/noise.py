@@ -31,7 +31,7 @@ from ldpsim.devices.keyed.chacha import first_blocks
 
 _LOW, _HIGH = 0, 1
 AT_ONCE = 1 << 17  # words of many streams; 512 KiB of them stay in a core's cache
-_WORD, _PAIR = np.dtype("<u4"), np.dtype("<u8")
+_WORD = np.dtype("<u4")
 _LOWER, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 # ChaCha20's initial block counter, then twelve bytes that name the stream and its lane.
 _NONCE = struct.Struct("<4xII4x").pack
@@ -107,25 +107,16 @@ class NoiseStream:
         Raises:
             ValueError: for a threshold of 0 or of 2**64 and beyond: no noise at all.
         """
-        high = self._draw(_HIGH, size)
-        if isinstance(threshold, int):
-            if not 0 < threshold < 1 << 64:
-                raise ValueError(f"a threshold of {threshold} draws no noise")
-            top, rest = np.uint32(threshold >> 32), np.uint32(threshold & 0xFFFFFFFF)
-            result = high < top
-            tie = high == top
-            if not tie.any():
-                return result
-            result[tie] = self._lower(size)[tie] < rest
-            return result
-        if np.count_nonzero(threshold) < size:
+        if isinstance(threshold, int) and not 0 < threshold < 1 << 64:
+            raise ValueError(f"a threshold of {threshold} draws no noise")
+        limits = np.atleast_1d(np.asarray(threshold, np.uint64))
+        if not limits.all():
             raise ValueError("a threshold of 0 draws no noise")
-        halves = np.ascontiguousarray(threshold, _PAIR).view(_WORD)  # lower, upper, lower, upper ...
-        tops = halves[1::2]
-        result = high < tops
-        tie = high == tops
+        high, tops = self._draw(_HIGH, size), (limits >> _HALF).astype(np.uint32)
+        result, tie = high < tops, high == tops
         if tie.any():
-            result[tie] = self._lower(size)[tie] < halves[::2][tie]
+            rest = np.broadcast_to(limits & _LOWER, size)
+            result[tie] = self._lower(size)[tie] < rest[tie]
         return result
 
     def _lower(self, size: int) -> NDArray[np.uint32]:
@@ -238,7 +229,7 @@ class Draws:
 
     def __init__(self, streams: Sequence[NoiseStream], words: int) -> None:
         self._streams = streams
-        self._words = joined_words(streams, [words] * len(streams)).reshape(len(streams), words)
+        self._words = joined_words(streams, words)
         self._taken = 0
         self._alone: set[int] = set()  # rows that draw from their own stream
 
@@ -289,13 +280,12 @@ class Draws:
         return self.each(size, together, alone)
 
 
-def joined_words(streams: Sequence[NoiseStream], sizes: Sequence[int]) -> Words:
-    """Return the first words of all streams, joined."""
-    kinds = {(type(stream), stream.number) for stream in streams}
-    if len(streams) >= _MANY and len(kinds) == len(set(sizes)) == 1 and (NoiseStream, streams[0].number) in kinds:
-        blocks = -(-sizes[0] // 16)
-        if blocks <= _FEW_BLOCKS:  # a class of its own may draw in another way
-            keys = b"".join([stream.key for stream in streams])
-            return first_blocks(keys, _NONCE(streams[0].number, _HIGH), blocks)[:, : sizes[0]].ravel()
-    words = [stream.first_words(size) for stream, size in zip(streams, sizes, strict=True)]
-    return np.frombuffer(b"".join(words), _WORD)
+def joined_words(streams: Sequence[NoiseStream], size: int) -> Words:
+    """uint32 (streams, size): the first words of each stream."""
+    first, blocks = streams[0], -(-size // 16)
+    alike = {(type(stream), stream.number) for stream in streams} == {(NoiseStream, first.number)}
+    if alike and len(streams) >= _MANY and blocks <= _FEW_BLOCKS:  # a class of its own may draw in another way
+        keys = b"".join([stream.key for stream in streams])
+        return first_blocks(keys, _NONCE(first.number, _HIGH), blocks)[:, :size]
+    words = b"".join([stream.first_words(size) for stream in streams])
+    return np.frombuffer(words, _WORD).reshape(len(streams), size)

@@ -28,6 +28,7 @@ from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.report import Report
 from ldpsim.devices.vault.client import VaultDevice
+from ldpsim.devices.vault.protocol import FrameKind
 
 
 @contextmanager
@@ -48,7 +49,7 @@ def served(folder: Path, path: Path) -> Iterator[psutil.Process]:
     try:
         while not path.exists():
             time.sleep(0.05)
-        VaultDevice(str(path), 0).refuse_unknown()
+        VaultDevice(str(path), 0).refuse(FrameKind.UNKNOWN)
         yield psutil.Process(vault.pid)
     finally:
         vault.terminate()

@@ -34,13 +34,13 @@ from ldpsim.devices.enrolment import open_collections
 from ldpsim.devices.enrolment.counters import counter_of, make_counters, new_place
 from ldpsim.devices.ledger.counter import Counter
 from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
-from ldpsim.devices.ledger.schema import SCHEMA, count_answered, version_of
+from ldpsim.devices.ledger.schema import count_answered
 from ldpsim.devices.noise import derive_key, key_message
 from ldpsim.devices.policy.policy import Policy
 
 FORMAT = 1
-PARTIAL = 2  # only some of the people live there: an older version would answer for the others, with empty records
-COUNTED = 4  # a counter holds each chain's end: a version that does not compare must not serve the folder
+PARTIAL = 2  # only some of the people live there
+COUNTED = 4  # a counter holds each chain's end: a file from which its place was taken away is not read
 # Devices of one shard share a ledger file.
 SHARD = 1024
 _SEAL = key_message(b"seal")  # its HMAC is the key of a device's seals
@@ -178,13 +178,9 @@ class State:
     folder: Path
 
     def __post_init__(self) -> None:
-        forms = (("counters", COUNTED), ("residents", PARTIAL))
-        expected = next((form for key, form in forms if key in self.head), FORMAT)
+        expected = COUNTED if "counters" in self.head else PARTIAL if "residents" in self.head else FORMAT
         if self.head.get("format") != expected:
             raise ValueError(f"{self.folder} was enrolled by a version that this one does not read")
-        found = version_of(self.folder / ledger_name(next(iter(self.residents), 0) // SHARD))
-        if found not in (SCHEMA, None):  # None: its devices say that it is damaged
-            raise ValueError(f"{self.folder} has ledgers of schema {found}; this version reads schema {SCHEMA}")
 
     @cached_property
     def head(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from flwr.app import ArrayRecord, Message, MessageType
@@ -27,6 +27,9 @@ from ldpsim.devices.query import InvalidQuery
 from ldpsim.devices.training_task import AnswerKind, Task
 from ldpsim.devices.wire import reply
 
+if TYPE_CHECKING:
+    from ldpsim.devices.federated.silo import Silo
+
 # Messages of a training, and the answer that each wants; None: only keep the values that are sent.
 TRAINING: dict[str, AnswerKind | None] = {
     MessageType.TRAIN: "update",
@@ -36,23 +39,8 @@ TRAINING: dict[str, AnswerKind | None] = {
 }
 
 
-class Party(Protocol):
-    """A party that answers: :class:`ldpsim.devices.device.Device` or :class:`ldpsim.devices.federated.silo.Silo`.
-
-    A permit has the data that an answer is computed from, and the key of its noise.
-    """
-
-    index: int
-
-    def takes_part(self, task: Task) -> bool: ...
-    def join(self, task: Task, kind: AnswerKind, question: bytes) -> Any: ...
-    def enter(self, task: Task, kind: AnswerKind, permit: Any, size: int) -> None: ...
-    def refuse_policy(self) -> Refusal: ...
-    def refuse_unknown(self) -> Refusal: ...
-
-
 class _Joined(NamedTuple):
-    party: Party
+    party: Device | Silo
     permit: Any
     message: Message
     asked: Round
@@ -60,7 +48,7 @@ class _Joined(NamedTuple):
 
 
 def answer_round(
-    parties: Sequence[tuple[Party, Message]], kind: AnswerKind | None, received: Path
+    parties: Sequence[tuple[Device | Silo, Message]], kind: AnswerKind | None, received: Path
 ) -> Iterator[Message]:
     """Answer the messages of one round; inside a transaction of the parties' ledger, where they have one.
 
@@ -76,7 +64,7 @@ def answer_round(
             first = asked = read_round(message) if first is None else first.for_party(message)
             task = _checked(asked, kind, silo=not isinstance(party, Device))
             if kind is None:
-                answer = party.refuse_policy() if not party.takes_part(task) else None
+                answer = None if party.takes_part(task) else party.refuse(Refusal.POLICY_REFUSED)
                 if answer is None:
                     keep_sums(received, task, party.index, asked.own)
                     yield round_reply(message, others=ArrayRecord())
@@ -89,7 +77,7 @@ def answer_round(
                     continue
                 answer = permit
         except InvalidQuery:
-            answer = party.refuse_unknown()
+            answer = party.refuse(Refusal.UNKNOWN_QUERY)
         yield reply(answer, message, device=party.index)
     if joined and kind is not None:
         yield from _computed(joined, kind)

@@ -43,11 +43,9 @@ class Silo:
     def enter(self, task: Task, kind: AnswerKind, permit: object, size: int) -> None:
         """Enter nothing."""
 
-    def refuse_unknown(self) -> Refusal:
-        """Answer a message that is no question."""
-        return Refusal.UNKNOWN_QUERY
-
-    refuse_policy = refuse_unknown
+    def refuse(self, refusal: Refusal) -> Refusal:
+        """Answer a message that is refused."""
+        return refusal
 
 
 def answer_as_silo(folder: Path, message: Message, kind: AnswerKind | None) -> Message:

@@ -11,7 +11,7 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -123,21 +123,6 @@ def _check_objects(db: Any, path: Path) -> None:
     """Refuse a file of another form before anything reads its tables: a constraint or a view could run for days."""
     if frozenset(db.execute(_OBJECTS)) != _expected_objects():
         raise LedgerDamaged(f"{path.name} has other tables, indexes, triggers or views than a ledger")
-
-
-def version_of(path: Path) -> int | None:
-    """Return the schema version that stands at the beginning of a ledger file; None for another file.
-
-    SQLite reads it, without locks or a log. A file that is opened and closed in another way loses the locks of a ledger
-    that is open in this process, and a further process may then delete the log that holds its answers.
-    """
-    try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as db:
-            (application,) = db.execute("PRAGMA application_id").fetchone()
-            (version,) = db.execute("PRAGMA user_version").fetchone()
-    except sqlite3.Error:
-        return None
-    return int(version) if application == APPLICATION else None
 
 
 def count_answered(path: Path, collection: str) -> int:

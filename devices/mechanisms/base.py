@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import FloatArray
 from ldpsim.devices.data.population import Record
-from ldpsim.devices.data.records import Records
+from ldpsim.devices.data.records import records_by_column
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.exact_loss import Loss
 from ldpsim.devices.mechanisms.stacked_reports import Decoded, ReportStack
@@ -27,13 +27,9 @@ LATER = {"later": True}
 
 def dense_features(records: Sequence[Record], d: int) -> NDArray[np.float32]:
     """float32 (len(records), d): the features; a column outside 0 .. d - 1 counts as the nearest one."""
-    dense = np.zeros((len(records), d), np.float32)
-    if isinstance(records, Records):
-        rows = np.repeat(np.arange(len(records)), records.feature_counts)
-        dense[rows, records.feature_indices.clip(0, d - 1)] = records.feature_values  # a column's last value counts
-    else:
-        for row, record in zip(dense, records, strict=True):
-            row.put(record.feature_indices, record.feature_values, mode="clip")
+    people, dense = records_by_column(records), np.zeros((len(records), d), np.float32)
+    rows = np.repeat(np.arange(len(people)), people.feature_counts)
+    dense[rows, people.feature_indices.clip(0, d - 1)] = people.feature_values  # a column's last value counts
     return dense
 
 
@@ -196,7 +192,7 @@ class DrawnTogether(Mechanism):
         """Return the values of several devices, (devices, ...)."""
         if self.reads[0] == "features":
             return dense_features(records, getattr(self, "d"))  # noqa: B009
-        return records.labels if isinstance(records, Records) else np.array([record.label for record in records])
+        return records_by_column(records).labels
 
     def reports_of(self, records: Sequence[Record], draws: Draws, *, devices: Sequence[int]) -> NDArray[Any]:
         """Return fresh reports of several devices, (devices, ...)."""

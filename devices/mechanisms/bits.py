@@ -38,8 +38,7 @@ def check_plain(data: bytes, size: int) -> None:
 
 def pack_bits(bits: BoolArray) -> bytes:
     """Return the smaller of the packed and the gap form, the packed one on a tie."""
-    gaps = _smaller_gaps(np.flatnonzero(bits), len(bits))
-    return _PACKED + pack_plain(bits) if gaps is None else _GAPS + gaps
+    return pack_positions(np.flatnonzero(bits), len(bits))
 
 
 def pack_positions(ones: np.ndarray, size: int) -> bytes:
@@ -73,11 +72,11 @@ def pack_rows(ones: np.ndarray, counts: np.ndarray, sizes: np.ndarray) -> list[b
     octets = np.zeros(len(counts), np.int64)
     if len(some):
         octets[counts > 0] = np.add.reduceat(lengths, some, dtype=np.int64)
-    data, form = coded.tobytes(), _GAPS
+    data = coded.tobytes()
     packed = (octets >= (sizes + 7) // 8).tolist()
     places = np.concatenate(([0], np.cumsum(octets))).tolist()
     return [
-        pack_positions(ones[starts[row] : ends[row]], int(sizes[row])) if packed[row] else form + data[start:end]
+        pack_positions(ones[starts[row] : ends[row]], int(sizes[row])) if packed[row] else _GAPS + data[start:end]
         for row, (start, end) in enumerate(itertools.pairwise(places))
     ]
 
@@ -98,12 +97,7 @@ def unpack_positions(data: bytes, size: int) -> np.ndarray:
         return ones
     if data[:1] != _GAPS:
         raise ValueError("neither packed bits nor gaps")
-    if len(data) - 1 >= (size + 7) // 8:
-        raise ValueError("gaps that are no smaller than packed bits")
-    positions = np.cumsum(_numbers(np.frombuffer(data, np.uint8, offset=1))[0] + 1, dtype=np.int64) - 1
-    if len(positions) and (positions[-1] >= size or positions[0] < 0 or np.any(np.diff(positions) <= 0)):
-        raise ValueError(f"gaps run past {size} bits")
-    return positions
+    return unpack_many([data], np.array([size]))[0].astype(np.int64)
 
 
 def unpack_many(rows: Sequence[bytes], sizes: IntArray) -> tuple[IntArray, IntArray]:

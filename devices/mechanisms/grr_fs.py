@@ -175,11 +175,6 @@ class GRRFS(DrawnTogether):
         lie = self.lies[sorted(set(self.domains)).index(g)]
         return (ONE - lie) / ONE, lie / ONE / (g - 1)
 
-    def marginals(self, g: int) -> tuple[float, float]:
-        """(mu1, mu0): probability of reporting a feature of g categories as its value, and as one given other value."""
-        (p, q), share = self.truth_and_other(g), self.m / self.d
-        return share * p + (1 - share) / g, share * q + (1 - share) / g
-
     def correction(self, g: int) -> tuple[float, float]:
         """(slope, intercept) of eq. 2, pi = slope * lambda' + intercept, for shares lambda' that add to 1."""
         p, q = self.truth_and_other(g)

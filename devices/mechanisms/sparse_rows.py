@@ -62,7 +62,7 @@ def _words(law: Binomial) -> int:
 
 def _flips(law: Binomial, streams: Sequence[NoiseStream], words: int) -> tuple[Words, BoolArray]:
     """Return the sorted flips of each row, then :data:`_NONE`; and the rows whose draw needs more than these words."""
-    noise = joined_words(streams, [words] * len(streams)).reshape(-1, words)
+    noise = joined_words(streams, words)
     first = noise[:, 0].astype(np.uint64) << np.uint64(32) | noise[:, 1]
     floors = _floors(law)
     counts = np.searchsorted(floors, first)

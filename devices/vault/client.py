@@ -52,15 +52,8 @@ class VaultDevice:
         """Ask for the whole record, raw: only a device in ``owner`` mode gives it, once."""
         return self._ask(FrameKind.HANDOVER, question)
 
-    def refuse_mode(self) -> Refusal:
-        """Ask for the device's answer to a message of another mode."""
-        return self._refusal(FrameKind.OTHER_MODE)
-
-    def refuse_unknown(self) -> Refusal:
-        """Ask for the device's answer to a message that is no question."""
-        return self._refusal(FrameKind.UNKNOWN)
-
-    def _refusal(self, kind: FrameKind) -> Refusal:
+    def refuse(self, kind: FrameKind) -> Refusal:
+        """Ask for the device's answer to a message that is of another mode, or no question."""
         answer = self._ask(kind, b"")
         return answer if isinstance(answer, Refusal) else Refusal.LEDGER_DAMAGED
 

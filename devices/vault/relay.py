@@ -7,6 +7,7 @@ from flwr.app import Context, Message, MessageType
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.query import InvalidQuery
 from ldpsim.devices.vault.client import VaultDevice
+from ldpsim.devices.vault.protocol import FrameKind
 from ldpsim.devices.wire import HANDOVER_TYPE, QUERY_TYPE, WHOAMI_TYPE, introduction, read_query, reply
 
 
@@ -32,5 +33,5 @@ def relay(message: Message, context: Context) -> Message:
     if kind == HANDOVER_TYPE:
         return reply(device.hand_over(question), message, device=device.index)
     of_another_mode = kind.partition(".")[0] in (MessageType.TRAIN, MessageType.EVALUATE)
-    refusal = device.refuse_mode() if of_another_mode else device.refuse_unknown()
+    refusal = device.refuse(FrameKind.OTHER_MODE if of_another_mode else FrameKind.UNKNOWN)
     return reply(refusal, message, device=device.index)

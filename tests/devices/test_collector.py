@@ -146,8 +146,7 @@ def test_nothing_is_computed_for_a_stranger(
         raise AssertionError("something was computed")
 
     monkeypatch.setattr(Policy, "allows", never)
-    monkeypatch.setattr("ldpsim.devices.query._parse_small", never)
-    monkeypatch.setattr("ldpsim.devices.query._parse_large", never)
+    monkeypatch.setattr("ldpsim.devices.query._parse", never)
     monkeypatch.setattr("ldpsim.devices.device.people_asked", never)
     for question in questions:
         assert devices.ask(question) is Refusal.COLLECTOR_REFUSED

@@ -246,7 +246,7 @@ def test_devices_of_a_state(tmp_path: Path, population: Population, policy: Poli
     assert state.device(3).ledger.answers(3) == []  # opened again where it is needed
     (tmp_path / "ledger.sqlite").write_bytes(b"x" * 4096)
     damaged = State(tmp_path).device(3)
-    assert damaged.refuse_mode() is damaged.answer(b"") is Refusal.LEDGER_DAMAGED
+    assert damaged.refuse(Refusal.MODE_REFUSED) is damaged.answer(b"") is Refusal.LEDGER_DAMAGED
 
 
 def test_open_collections(tmp_path: Path, population: Population, policy: Policy) -> None:

@@ -48,21 +48,6 @@ def test_a_transaction_belongs_to_its_thread(
     assert {answer.collection for answer in state.ledger(3).answers(3)} == {"second"}
 
 
-def test_refusals_wait_for_the_thread_that_writes(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
-) -> None:
-    state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
-    answers: list[object] = []
-    thread = threading.Thread(target=lambda: answers.append(state.device(3).answer(b"no query")))
-    with state.ledger(3).transaction():
-        state.ledger(3).enter([report_after([], ask_for())], [b""], state.seal_keys([3]))
-        thread.start()
-        thread.join(0.1)
-        assert not answers
-    thread.join()
-    assert answers == [Refusal.UNKNOWN_QUERY]
-
-
 @pytest.mark.parametrize("same_ledger_object", [True, False])
 def test_threads_that_claim_at_once(
     tmp_path: Path,

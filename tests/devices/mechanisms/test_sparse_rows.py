@@ -125,9 +125,3 @@ def test_the_words_that_are_taken_do_not_depend_on_the_list(monkeypatch: pytest.
                 way(mechanism, record(neighbours))
                 found.append(tuple(taken))
     assert len(set(found)) == 4  # two ways, two budgets
-
-
-def test_nobody_and_one_person() -> None:
-    mechanism = RandomizedResponse(1 << 50, 1)
-    assert mechanism.respond([], [], devices=[]) == []
-    assert mechanism.respond([record([0])], streams(1), devices=[0]) == [b"\x00"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import struct
 import threading
@@ -96,7 +95,7 @@ def test_a_reader_that_takes_nothing_is_given_up(pair: Pair) -> None:
 
 
 def test_nothing_is_read_or_written_from_the_deadline_on(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    pair[0].sendall(framing.frame(b"all is there"))
+    pair[0].sendall(struct.pack("<I", 12) + b"all is there")
     monkeypatch.setattr(framing.time, "monotonic", lambda: 100.0)  # type: ignore[attr-defined]
     for deadline in (100.0, 99.0):
         with pytest.raises(FrameError, match="late"):
@@ -109,42 +108,12 @@ def test_nothing_is_read_or_written_from_the_deadline_on(pair: Pair, monkeypatch
         pair[0].recv(1)
 
 
-@pytest.mark.parametrize("size", [0, 1, 65_536, 1_000_003])
-def test_an_event_loop_reads_and_writes_the_same_frames(pair: Pair, size: int) -> None:
-    payload = (bytes(range(256)) * (size // 256 + 1))[:size]
-    for end in pair:
-        end.setblocking(False)
-
-    async def both() -> bytes:
-        sent = asyncio.create_task(framing.send_frame(pair[0], payload))
-        found = await framing.receive_frame(pair[1], limit=size)
-        await sent
-        return found
-
-    assert asyncio.run(both()) == payload
-
-
-@pytest.mark.parametrize(
-    ("sent", "said"),
-    [
-        (struct.pack("<I", 101) + b"x" * 200, "too long"), (b"", "cut off"), (b"\x05", "cut off"),
-        (struct.pack("<I", 5) + b"abcd", "cut off"),
-    ],
-)  # fmt: skip
-def test_an_event_loop_refuses_the_same_frames(pair: Pair, sent: bytes, said: str) -> None:
-    pair[0].sendall(sent)
-    pair[0].shutdown(socket.SHUT_WR)
-    pair[1].setblocking(False)
-    with pytest.raises(FrameError, match=said):
-        asyncio.run(framing.receive_frame(pair[1], limit=100))
-
-
 def test_a_question_and_its_bytes() -> None:
     payload = framing.pack_question(FrameKind.REPORT, 77, b'{"v":1}')
-    assert framing.unpack_question(payload) == framing.Asked(FrameKind.REPORT, 77, b'{"v":1}')
+    assert framing.unpack_question(payload) == (FrameKind.REPORT, 77, b'{"v":1}')
     unknown = bytearray(payload)
     unknown[5] = 250
-    assert framing.unpack_question(bytes(unknown)).kind is FrameKind.UNKNOWN
+    assert framing.unpack_question(bytes(unknown))[0] is FrameKind.UNKNOWN
     for bad in (b"", payload[:9], b"ldpw" + payload[4:], payload[:4] + b"\x02" + payload[5:]):
         with pytest.raises(FrameError):
             framing.unpack_question(bad)

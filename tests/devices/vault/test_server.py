@@ -31,7 +31,9 @@ from ldpsim.devices.query import Query
 from ldpsim.devices.raw_record import hand_over
 from ldpsim.devices.report import Report
 from ldpsim.devices.vault import folder as vault_home
+from ldpsim.devices.vault import server
 from ldpsim.devices.vault.client import VaultDevice
+from ldpsim.devices.vault.protocol import FrameKind, pack_question, write_frame
 from ldpsim.devices.vault.server import Vault
 from tests.devices.conftest import serving
 from tests.waiting import wait_until
@@ -101,8 +103,8 @@ def test_a_vault_answers_what_the_device_answers(
     ):
         assert vault.device().answer(question.to_bytes()) == twin.answer(question.to_bytes())
     assert vault.device().answer(b"nothing") is Refusal.UNKNOWN_QUERY
-    assert vault.device().refuse_mode() is Refusal.MODE_REFUSED
-    assert vault.device().refuse_unknown() is Refusal.UNKNOWN_QUERY
+    assert vault.device().refuse(FrameKind.OTHER_MODE) is Refusal.MODE_REFUSED
+    assert vault.device().refuse(FrameKind.UNKNOWN) is Refusal.UNKNOWN_QUERY
     assert vault.device().hand_over(hand_over("first").to_bytes()) is Refusal.MODE_REFUSED
     assert vault.vault.counts["reported"] == 1 and vault.vault.counts["replayed"] == 2
 
@@ -183,10 +185,10 @@ def test_a_ledger_that_is_gone_is_not_made_anew(
     with running(home, tmp_path / "v") as vault:
         assert vault.vault.damaged == {"ledger.sqlite": "is missing"}
         assert vault.device().answer(ask_for("second", eps=2.0).to_bytes()) is Refusal.LEDGER_DAMAGED
-        assert vault.device().refuse_mode() is Refusal.LEDGER_DAMAGED
+        assert vault.device().refuse(FrameKind.OTHER_MODE) is Refusal.LEDGER_DAMAGED
         assert not (home / "ledger.sqlite").exists()
     bare = State(tmp_path / "bare").device(3)
-    assert bare.answer(ask_for("second", eps=2.0)) is bare.refuse_mode() is Refusal.LEDGER_DAMAGED
+    assert bare.answer(ask_for("second", eps=2.0)) is bare.refuse(Refusal.MODE_REFUSED) is Refusal.LEDGER_DAMAGED
     assert not (tmp_path / "bare" / "ledger.sqlite").exists()
 
 
@@ -258,7 +260,6 @@ def test_who_drips_or_stays_silent_keeps_nobody_out(opened: Open, ask_for: Calla
 def test_who_never_takes_the_answer_loses_it_and_gets_it_again(opened: Open, ask_for: Callable[..., Query]) -> None:
     vault = opened(options={"seconds": 0.4})
     question = ask_for().to_bytes()
-    from ldpsim.devices.vault.protocol import FrameKind, pack_question, write_frame
 
     with vault.connect() as connection:
         write_frame(connection, pack_question(FrameKind.REPORT, 3, question), deadline=time.monotonic() + 600)
@@ -366,3 +367,26 @@ def test_a_partial_folder_is_of_a_format_of_its_own(folder: Callable[..., Path])
     with pytest.raises(IndexError):
         partial.device(4)
     assert replace(partial).device(3).index == 3
+
+
+def test_who_opens_too_many_is_turned_away_and_others_are_answered(
+    opened: Open, ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The red team's 300 slow connections: an honest device got LEDGER_DAMAGED. Now others are answered."""
+    vault = opened(options={"connections": 8})
+    monkeypatch.setattr(server, "PER_PROCESS", 2)
+    callers = iter([(1, 7)] * 5 + [(number, 7) for number in (2, 3, 4)] + [(9, 8)] * 100)
+    monkeypatch.setattr(server, "_peer", lambda _connection: next(callers))
+    idle = [vault.connect() for _ in range(8)]
+    assert isinstance(vault.device().answer(ask_for().to_bytes()), Report)
+    assert vault.vault.counts[Refusal.VAULT_BUSY.name] == 4  # 2 of process 1 are in, and of user 7 half of 8
+    for connection in idle:
+        connection.close()
+
+
+def test_the_kernel_says_who_asks_and_files_are_left_for_the_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
+    left, right = socket.socketpair()
+    with left, right:
+        assert server._peer(left) == (os.getpid(), os.geteuid())
+    monkeypatch.setattr(server.resource, "getrlimit", lambda _kind: (200, 200))
+    assert [server._room_for(number) for number in (3, 4096)] == [3, 136]
