@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ldpsim.devices import raw_record
 from ldpsim.devices.array_types import BoolArray
 from ldpsim.devices.collector import query_of, split_question
-from ldpsim.devices.data.population import Record
-from ldpsim.devices.data.records import records_of
+from ldpsim.devices.data.population import Record, records_of
 from ldpsim.devices.draw import Drawn, DrawTask, data_messages, draw
 from ldpsim.devices.ledger import decisions
 from ldpsim.devices.ledger.decisions import AlreadyCollected, NewRelease, Replay

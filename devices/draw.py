@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.devices.data.records import Records, row_bytes
-from ldpsim.devices.keyed.hashes import KeyedHashes
+from ldpsim.devices.data.population import Records, row_bytes
+from ldpsim.devices.keyed import KeyedHashes
 from ldpsim.devices.mechanisms.base import Grouping, Mechanism
 from ldpsim.devices.noise import NoiseStream, key_message
 from ldpsim.devices.query import Query

@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import BoolArray, Words
-from ldpsim.devices.keyed.chacha import first_blocks
+from ldpsim.devices.keyed import first_blocks
 
 _LOW, _HIGH = 0, 1
 AT_ONCE = 1 << 17  # words of many streams; 512 KiB of them stay in a core's cache

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ldpsim.devices.data.population import Population, Record
-from ldpsim.devices.data.records import Records, records_by_column, records_of
+from ldpsim.devices.data.population import Population, Record, Records, records_by_column, records_of
 
 WHO = [range(12), [0], [4, 5, 6], [0, 3, 4, 11], [11, 2, 2], []]
 

@@ -14,7 +14,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from ldpsim.devices.datasets import TABLE, load
-from ldpsim.devices.datasets.plain_pickle import load_plain_pickle
+from ldpsim.devices.datasets.planetoid import load_plain_pickle
 
 ARRAY = np.array([[0.5, 0], [3, 4]])
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ldpsim.devices.data.population import Population
-from ldpsim.devices.data.records import records_of
+from ldpsim.devices.data.population import Population, records_of
 from ldpsim.devices.datasets import TABLE, load
-from ldpsim.devices.mechanisms.categories import Coding
+from ldpsim.devices.mechanisms.grr_fs import Coding
 
 # nodes, edges, features, classes, edge homophily, features a node
 FIGURES = {

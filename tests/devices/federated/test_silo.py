@@ -18,7 +18,7 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.federated.exchange import kept_sums
 from ldpsim.devices.federated.members import Members
-from ldpsim.devices.federated.silo import answer_as_silo
+from ldpsim.devices.federated.participation import answer_as_silo
 from ldpsim.devices.federated.wire import RECEIVE_TYPE, WEIGHTS, record_of, round_content, weights_record
 from ldpsim.devices.query import InvalidQuery
 from ldpsim.devices.training_task import Task

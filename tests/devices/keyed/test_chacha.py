@@ -7,7 +7,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
 from ldpsim.devices import noise
-from ldpsim.devices.keyed.chacha import first_blocks
+from ldpsim.devices.keyed import first_blocks
 from ldpsim.devices.noise import NoiseStream, joined_words
 
 

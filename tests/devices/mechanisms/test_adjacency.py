@@ -14,8 +14,8 @@ import pytest
 
 from ldpsim.devices.data.population import Record
 from ldpsim.devices.mechanisms import ClearAdjacency, Degree, GroupDegrees, NoisyRow, RandomizedResponse
+from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers
 from ldpsim.devices.mechanisms.counts import random_grouping
-from ldpsim.devices.mechanisms.integers import pack_integers, unpack_integers
 from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.query import Ask
 

@@ -13,12 +13,13 @@ from ldpsim.devices.mechanisms import (
 )
 from ldpsim.devices.mechanisms.bits import (
     pack_bits,
+    pack_integers,
     pack_rows,
+    unpack_integers,
     unpack_many,
     unpack_positions,
 )
 from ldpsim.devices.mechanisms.exact_loss import ONE
-from ldpsim.devices.mechanisms.integers import pack_integers, unpack_integers
 
 
 def test_few_flips_are_few_of_many_too() -> None:

@@ -1,7 +1,4 @@
-"""GRR-FS by exhaustive enumeration: what it really guarantees, and the printed formulas that fail.
-
-This file also covers ``categories.py`` and ``subset_mixture.py`` of ``devices/mechanisms``.
-"""
+"""GRR-FS by exhaustive enumeration: what it really guarantees, and the printed formulas that fail."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ import pytest
 
 from ldpsim.devices.data.population import Record
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms import GRRFS, subset_mixture
+from ldpsim.devices.mechanisms import GRRFS, grr_fs
 from ldpsim.devices.mechanisms.exact_loss import probability_threshold
 from ldpsim.devices.noise import NoiseStream
 
@@ -214,6 +211,6 @@ def test_the_steps_of_a_loss_are_bounded_by_the_sizes(counts: tuple[int, ...], m
     Counted.done = 0
     value = Counted(Decimal(1) / 3)
     kept = [(value, count - (size + 2 == changed)) for size, count in enumerate(counts)]
-    subset_mixture.elementary([(value, 1), *kept], m)  # type: ignore[list-item]
-    subset_mixture.elementary([(value, count) for count in counts], m)  # type: ignore[list-item]
-    assert 0 < Counted.done <= 3 * subset_mixture.steps(domains, m)
+    grr_fs.elementary([(value, 1), *kept], m)  # type: ignore[list-item]
+    grr_fs.elementary([(value, count) for count in counts], m)  # type: ignore[list-item]
+    assert 0 < Counted.done <= 3 * grr_fs.mixture_steps(domains, m)

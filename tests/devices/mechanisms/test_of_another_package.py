@@ -29,9 +29,8 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.mechanisms import AdjacencyBits, Loss, Mechanism, Reporting, discrete_laplace
 from ldpsim.devices.mechanisms.base import DrawnTogether
-from ldpsim.devices.mechanisms.bits import unpack_plain
+from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers, unpack_plain
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
-from ldpsim.devices.mechanisms.integers import pack_integers, unpack_integers
 from ldpsim.devices.mechanisms.labels import LabelMechanism
 from ldpsim.devices.mechanisms.stacked_reports import stacked
 from ldpsim.devices.noise import NoiseStream

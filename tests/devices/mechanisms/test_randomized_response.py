@@ -13,7 +13,7 @@ import pytest
 from ldpsim.devices.mechanisms import RandomizedResponse
 from ldpsim.devices.mechanisms.exact_loss import ONE
 from ldpsim.devices.noise import NoiseStream
-from ldpsim.devices.sampling.binomial import digits_of
+from ldpsim.devices.sampling import digits_of
 
 
 def rows(bits: int) -> list[np.ndarray]:

@@ -10,8 +10,8 @@ from math import comb
 
 import pytest
 
+from ldpsim.devices.sampling import Binomial, digits_of
 from ldpsim.devices.sampling import binomial as module
-from ldpsim.devices.sampling.binomial import Binomial, digits_of
 
 ONE = 1 << 64
 EXOTIC = [1, 2, 3, (1 << 32) - 1, 1 << 32, (1 << 60) + 1, (1 << 62) - 1, 1 << 62, (1 << 63) - 1, ONE - 1]

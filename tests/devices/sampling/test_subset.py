@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ldpsim.devices.noise import NoiseStream
-from ldpsim.devices.sampling.subset import subset
+from ldpsim.devices.sampling import subset
 
 
 @pytest.mark.parametrize(("d", "m"), [(1, 1), (4, 1), (4, 2), (5, 3), (5, 4), (5, 5)])
