@@ -10,15 +10,18 @@ a noiseless release. This module works without Flower.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Container, Generator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ldpsim.devices import raw_record
 from ldpsim.devices.array_types import BoolArray
 from ldpsim.devices.collector import query_of, split_question
-from ldpsim.devices.data.population import Record, records_of
+from ldpsim.devices.data.population import Population, Record, records_of
 from ldpsim.devices.draw import Drawn, DrawTask, data_messages, draw
 from ldpsim.devices.ledger import decisions
 from ldpsim.devices.ledger.decisions import AlreadyCollected, NewRelease, Replay
@@ -31,9 +34,6 @@ from ldpsim.devices.policy.terms import people_asked
 from ldpsim.devices.query import InvalidQuery, Query
 from ldpsim.devices.report import Report, pack_report
 from ldpsim.devices.training_task import AnswerKind, Task
-
-if TYPE_CHECKING:
-    from ldpsim.devices.enrolment.state import State
 
 
 class Refusal(Enum):
@@ -127,11 +127,41 @@ def _read(policy: Policy, question: bytes | Query, read: Callable[[bytes], Query
     return PermittedQuery(query, people) if people.any() else Refusal.COLLECTOR_REFUSED
 
 
+class Home(Protocol):
+    """Policy, records, secrets and ledgers of a folder's devices (:class:`ldpsim.devices.enrolment.state.State`)."""
+
+    @property
+    def policy(self) -> Policy:
+        """The rules of every device."""
+
+    @property
+    def population(self) -> Population:
+        """The records; read only where a report is drawn."""
+
+    @property
+    def secrets(self) -> NDArray[np.uint8]:
+        """uint8 (n, 32): secrets that never leave."""
+
+    @property
+    def lives_here(self) -> Container[int]:
+        """Public numbers of the devices."""
+
+    @property
+    def shard(self) -> int:
+        """Number of devices that share a ledger."""
+
+    def ledger(self, index: int) -> Ledger:
+        """Return the file in which a device's answers are entered; LedgerDamaged where it cannot be opened."""
+
+    def seal_keys(self, devices: Sequence[int]) -> dict[int, bytes]:
+        """Return the devices' keys for seals."""
+
+
 Steps = Generator[DrawTask, Drawn, "list[Report | Refusal]"]
 
 
 def answer(
-    state: State, devices: Sequence[int], question: bytes | Query | Refusal, *, raw: bool = False
+    state: Home, devices: Sequence[int], question: bytes | Query | Refusal, *, raw: bool = False
 ) -> list[Report | Refusal]:
     """Return the answers of devices; they are committed, and may leave. The arguments are those of :func:`answering`.
 
@@ -167,7 +197,7 @@ def advance(steps: Steps, drawn: Drawn | None) -> DrawTask | list[Report | Refus
         return list(end.value)
 
 
-def answering(state: State, devices: Sequence[int], question: bytes | Query | Refusal, *, raw: bool = False) -> Steps:
+def answering(state: Home, devices: Sequence[int], question: bytes | Query | Refusal, *, raw: bool = False) -> Steps:
     """Read the ledger, decide, draw, commit, reply: the way of every answer, of one device or of many.
 
     The draw alone may take place elsewhere. So this is a generator: it yields what is to be drawn, where there is
@@ -259,7 +289,7 @@ class Device:
 
     __slots__ = ("_state", "index")
 
-    def __init__(self, index: int, state: State) -> None:
+    def __init__(self, index: int, state: Home) -> None:
         self.index = index
         self._state = state
 

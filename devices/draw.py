@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.devices.data.population import Records, row_bytes
-from ldpsim.devices.keyed import KeyedHashes
 from ldpsim.devices.mechanisms.base import Grouping, Mechanism
-from ldpsim.devices.noise import NoiseStream, key_message
+from ldpsim.devices.noise import KeyedHashes, NoiseStream, key_message
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report, pack_columns
 

@@ -20,9 +20,8 @@ OUTSIDE = ("benchmarks",)  # of the package ldpsim
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "devices": (
         ("array_types", "atomic_files"),
-        ("facts", "fixed_point", "keyed", "network"),
-        ("noise",),
-        ("data", "sampling"),
+        ("facts", "fixed_point", "network", "noise"),
+        ("data",),
         ("datasets", "mechanisms"),
         ("datasets.__init__", "mechanisms.__init__"),
         ("query",),

@@ -79,7 +79,7 @@ def _expected_objects() -> frozenset[tuple[Any, ...]]:
         db.close()
 
 
-def connect(path: Path, synchronous: str) -> tuple[sqlite3.Connection, OpenFiles]:
+def connect(path: Path) -> tuple[sqlite3.Connection, OpenFiles]:
     """Open a ledger that is there, check it whole, and return it with its files.
 
     All that it holds is on the disk when this returns. A process may have been killed after it wrote a row to the log
@@ -94,7 +94,7 @@ def connect(path: Path, synchronous: str) -> tuple[sqlite3.Connection, OpenFiles
     address = f"{path.absolute().as_uri()}?mode=rw"
     db = sqlite3.connect(address, uri=True, isolation_level=None, timeout=60, check_same_thread=False)
     try:
-        db.execute(f"PRAGMA synchronous={synchronous}")
+        db.execute("PRAGMA synchronous=FULL")
         _check_version(db, path)
         files = OpenFiles(path, ("", "-wal", "-shm"))  # that first read opened the log and its index
         check(db, path)

@@ -32,9 +32,9 @@ from ldpsim.devices.data.population import Record, records_by_column
 from ldpsim.devices.mechanisms.base import DrawnTogether, FeatureGrid
 from ldpsim.devices.mechanisms.bits import check_plain, pack_rows, unpack_bits, unpack_plain
 from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
+from ldpsim.devices.mechanisms.sampling import places, subset
 from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack, SparseStack
 from ldpsim.devices.noise import Draws, NoiseStream
-from ldpsim.devices.sampling import places, subset
 
 GRID = 1 << 16
 RULES = ("optimal", "floor")

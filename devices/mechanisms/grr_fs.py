@@ -56,9 +56,9 @@ from ldpsim.devices.data.population import Record, Records, records_by_column
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.base import DrawnTogether, Grouping, whole_numbers
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold, round_up
+from ldpsim.devices.mechanisms.sampling import places, subset
 from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
 from ldpsim.devices.noise import NoiseStream
-from ldpsim.devices.sampling import places, subset
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ Loss of one bit: eps = ln((1 - p) / p). Loss of the whole list: (number of bits)
 of an undirected edge: 2 eps if both ends report it, eps with ``one-end``
 (:mod:`ldpsim.curator.privacy.guarantee`).
 
-Where at most one bit in 16 is flipped, the exact number of flips is drawn (:mod:`ldpsim.devices.sampling`),
+Where at most one bit in 16 is flipped, the exact number of flips is drawn (:mod:`ldpsim.devices.mechanisms.sampling`),
 then a uniform subset of so many bits. The report is coded from the sorted ones, without a row of n bits: time O(flips +
 neighbours). Otherwise there is one trial a bit. Only public parameters decide between the two. A ``one-end`` row takes
 the flips of a whole row that fall into it.
@@ -39,8 +39,8 @@ from ldpsim.devices.mechanisms.adjacency import AdjacencyBits, existing
 from ldpsim.devices.mechanisms.base import FEW, Grouping, Reporting
 from ldpsim.devices.mechanisms.bits import pack_positions, pack_rows
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
+from ldpsim.devices.mechanisms.sampling import Binomial, binomial
 from ldpsim.devices.noise import NoiseStream, joined_words
-from ldpsim.devices.sampling import Binomial, binomial
 
 # Limits of the sparse way; they are part of the version's meaning.
 _FEW = ONE // 16  # largest threshold

@@ -35,9 +35,9 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.base import FeatureGrid
 from ldpsim.devices.mechanisms.bits import check_plain
 from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
+from ldpsim.devices.mechanisms.sampling import subset
 from ldpsim.devices.mechanisms.stacked_reports import ReportStack, SparseStack
 from ldpsim.devices.noise import NoiseStream
-from ldpsim.devices.sampling import subset
 
 OUTPUTS = 4096
 KINDS = ("pm", "sw")

@@ -6,7 +6,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -98,19 +97,6 @@ def test_the_devices_that_answered_in_a_collection_are_counted_once(tmp_path: Pa
     for name in ("text", "missing"):
         with pytest.raises(LedgerDamaged, match=f"{name} cannot be read"):
             schema.count_answered(tmp_path / name, "first")
-    assert not (tmp_path / "missing").exists()
-
-
-def test_a_connection_is_used_by_every_thread(tmp_path: Path) -> None:
-    """Flower answers messages in threads of its own."""
-    schema.create(tmp_path / "ledger")
-    db, _ = schema.connect(tmp_path / "ledger", "FULL")
-    with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(lambda: db.execute("PRAGMA synchronous").fetchone()).result() == (2,)
-    assert db.isolation_level is None
-    db.close()
-    with pytest.raises(sqlite3.OperationalError):
-        schema.connect(tmp_path / "missing", "FULL")
     assert not (tmp_path / "missing").exists()
 
 

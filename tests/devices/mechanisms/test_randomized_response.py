@@ -12,8 +12,8 @@ import pytest
 
 from ldpsim.devices.mechanisms import RandomizedResponse
 from ldpsim.devices.mechanisms.exact_loss import ONE
+from ldpsim.devices.mechanisms.sampling import digits_of
 from ldpsim.devices.noise import NoiseStream
-from ldpsim.devices.sampling import digits_of
 
 
 def rows(bits: int) -> list[np.ndarray]:

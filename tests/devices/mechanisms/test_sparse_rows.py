@@ -13,8 +13,8 @@ from ldpsim.devices.mechanisms import RandomizedResponse
 from ldpsim.devices.mechanisms import randomized_response as rows
 from ldpsim.devices.mechanisms.bits import pack_bits, unpack_positions
 from ldpsim.devices.mechanisms.exact_loss import ONE
+from ldpsim.devices.mechanisms.sampling import binomial
 from ldpsim.devices.noise import NoiseStream
-from ldpsim.devices.sampling import binomial
 
 NOTHING = np.zeros(0, np.int32)
 

@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -287,11 +286,6 @@ def test_a_failure_inside_says_nothing(
     assert "RuntimeError" in caplog.text and "neighbours" not in caplog.text
 
 
-def test_a_federated_folder_is_not_served(folder: Callable[..., Path]) -> None:
-    with pytest.raises(ValueError, match="report or owner, not federated"):
-        Vault(State(folder(mode="federated")))
-
-
 def test_a_folder_is_served_once_and_by_its_owner_alone(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with vault_home.served_alone(home):
@@ -304,15 +298,6 @@ def test_a_folder_is_served_once_and_by_its_owner_alone(tmp_path: Path) -> None:
     home.chmod(0o750)
     with pytest.raises(ValueError, match="other users may enter it"):
         with vault_home.served_alone(home):
-            pass
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give a folder away")
-def test_another_user_s_folder_is_not_served(tmp_path: Path) -> None:
-    (tmp_path / "home").mkdir(mode=0o700)
-    os.chown(tmp_path / "home", 64_101, -1)
-    with pytest.raises(ValueError, match="another user's"):
-        with vault_home.served_alone(tmp_path / "home"):
             pass
 
 
@@ -341,32 +326,6 @@ def test_a_stale_socket_is_replaced_and_a_living_one_is_not(tmp_path: Path) -> N
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
             client.connect(str(path))
             listener.accept()[0].close()
-
-
-def test_another_s_socket_is_not_removed_at_the_end(tmp_path: Path) -> None:
-    path = tmp_path / "v"
-    with vault_home.listening(path):
-        path.unlink()
-        path.write_text("somebody else's")
-    assert path.read_text() == "somebody else's"
-
-
-def test_a_place_where_no_socket_can_be(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("kept")
-    for path, says in ((tmp_path / "file", "something else"), (tmp_path / "no" / "v", "no such folder"),
-                       (tmp_path / ("x" * 120), "at most 107 bytes")):  # fmt: skip
-        with pytest.raises(ValueError, match=says):
-            vault_home.check_socket_path(path)
-    assert (tmp_path / "file").read_text() == "kept"
-
-
-def test_a_partial_folder_is_of_a_format_of_its_own(folder: Callable[..., Path]) -> None:
-    assert State(folder()).head["format"] == 1 and list(State(folder("b", (5, 3))).residents) == [3, 5]
-    partial = State(folder("c", (3,)))
-    assert partial.head["format"] == 2 and len(partial) == 12
-    with pytest.raises(IndexError):
-        partial.device(4)
-    assert replace(partial).device(3).index == 3
 
 
 def test_who_opens_too_many_is_turned_away_and_others_are_answered(
