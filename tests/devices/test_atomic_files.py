@@ -84,23 +84,6 @@ def secret(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_folder_that_is_swapped_for_a_link_keeps_its_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "open").mkdir()
-    (tmp_path / "open").chmod(0o755)
-    mkdir = Path.mkdir
-
-    def swapped(path: Path, *args: int, **more: bool) -> None:
-        mkdir(path, *args, **more)
-        if path.name == "f":
-            path.rmdir()
-            path.symlink_to(tmp_path / "open")
-
-    monkeypatch.setattr(Path, "mkdir", swapped)
-    with pytest.raises(OSError, match="f"):
-        private_folder(tmp_path / "f")
-    assert mode(tmp_path / "open") == 0o755
-
-
 def test_a_file_is_made_once_and_on_the_disk_before_it_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A killed process may have named it without waiting for the disk, so who finds it waits too."""
     synced: list[Path] = []

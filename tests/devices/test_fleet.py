@@ -24,7 +24,6 @@ from ldpsim.devices.enrolment import state as enrolment
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.ledger import rows
 from ldpsim.devices.ledger.ledger import Ledger
-from ldpsim.devices.ledger.rows import Head
 from ldpsim.devices.mechanisms import Degree, GroupDegrees, Mechanism, OneBit, RandomizedResponse
 from ldpsim.devices.policy.policy import Cap, Policy, policy_for
 from ldpsim.devices.query import Ask, InvalidQuery, Query
@@ -140,38 +139,6 @@ def test_policies_judge_device_by_device(
     assert fresh(got) == [1, 4, 5] and got[6] is Refusal.POLICY_REFUSED and got[0] is Refusal.COLLECTOR_REFUSED
     assert {got[d] for d in ALL if d not in (0, 1, 4, 5, 6)} == {Refusal.LEDGER_DAMAGED}  # they do not live here
     assert pair.ask(signed(key, row, 12), [11, 12, 500]) == [Refusal.LEDGER_DAMAGED] * 3
-
-
-def test_counters_alone_and_together(twins: Callable[..., Twins], ask_for: Callable[..., Query]) -> None:
-    pair = twins(counted=True)
-    pair.ask(ask_for(attributes="f"), range(6))
-    for state in pair.states:
-        counter = state.counter(0)
-        assert counter is not None
-        held = counter.entries([2, 9])
-        counter.advance({device: (entry.head, Head(7, b"elsewhere" * 3)) for device, entry in held.items()})
-    again = pair.ask(ask_for(attributes="f"), range(6))
-    assert again[2] is Refusal.COUNTER_MISMATCH and repeated(again) == [0, 1, 3, 4, 5]
-    got = pair.ask(ask_for(attributes="l"))
-    assert [d for d in ALL if got[d] is Refusal.COUNTER_MISMATCH] == [2, 9] and len(fresh(got)) == 10
-
-
-def test_a_copy_that_was_quicker(
-    twins: Callable[..., Twins], ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The counter is advanced by somebody else between the start of the transaction and its commit."""
-    pair, enter = twins(counted=True), Ledger.enter
-
-    def overtaken(ledger: Ledger, answers: Any, *given: Any) -> None:
-        state = next(state for state in pair.states if state.ledger() is ledger)
-        counter = state.counter(0)
-        if counter is not None and 5 in [row.device for row in answers]:
-            counter.advance({5: (Head(), Head(1, b"another copy's"))})
-        enter(ledger, answers, *given)
-
-    monkeypatch.setattr(Ledger, "enter", overtaken)
-    got = pair.ask(ask_for())
-    assert got[5] is Refusal.COUNTER_MISMATCH and len(fresh(got)) == 11
 
 
 def test_a_mechanism_that_fails_for_some(

@@ -80,19 +80,6 @@ def test_codes_never_change() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
-        {}, {"report": b"x"}, {"report": b"x", "device": 1}, {"report": "x", "device": 1, "replayed": False},
-        {"report": b"x", "device": 1.0, "replayed": False}, {"report": b"x", "device": True, "replayed": False},
-        {"report": b"x", "device": 1, "replayed": 0},
-    ],
-)  # fmt: skip
-def test_what_is_no_report_counts_as_failed(record: dict) -> None:
-    answer = Message(RecordDict({"report": ConfigRecord(record)}), reply_to=message(RecordDict({})))
-    assert wire.read_reply(answer) is None
-
-
 def test_an_introduction_is_public_and_read_back() -> None:
     answer = wire.introduction(message(RecordDict({})), device=5, own_state=True)
     assert wire.read_introduction(answer) == (5, True)

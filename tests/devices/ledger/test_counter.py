@@ -195,18 +195,6 @@ def test_an_old_ledger_answers_nothing(
     assert answer(State(counted.folder), ask_for()) == Report(first.data, replayed=True)
 
 
-def test_two_copies_that_reach_one_counter(counted: State, ask_for: Callable[..., Query], tmp_path: Path) -> None:
-    """The one that answers first goes on; each device of the other is stopped by itself."""
-    counted.close()
-    copy = State(Path(shutil.copytree(counted.folder, tmp_path / "copy")))
-    assert isinstance(answer(counted, ask_for()), Report)
-    assert answer(copy, ask_for(eps=0.5)) is Refusal.COUNTER_MISMATCH
-    assert answer(copy, ask_for()) is Refusal.COUNTER_MISMATCH  # also the same question: data may have changed since
-    assert isinstance(answer(copy, ask_for(eps=0.5), 8), Report)
-    assert answer(counted, ask_for(), 8) is Refusal.COUNTER_MISMATCH
-    assert isinstance(answer(counted, ask_for(), 9), Report)
-
-
 class PowerLoss(BaseException):
     """The process dies at this point."""
 

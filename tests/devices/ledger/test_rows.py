@@ -62,18 +62,6 @@ def test_an_answer_to_a_query_holds_its_attributes(ask_for: Callable[..., Query]
     assert answer.size == 3 and answer.releases == answer.parts and not answer.is_training
 
 
-def test_the_first_stage_reserves_the_attributes_of_later_ones(ask_for: Callable[..., Query]) -> None:
-    features, label = ask_for(attributes="fl").asks
-    staged = Query("first", ((label,), (features, label)))
-    first = report_after([], staged)
-    assert [(p.attribute, p.report, p.loss) for p in first.parts] == [
-        ("features", b"", staged.loss("features")), ("label", b"label0", staged.loss("label")),
-    ]  # fmt: skip
-    later = report_after([first], staged.at_stage(1, (0,) * 12))
-    assert [(p.attribute, p.loss) for p in later.parts] == [("features", Loss(0.0, 0.0)), ("label", Loss(0.0, 0.0))]
-    assert later.grouping == staged.at_stage(1, (0,) * 12).grouping_digest != b"" and later.stage == 1
-
-
 # --- the chain ----------------------------------------------------------------------------------------------
 
 

@@ -229,13 +229,6 @@ def test_a_row_of_numbers_is_not_taken_for_bits() -> None:
         stacked(Numbers.from_epsilon(1.0, n=N).stacker(N), {3: b""})
 
 
-def test_two_mechanisms_do_not_fill_one_field() -> None:
-    asks = (UnlikeFlips.from_epsilon(1.0, n=N), mechanisms.RandomizedResponse.from_epsilon(1.0, n=N))
-    question = Question(Query("c", ((Ask("adjacency", asks),),)))
-    with pytest.raises(ValueError, match="two mechanisms of one collection fill the field adjacency"):
-        Reports.from_bytes(FACTS, [question], {})
-
-
 @pytest.mark.parametrize("kind", [UnlikeFlips, TwoCounts, Unary])
 def test_they_are_audited(kind: type[Mechanism]) -> None:
     assert mechanisms.every()[kind.name] is kind

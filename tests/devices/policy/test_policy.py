@@ -116,16 +116,6 @@ def test_a_one_ended_device_is_judged_by_its_own_loss() -> None:
     assert [policy.allows(one("adjacency", ONE_END), device=i) for i in range(6)] == [True] * 4 + [False] * 2
 
 
-def test_verdicts_are_remembered_by_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same query under another collection id needs no second look; another query does."""
-    policy = policy_for([ALL], FACTS)
-    assert policy.allows(ALL, device=1)
-    monkeypatch.setattr(Policy, "_judge", lambda *_: pytest.fail("judged again"))
-    assert policy.allows(replace(ALL, collection="another"), device=2)
-    with pytest.raises(pytest.fail.Exception):
-        policy.allows(one("label", LABEL), device=1)
-
-
 def test_a_policy_is_saved_and_read_back() -> None:
     policy = policy_for(
         [ALL], replace(FACTS, class_names=("a", "b", "c")), reporting="one-end", on_requery="replay",
@@ -135,12 +125,6 @@ def test_a_policy_is_saved_and_read_back() -> None:
     assert again.to_dict() == policy.to_dict()
     assert (again.caps, again.facts, again.reporting) == (policy.caps, policy.facts, "one-end")
     assert policy.caps["label"] == Cap(7.5, 1.0, math.inf)
-
-
-@pytest.mark.parametrize("caps", [{"node": 1.0}, {"bit": -1.0}, {"user": math.nan}])
-def test_wrong_caps_get_one_clear_line(caps: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=r"\A--cap \w+=.*\Z"):
-        policy_for([ALL], FACTS, caps=caps)
 
 
 def test_the_cap_of_a_user_bounds_the_sum_of_all_releases(
