@@ -14,8 +14,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from ldpsim.devices.ledger.counter import NONCE_BYTES, Entry
 from ldpsim.devices.ledger.counter_folder import FolderCounter
 from ldpsim.devices.ledger.counter_postgres import ADDRESSES, PostgresCounter, check_address
@@ -53,6 +51,8 @@ def _check_locks(place: str) -> None:
 
 def file_system(path: str) -> str:
     """Return the kind of the file system that a path is on, also where it is yet to be made; empty if nobody says."""
+    import psutil
+
     there, mounts = Path(os.path.realpath(path)), psutil.disk_partitions(all=True)
     around = [(len(mount.mountpoint), mount.fstype) for mount in mounts if there.is_relative_to(mount.mountpoint)]
     return max(reversed(around), key=lambda found: found[0], default=(0, ""))[1]  # of several at one point the last

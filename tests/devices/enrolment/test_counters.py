@@ -12,7 +12,6 @@ import pytest
 
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal
-from ldpsim.devices.enrolment import counters
 from ldpsim.devices.enrolment import state as enrolment
 from ldpsim.devices.enrolment.counters import check_place, counter_of, new_place
 from ldpsim.devices.enrolment.state import COUNTED, State, enrol
@@ -58,7 +57,7 @@ MOUNTS = {
 
 def mounted(monkeypatch: pytest.MonkeyPatch, kinds: dict[str, str]) -> None:
     mounts = [SimpleNamespace(mountpoint=point, fstype=kind) for point, kind in kinds.items()]
-    monkeypatch.setattr(counters.psutil, "disk_partitions", lambda all: mounts)
+    monkeypatch.setattr("psutil.disk_partitions", lambda all: mounts)
 
 
 @pytest.mark.parametrize(
