@@ -123,8 +123,8 @@ class Shot:
         return query_content(self.query, target.collector.sign(terms_of([(self.query, None)], target.devices)))
 
 
-Rounds = list[list[Shot]]  # of one run; the messages of a round are sent together
-Runs = Iterator[Rounds]
+RunRounds = list[list[Shot]]  # of one run; the messages of a round are sent together
+Runs = Iterator[RunRounds]
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ class Curator:
                 self.fire(grid, rounds)
         return self.result
 
-    def fire(self, grid: Grid, rounds: Rounds) -> None:
+    def fire(self, grid: Grid, rounds: RunRounds) -> None:
         """Send the rounds of one run."""
         for shots in rounds:
             sent: list[tuple[Message, Query | None]] = []

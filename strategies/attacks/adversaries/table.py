@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ldpsim.devices.mechanisms import GRR, Mechanism, OneBit, RandomizedResponse
 from ldpsim.devices.query import Ask, Query
 from ldpsim.strategies.attacks.adversaries import questions as q
-from ldpsim.strategies.attacks.adversaries.curator import AttackResult, Curator, Rounds, Runs, Shot, Target
+from ldpsim.strategies.attacks.adversaries.curator import AttackResult, Curator, RunRounds, Runs, Shot, Target
 from ldpsim.strategies.attacks.adversaries.malformed import hostile_shot
 from ldpsim.strategies.attacks.adversaries.processes import from_processes, from_supernodes
 
@@ -51,7 +51,7 @@ class Adversary:
         return self.carry_out(target, self.runs(target, asks), asks)
 
 
-def one_each(questions: Iterator[Query] | list[Query]) -> Rounds:
+def one_each(questions: Iterator[Query] | list[Query]) -> RunRounds:
     """Return a round for each question, to everybody."""
     return [[Shot(question)] for question in questions]
 
