@@ -71,7 +71,7 @@ def text_table(*headings: str, gap: int = 2) -> Table:
             ``~text`` is wrapped where the terminal is narrow, so that no value is cut.
         gap: Blanks between columns.
     """
-    from ldpsim.cli.titled_rows import FittingTable
+    from ldpsim.cli.screen import FittingTable
 
     cut = any(heading.startswith("!") for heading in headings)
     made = FittingTable(box=None, padding=(0, gap, 0, 0), header_style="dim", show_edge=False, expand=cut)
