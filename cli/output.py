@@ -98,7 +98,7 @@ def show_sums(screen: Console, sums: Iterable[AskedInAll]) -> None:
     """Print what holds over all collections of the same people; nothing where nobody was asked twice."""
     from rich.markup import escape
 
-    from ldpsim.strategies.outputs.untrusted import text
+    from ldpsim.strategies.foreign_text import text
 
     for asked in sums:
         screen.print(f"[bold yellow]{escape(text(asked.text))}[/]")

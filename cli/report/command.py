@@ -13,7 +13,7 @@ from ldpsim.cli import options as o
 from ldpsim.cli.output import echo, print_json
 from ldpsim.cli.progress import Progress
 from ldpsim.cli.words import count, method_names
-from ldpsim.strategies.outputs.untrusted import text
+from ldpsim.strategies.foreign_text import text
 from ldpsim.strategies.setup.option_spec import OUTPUT
 
 if TYPE_CHECKING:

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from ldpsim.devices.atomic_files import read_file
-from ldpsim.strategies.foreign_text import from_csv_cell
+from ldpsim.strategies.foreign_text import from_csv_cell, number, text
 from ldpsim.strategies.outputs.groups import Group, groups_of
 from ldpsim.strategies.outputs.rows import row_of as flat_row
 from ldpsim.strategies.outputs.run_lines import lines_of
 from ldpsim.strategies.outputs.sums import AskedInAll, in_all, of_repeats
-from ldpsim.strategies.outputs.untrusted import number, text
 from ldpsim.strategies.results.folder import COMPARISON
 from ldpsim.strategies.results.levels import compared_levels
 from ldpsim.strategies.setup.fingerprint import SCHEMA
@@ -123,7 +122,7 @@ def read_record(path: Path) -> Mapping[str, Any]:
     try:
         if path.stat().st_size > _TOO_LARGE:
             raise ValueError(f"result.json has more than {_TOO_LARGE >> 20} MiB")
-        record = json.loads(read_file(path), parse_constant=_finite, parse_float=_finite)
+        record = json.loads(read_file(path, _TOO_LARGE), parse_constant=_finite, parse_float=_finite)
     except OSError as error:
         raise ValueError(f"result.json: {error.strerror}") from None
     except RecursionError:
@@ -191,7 +190,7 @@ def _read_failed_cells(path: Path, gathered: Gathered) -> None:
 def _read_comparison(folder: Path, gathered: Gathered) -> None:
     """Read the file that a comparison writes beside its results."""
     try:
-        document = json.loads(read_file(folder / COMPARISON))
+        document = json.loads(read_file(folder / COMPARISON, _TOO_LARGE))
         failed = [Problem(text(name), text(line)) for name, line in dict(document["failures"]).items()]
         methods = [text(name) for name in list(document["methods"])]
         match = document["match"]

@@ -37,6 +37,7 @@ from ldpsim.cli.words import (
     seconds,
 )
 from ldpsim.devices.atomic_files import PASSED_AROUND, write_atomically
+from ldpsim.strategies.foreign_text import text
 from ldpsim.strategies.group_accuracy.section import FALSE_ALARM
 from ldpsim.strategies.group_accuracy.shown import NO_GROUPS, group_rows, words_of_groups
 from ldpsim.strategies.outputs.charts import SCHEMA, accuracy_layers
@@ -45,7 +46,6 @@ from ldpsim.strategies.outputs.rows import csv_text, data_frame
 from ldpsim.strategies.outputs.rows import row_of as flat_row
 from ldpsim.strategies.outputs.shell import command_of
 from ldpsim.strategies.outputs.sums import of_repeats
-from ldpsim.strategies.outputs.untrusted import text
 from ldpsim.strategies.palette import SERIES, SERIES_ON_DARK
 from ldpsim.strategies.results.in_words import NOT_ASKED, NOT_HIDDEN, density_of, privacy_in_words
 from ldpsim.strategies.results.levels import CLOSE, at_the_level, compared_loss, shown_levels

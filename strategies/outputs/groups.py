@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ldpsim.strategies.foreign_text import number, text
 from ldpsim.strategies.outputs.sums import AskedInAll, in_all, key_of_people, levels_of, really_asked
-from ldpsim.strategies.outputs.untrusted import number, text
 from ldpsim.strategies.results.averages import (
     FEWEST,
     Interval,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from ldpsim.strategies.foreign_text import number, text
 from ldpsim.strategies.outputs.charts import SCHEMA, accuracy_layers
 from ldpsim.strategies.outputs.groups import BUDGETS, DATASET, OPTIONS, PEOPLE, Group, option_word
-from ldpsim.strategies.outputs.untrusted import number, text
 from ldpsim.strategies.palette import SERIES
 from ldpsim.strategies.results.levels import level_term, shown_levels
 from ldpsim.strategies.results.numbers import epsilon, points

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ldpsim.strategies.foreign_text import text
 from ldpsim.strategies.group_accuracy.shown import group_rows, words_of_groups
 from ldpsim.strategies.outputs.sums import of_repeats
-from ldpsim.strategies.outputs.untrusted import text
 from ldpsim.strategies.results.in_words import claimed, privacy_in_words
 from ldpsim.strategies.results.numbers import count, difference, percent, seconds, share, size
 from ldpsim.strategies.results.shown_nulls import (

@@ -1,6 +1,6 @@
 """Levels of random methods, options and facts: panel and pages show exactly the figures of the fields.
 
-Covers the way of a guarantee to the panel (cli/summary.py) and to the pages (cli/words.py, cli/report/rows.py).
+Covers the way of a guarantee to the panel (cli/summary.py) and to the pages (cli/words.py, cli/report/page.py).
 """
 
 from __future__ import annotations

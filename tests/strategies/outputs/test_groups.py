@@ -8,8 +8,8 @@ import pytest
 
 from ldpsim.curator.privacy.level import Level
 from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.strategies.foreign_text import number, text
 from ldpsim.strategies.outputs.groups import groups_of
-from ldpsim.strategies.outputs.untrusted import number, text
 
 
 def result(method: str, test: float, seed: int, *, loss: float | None = 7.0, nulls: tuple[float, float] = (0.3, 0.4),
