@@ -31,6 +31,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := run
+.PHONY: run test slow cluster gpu wheel wheel-test deployment test-newest lint-docker lint docs bench torture tables tables-quick
 .PHONY: clean faults
 
 $(READY): pyproject.toml constraints.txt
