@@ -64,8 +64,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "benchmarks": (
         ("__init__", "markdown"),
         ("study",),
-        ("audits", "papers.__init__", "speed"),
-        ("papers",),
+        ("audits", "papers", "speed"),
     ),
 }
 

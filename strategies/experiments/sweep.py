@@ -73,12 +73,12 @@ class SweepResult:
 
     @property
     def groups(self) -> list[Group]:
-        """Means over the seeds: one for all cells that differ in their seeds alone."""
+        """The means over the seeds: one for all cells that differ in their seeds alone."""
         return groups_of(self.records)
 
     @property
     def sums(self) -> list[AskedInAll]:
-        """What holds over all collections of people who were really asked more than once."""
+        """Sums of what holds over all collections of people who were really asked more than once."""
         return list(in_all(self.records).values())
 
     def to_frame(self) -> DataFrame:

@@ -60,7 +60,7 @@ _MEANS = {"val": "accuracy.val", "macro_f1": "accuracy.macro_f1", "nonprivate_te
           "seconds_total": "seconds.total", "edge_precision": "reconstruction.edge_precision",
           "edge_recall": "reconstruction.edge_recall", "edges_kept": "reconstruction.edges"}  # fmt: skip
 
-Record = Mapping[str, Any]
+ResultRecord = Mapping[str, Any]
 Levels = Mapping[str, Mapping[str, Any]]
 
 
@@ -84,7 +84,7 @@ class Group:
         row: Everything that is a figure or a word, flat: a row of ``summary.csv``.
     """
 
-    records: Sequence[Record] = field(repr=False)
+    records: Sequence[ResultRecord] = field(repr=False)
     options: Mapping[str, str]
     label: str
     line: str
@@ -118,7 +118,7 @@ class Group:
         return best_null(self.nulls)
 
 
-def groups_of(records: Sequence[Record]) -> list[Group]:
+def groups_of(records: Sequence[ResultRecord]) -> list[Group]:
     """Return the groups of results, sorted by data set and method as these come first, and by budgets.
 
     A copy of a simulated run, and a run that differs in a budget of a method that protects nothing, are no repeats.
@@ -126,7 +126,7 @@ def groups_of(records: Sequence[Record]) -> list[Group]:
     Args:
         records: Contents of result.json files of the schema of today.
     """
-    together: dict[Any, dict[Any, Record]] = {}
+    together: dict[Any, dict[Any, ResultRecord]] = {}
     for record in records:
         options = options_of(record)
         key = (data_of(record), text(record["method"]), *sorted(options.items()))
@@ -143,13 +143,13 @@ def groups_of(records: Sequence[Record]) -> list[Group]:
     return [_group(group, keys, sums) for group in groups]
 
 
-def _group(records: Sequence[Record], keys: Sequence[str], sums: Mapping[str, AskedInAll]) -> Group:
+def _group(records: Sequence[ResultRecord], keys: Sequence[str], sums: Mapping[str, AskedInAll]) -> Group:
     first, given, method = records[0], _all_options(records[0]), text(records[0]["method"])
     scores = [score for record in records for score in _scores(record)]
     nulls = _mean_nulls(records)
     verdict = shown_verdict(first) if len(records) == 1 else _verdict(records)
     several = [levels_of(record) for record in records]
-    levels = {level: worst([each[level] for each in several]) for level in several[0]}
+    levels = {level: worst_guarantee([each[level] for each in several]) for level in several[0]}
     spent = sums.get(key_of_people(first)) if really_asked(first) else None
     together = levels if spent is None else spent.holds
     collections = max(record["privacy"]["collections"] for record in records) if spent is None else spent.collections
@@ -188,7 +188,7 @@ def _group(records: Sequence[Record], keys: Sequence[str], sums: Mapping[str, As
     )  # fmt: skip
 
 
-def options_of(record: Record) -> dict[str, str]:
+def options_of(record: ResultRecord) -> dict[str, str]:
     """Return the options of a result that tell configurations of one method on one data set apart."""
     given = _config(record)
     options: dict[str, str] = {}
@@ -225,12 +225,12 @@ def option_word(name: str) -> str:
     return spec.label if spec and spec.label else name.replace("_", " ")
 
 
-def data_of(record: Record) -> tuple[str, int]:
+def data_of(record: ResultRecord) -> tuple[str, int]:
     """Return name and size of a result's data set; the people themselves may differ."""
     return text(record["dataset"]["name"]), int(record["dataset"]["nodes"])
 
 
-def worst(entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def worst_guarantee(entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the worst of several guarantees at one level: unprotected, then the largest loss of one collection."""
     return min(entries, key=lambda entry: (_WORST.index(entry["status"]), -(_loss_of(entry, one=True) or 0.0)))
 
@@ -241,7 +241,7 @@ def _loss_of(entry: Mapping[str, Any], *, one: bool) -> float | None:
     return compared_loss(entry) if one else float(entry["value"])
 
 
-def _scores(record: Record) -> list[float]:
+def _scores(record: ResultRecord) -> list[float]:
     """Return the score of each repeat."""
     scores = record["accuracy"]
     repeats = [number(each) for each in scores["per_repeat"]] or [None]
@@ -249,7 +249,7 @@ def _scores(record: Record) -> list[float]:
     return [each for each in known if each is not None]
 
 
-def _mean_nulls(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
+def _mean_nulls(records: Sequence[ResultRecord]) -> dict[str, dict[str, Any]]:
     """Return mean and spread of the null models that all results of a group have."""
     several = [shown_nulls_of(record) for record in records]
     if len(several) == 1:
@@ -259,7 +259,7 @@ def _mean_nulls(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
     return {name: {"test": mean(each), "std": None if name == CHANCE else spread(each)} for name, each in tests.items()}
 
 
-def _verdict(records: Sequence[Record]) -> dict[str, Any] | None:
+def _verdict(records: Sequence[ResultRecord]) -> dict[str, Any] | None:
     """Return the verdict on results that differ in their seeds; None if one has no null models.
 
     The margin is over the null model that is best in the mean. Its interval is that of repeats, by
@@ -291,7 +291,7 @@ def _verdict(records: Sequence[Record]) -> dict[str, Any] | None:
 
 
 def _over(
-    records: Sequence[Record], verdicts: Sequence[Mapping[str, Any]], name: str
+    records: Sequence[ResultRecord], verdicts: Sequence[Mapping[str, Any]], name: str
 ) -> tuple[list[float], list[float]] | None:
     """Return the differences to a null model and their standard errors over people, 0 where a run does not tell it.
 
@@ -304,12 +304,12 @@ def _over(
     return differences, [0.0 if each is None else standard_error(each["low"], each["high"]) for each in known]
 
 
-def _all_options(record: Record) -> dict[str, str]:
+def _all_options(record: ResultRecord) -> dict[str, str]:
     name, people = data_of(record)
     return {DATASET: name, PEOPLE: str(people), **options_of(record)}
 
 
-def _apart(groups: Sequence[Sequence[Record]]) -> list[str]:
+def _apart(groups: Sequence[Sequence[ResultRecord]]) -> list[str]:
     """Return the options in which groups differ.
 
     A method that has no value of an option does not differ by that. Settings and the network have defaults of
@@ -329,12 +329,12 @@ def _apart(groups: Sequence[Sequence[Record]]) -> list[str]:
     return [key for key in keys if key in apart or len(everywhere.get(key, ())) > 1]
 
 
-def _config(record: Record) -> Mapping[str, Any]:
+def _config(record: ResultRecord) -> Mapping[str, Any]:
     config = record.get("config")
     return config if isinstance(config, Mapping) else {}
 
 
-def _at(record: Record, path: str) -> float | None:
+def _at(record: ResultRecord, path: str) -> float | None:
     """Return the finite number at a place of a record, None if there is none."""
     found: Any = record
     for name in path.split("."):
