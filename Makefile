@@ -18,7 +18,7 @@
 #   make faults SEEDS=N  N schedules of faults (docs/testing.md): crashes, copies, old disks, lost messages; a failing
 #                 one is told in twenty lines
 #   make tables   the papers' accuracy tables in docs/results (hours; goes on where it was stopped)
-#   make figures  their figures (hours, likewise); make tables-quick: one column of each table, in runs/
+#   make tables-quick: one column of each table, in runs/
 # PYTHON names another interpreter (3.11 or newer), PIP_ARGS adds to `pip install`, for example
 #   make run PIP_ARGS="--extra-index-url https://download.pytorch.org/whl/cpu"
 # for a PyTorch without CUDA; TEST_ARGS adds to pytest, for example TEST_ARGS="-n 0 -x" for one process.
@@ -31,7 +31,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := run
-.PHONY: figures clean faults
+.PHONY: run test slow cluster gpu wheel wheel-test deployment test-newest lint-docker lint docs bench torture tables tables-quick
+.PHONY: clean faults
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -143,13 +144,9 @@ faults: $(READY)
 
 tables: $(READY)
 	$(BIN)/python -m benchmarks.papers.tables
-	$(BIN)/python -m benchmarks.papers.tables_privgnn
 
 tables-quick: $(READY)
 	$(BIN)/python -m benchmarks.papers.tables --quick
-
-figures: $(READY)
-	$(BIN)/python -m benchmarks.papers.figures
 
 clean:
 	rm -rf build dist docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ldpsim.devices.atomic_files import PASSED_AROUND, write_atomically
-from ldpsim.strategies.outputs.untrusted import text
+from ldpsim.strategies.foreign_text import text
 from ldpsim.strategies.results import in_words, numbers
 
 if TYPE_CHECKING:

@@ -71,7 +71,7 @@ def text_table(*headings: str, gap: int = 2) -> Table:
             ``~text`` is wrapped where the terminal is narrow, so that no value is cut.
         gap: Blanks between columns.
     """
-    from ldpsim.cli.titled_rows import FittingTable
+    from ldpsim.cli.screen import FittingTable
 
     cut = any(heading.startswith("!") for heading in headings)
     made = FittingTable(box=None, padding=(0, gap, 0, 0), header_style="dim", show_edge=False, expand=cut)
@@ -98,7 +98,7 @@ def show_sums(screen: Console, sums: Iterable[AskedInAll]) -> None:
     """Print what holds over all collections of the same people; nothing where nobody was asked twice."""
     from rich.markup import escape
 
-    from ldpsim.strategies.outputs.untrusted import text
+    from ldpsim.strategies.foreign_text import text
 
     for asked in sums:
         screen.print(f"[bold yellow]{escape(text(asked.text))}[/]")

@@ -194,7 +194,7 @@ def _table(screen: Console, made: Plan) -> None:
     from rich.markup import escape
     from rich.text import Text
 
-    from ldpsim.cli.titled_rows import NARROW
+    from ldpsim.cli.screen import NARROW
     from ldpsim.strategies.planning.listed import GROUPS
     from ldpsim.strategies.results.levels import level_term
 

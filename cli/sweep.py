@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from ldpsim.cli import options as o
 from ldpsim.cli.errors import end_if_any_failed
 from ldpsim.cli.imports import large_imports
-from ldpsim.cli.output import WIDTH, console, echo, print_json, show_failures, show_sums, text_table, working
-from ldpsim.cli.words import ABOVE, TONES, epsilon, null_points, plus_minus, points
-from ldpsim.strategies.setup.option_spec import OUTPUT, RUNNING
+from ldpsim.cli.output import console, echo, print_json, show_failures, working
+from ldpsim.strategies.setup.option_spec import OUTPUT, POPULATION, RUNNING
 
-if TYPE_CHECKING:
-    from ldpsim.strategies.outputs.seed_groups import SeedGroup
-
-_SHOWN = 40
+_GRID = "Values of an option, instead of those in the file: one cell each."
 
 
 def sweep(
-    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The grid; docs/commands/sweep.md has its form.")],
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="FILE.toml", help="The grid; docs/commands/sweep.md has its form.", show_default=False),
+    ] = None,
+    grid: Annotated[
+        list[str] | None,
+        typer.Option("--grid", "-g", help=_GRID, metavar="KEY=V1,V2", rich_help_panel=POPULATION, show_default=False),
+    ] = None,
     engine: Annotated[
         str, o.in_panel(RUNNING, "--engine", "Where cells run: processes, or Ray.", "auto|local|ray")
     ] = "auto",
@@ -42,15 +44,17 @@ def sweep(
     debug: o.Debug = False,
 ) -> None:
     """Run a grid of simulations; cells with a result do not run again."""
+    values = lists("--grid", grid)
+    if file is None and not values:
+        raise ValueError("nothing to run: name a FILE.toml, or give values with -g KEY=V1,V2")
     with working(silent=quiet or as_json) as progress:
         with large_imports():
-            from ldpsim.strategies.experiments.cells_folder import has_some_of
             from ldpsim.strategies.experiments.sweep import run_sweep
             from ldpsim.strategies.experiments.sweep_file import read_sweep
 
-        cells = [replace(cell, options=replace(cell.options, data_dir=data_dir)) for cell in read_sweep(file)]
+        cells = [replace(cell, options=replace(cell.options, data_dir=data_dir)) for cell in read_sweep(file, values)]
         result = run_sweep(
-            cells, out / f"sweep-{file.stem}", goes_on=has_some_of, engine=engine, workers=workers,
+            cells, out / f"sweep-{file.stem if file else 'grid'}", engine=engine, workers=workers,
             ray_address=ray_address, progress=progress, track=track or (),
         )  # fmt: skip
 
@@ -60,7 +64,6 @@ def sweep(
             "folder": str(result.folder),
             "table": str(result.table),
             "summary": str(result.summary),
-            "parquet": str(result.parquet) if result.parquet else None,
             "found": result.found,
             "failed": len(result.failures),
             "in_all": [asked.to_dict() for asked in result.sums],
@@ -69,78 +72,42 @@ def sweep(
     elif quiet:
         echo(str(result.table))
     else:
-        _show([cell.label for cell in cells], result)
+        _show(result, len(cells))
     end_if_any_failed(result.failures, f"of {len(cells)} cells", debug=debug)
 
 
-def _show(labels: Sequence[str], result: Any) -> None:
-    from rich.markup import escape
+def lists(option: str, given: list[str] | None) -> dict[str, tuple[str, ...]]:
+    """Read ``KEY=V1,V2`` texts.
 
-    from ldpsim.cli.verdict import ShellCommand
+    Raises:
+        ValueError: for a text of another form, or a value that is empty or repeated.
+    """
+    values = {}
+    for key, text in o.pairs(option, given).items():
+        several = tuple(value.strip() for value in text.split(","))
+        if not all(several) or len(set(several)) < len(several):
+            raise ValueError(f"{option} {key}={text}: must be different values with commas between them")
+        values[key] = several
+    return values
+
+
+def _show(result: Any, cells: int) -> None:
+    from ldpsim.cli.screen import ShellCommand
+    from ldpsim.cli.summary import show_groups
     from ldpsim.strategies.outputs.shell import page_of, table_of
-    from ldpsim.strategies.results.levels import shown_levels
-    from ldpsim.strategies.results.shown_nulls import NULLS, STANDINGS, best_null
 
-    screen = console()
-    levels = list(shown_levels(2))
-    more = ["verdict", *(f">{level}" for level in levels)] if screen.width >= WIDTH else []
-    shown = text_table("~cell", ">test %", ">chance", ">null", *more, gap=1)
-    for label, row in list(zip(labels, result.rows, strict=True))[:_SHOWN]:
-        if row["status"] == "failed":
-            shown.add_row(escape(label), "[red]failed[/red]")
-            continue
-        test = points(row["test"]) + plus_minus(row["std"])
-        nulls = {name: {"test": row[name]} for name in NULLS if row[name] is not None}
-        best = null_points(nulls.get(best_null(nulls) or ""), row["test"])
-        words, tone = STANDINGS[row["standing"] or ""]
-        found = [f"[{TONES[tone]}]{words}[/]", *(_held(row, level, epsilon) for level in levels)]
-        shown.add_row(escape(label), test, points(row["chance"]), best, *found[: len(more)])
-    screen.print(shown)
-    screen.print(
-        f"[dim]null: the best null model; {ABOVE}: above the method. verdict: against all null\n"
-        "models; not above: nothing measurable. The table in the file has all of them.[/dim]"
-    )
-    if len(labels) > _SHOWN:
-        screen.print(f"[dim]and {len(labels) - _SHOWN} more[/dim]")
-    if any(group.n > 1 for group in result.groups):
-        screen.print(_means(result.groups))
-        screen.print("[dim]Means over seeds ± their standard deviation; null: the best mean of a null model.[/dim]")
-        if len(result.groups) > _SHOWN:
-            screen.print(f"[dim]and {len(result.groups) - _SHOWN} more[/dim]")
-    show_sums(screen, result.sums)
-    failed = len(result.failures)
-    ran = len(labels) - result.found - failed
-    screen.print(f"{len(labels)} cells: {ran} ran, {result.found} had a result, {failed} failed.")
-    show_failures(screen, result.failures[:_SHOWN])
-    screen.print(f"Written to {escape(str(result.table))}", soft_wrap=True)
-    screen.print(f"       and {escape(str(result.summary))}, its means over the seeds", soft_wrap=True)
-    if result.parquet is not None:
-        screen.print(f"       and {escape(str(result.parquet))}", soft_wrap=True)
-    else:
-        screen.print("[dim]No Parquet file: pyarrow is not installed (the extra 'parquet').[/dim]")
-    if failed < len(labels):
+    screen, failed = console(), len(result.failures)
+    if result.records:
+        show_groups(result.groups, result.sums)
+    ran = cells - result.found - failed
+    screen.print(f"{cells} cells: {ran} ran, {result.found} had a result, {failed} failed.")
+    show_failures(screen, result.failures)
+    screen.print(f"Written to {result.table}", soft_wrap=True, markup=False)
+    screen.print(f"       and {result.summary}, its means over the seeds", soft_wrap=True, markup=False)
+    if result.records:
         screen.print("Next:")
         for following in (page_of(result.folder), table_of(result.folder)):
             screen.print(ShellCommand(following), crop=False)  # a long path stays whole
-
-
-def _means(groups: Sequence[SeedGroup]) -> Any:
-    """Return the table of the groups: number of scores, mean and spread of the test score, the best null model."""
-    from rich.markup import escape
-
-    shown = text_table("~mean of", ">n", ">test %", ">null", gap=1)
-    for group in groups[:_SHOWN]:
-        test = points(group.mean) + plus_minus(group.sd)
-        best = None if group.null is None else {"test": group.null}
-        null = points(group.null) if group.mean is None else null_points(best, group.mean)
-        shown.add_row(escape(group.label), str(group.n), test, null)
-    return shown
-
-
-def _held(row: Mapping[str, Any], level: str, words: Any) -> str:
-    one = row[f"holds_{level}_of_one"]
-    value = row[f"holds_{level}"] if one is None else one
-    return str(row[f"holds_{level}_status"]) if value is None else str(words(value))
 
 
 def _finite(value: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,13 +13,12 @@ from ldpsim.cli import options as o
 from ldpsim.cli.errors import FAILED, REFUSED, Failure
 from ldpsim.cli.imports import large_imports
 from ldpsim.cli.output import console, echo, print_json, show_sums, text_table, working
+from ldpsim.cli.sweep import lists
 from ldpsim.cli.words import percent
-from ldpsim.strategies.setup.option_spec import BUDGET, MODEL, OUTPUT
+from ldpsim.strategies.setup.option_spec import MODEL, OUTPUT
 from ldpsim.strategies.setup.options import RunOptions
 
 _SHOWN = 10
-_VALUES = "Values of a query parameter (left out: the method's own); new people for each."
-_TUNE_QUERY = o.in_panel(BUDGET, "--tune-query", _VALUES, "KEY[=V1,V2]")
 _GRID = o.in_panel(MODEL, "--grid", "Values of a parameter that the curator uses.", "KEY=V1,V2",
                    show_default="a small one for the method")  # fmt: skip
 
@@ -28,7 +26,7 @@ _GRID = o.in_panel(MODEL, "--grid", "Values of a parameter that the curator uses
 @o.with_run_options(
     leave_out=("method", "tuned", "reference", "engine", "workers", "ray_address", "state", "on_requery",
                "caps", "out", "save_reports", "from_reports", *o.OF_AN_OWNER),
-    after={"tune_query": "reporting", "grid": "gnn"},
+    after={"grid": "gnn"},
 )  # fmt: skip
 def tune(
     method: Annotated[
@@ -37,7 +35,6 @@ def tune(
     ],
     *,
     options: RunOptions,
-    tune_query: Annotated[list[str] | None, _TUNE_QUERY] = None,
     grid: Annotated[list[str] | None, _GRID] = None,
     out: Annotated[
         Path | None, o.in_panel(OUTPUT, "--out", "Add the best setting to a file of stored ones.", "FILE")
@@ -48,41 +45,28 @@ def tune(
 ) -> None:
     """Compare settings of a method on one set of reports, by validation accuracy as the curator sees it."""
     wanted = lists("--grid", grid)
-    names = [text.strip() for text in tune_query or () if "=" not in text]
-    asked: dict[str, tuple[str, ...] | None] = {**lists("--tune-query", [t for t in tune_query or () if "=" in t])}
-    for name in names:
-        if not name or name in asked:
-            raise ValueError(f"--tune-query {name}: must be a name or KEY=V1,V2, and be given once")
-        asked[name] = None
     options = replace(options, method=method, reference=False, out=None)
-    if "feature_share" in asked and options.feature_share is not None:
-        raise ValueError(f"--feature-share {options.feature_share} with --tune-query feature_share: one of the two")
-
     with working(silent=quiet or as_json) as progress:
         with large_imports():
             from ldpsim.strategies import Refused, RunFailed
-            from ldpsim.strategies.experiments.tune import built_in, query_values, search
+            from ldpsim.strategies.experiments.tune import built_in, search
         from ldpsim.strategies.experiments.tuned_file import as_toml, read_settings, setting_of, store
 
         if out is not None:
             read_settings(out)
-        queries = query_values(method, asked)
-        stages = (wanted,) if wanted else built_in(options, queries)
+        stages = (wanted,) if wanted else built_in(options)
         try:
-            found = search(options, stages, queries, progress=progress)
+            found = search(options, stages, progress=progress)
         except Refused as refused:
             raise Failure(str(refused), REFUSED) from refused
         except RunFailed as failed:
             raise Failure(str(failed), FAILED) from failed
-        setting = setting_of(options, found, stages, queries)
+        setting = setting_of(options, found, stages)
         if out is not None:
             store(out, setting)
 
     if as_json:
-        rows = [
-            {"query": dict(tried.query), "values": dict(tried.values), "val_accuracy": tried.val_accuracy}
-            for tried in found.candidates
-        ]
+        rows = [{"values": dict(tried.values), "val_accuracy": tried.val_accuracy} for tried in found.candidates]
         document = {"method": method, "collections": found.collections, "rows": rows, "best": setting,
                     "in_all": None if found.sums is None else found.sums.to_dict(),
                     "out": str(out) if out is not None else None}  # fmt: skip
@@ -93,29 +77,13 @@ def tune(
         _show(method, found, as_toml(setting), out)
 
 
-def lists(option: str, given: Sequence[str] | None) -> dict[str, tuple[str, ...]]:
-    """Read ``KEY=V1,V2`` texts.
-
-    Raises:
-        ValueError: for a text of another form, or a value that is empty or repeated.
-    """
-    found = {}
-    for key, text in o.pairs(option, given).items():
-        values = tuple(value.strip() for value in text.split(","))
-        if not all(values) or len(set(values)) < len(values):
-            raise ValueError(f"{option} {key}={text}: must be different values with commas between them")
-        found[key] = values
-    return found
-
-
 def _show(method: str, found: Any, toml: str, out: Path | None) -> None:
     from rich.markup import escape
 
-    keys = list(dict.fromkeys(key for tried in found.candidates for key in (*tried.query, *tried.values)))
+    keys = list(dict.fromkeys(key for tried in found.candidates for key in tried.values))
     shown = text_table(*(f">{key}" for key in keys), ">validation", gap=1 if len(keys) > 5 else 2)
     for tried in found.candidates[:_SHOWN]:
-        values: Mapping[str, Any] = {**tried.query, **tried.values}
-        shown.add_row(*(escape(_brief(values.get(key))) for key in keys), percent(tried.val_accuracy))
+        shown.add_row(*(escape(_brief(tried.values.get(key))) for key in keys), percent(tried.val_accuracy))
     screen = console()
     screen.print(shown)
     count = len(found.candidates)

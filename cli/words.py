@@ -8,14 +8,15 @@ from typing import Any
 from ldpsim.strategies.results.numbers import NONE as NONE
 from ldpsim.strategies.results.numbers import bytes_ as bytes_
 from ldpsim.strategies.results.numbers import count as count
+from ldpsim.strategies.results.numbers import difference as difference
 from ldpsim.strategies.results.numbers import epsilon as epsilon
 from ldpsim.strategies.results.numbers import guessed as guessed
 from ldpsim.strategies.results.numbers import percent as percent
 from ldpsim.strategies.results.numbers import plus_minus as plus_minus
 from ldpsim.strategies.results.numbers import points as points
 from ldpsim.strategies.results.numbers import seconds as seconds
+from ldpsim.strategies.results.numbers import share as share
 from ldpsim.strategies.results.numbers import size as size
-from ldpsim.strategies.results.shown_nulls import NULLS, PEOPLE
 
 TONES = {"good": "green", "open": "yellow", "bad": "red"}  # colours of the terminal
 GUESS = "best guess: chance of identifying which of two possible values is yours (50 %: pure chance)"
@@ -87,17 +88,6 @@ def best_guess(value: float, delta: float = 0.0) -> str:
     return guessed(guess(value, delta))
 
 
-def share(entry: Mapping[str, Any]) -> str:
-    """The test accuracy of a model in per cent, with its spread over repeats if there is one."""
-    return percent(entry["test"]) + plus_minus(entry["std"])
-
-
-def difference(entry: Mapping[str, float], of: str | None = None) -> str:
-    """A difference of two shares in points, with its interval; ``of`` is what that is made of, as a verdict has it."""
-    value, low, high = (f"{round(100 * entry[part], 1) + 0.0:+.1f}" for part in ("value", "low", "high"))
-    return f"{value} ({low} to {high}{' over people' if of == PEOPLE else ''})"
-
-
 def null_points(entry: Mapping[str, Any] | None, test: float) -> str:
     """A null model in per cent, marked if it is above the method, a dash where there is none."""
     if entry is None:
@@ -109,25 +99,3 @@ def method_names(rows: Sequence[Mapping[str, Any]]) -> str:
     """Labels as a list in a sentence."""
     names = [str(row["label"]) for row in rows]
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-def words_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the words of a row's figures (:func:`ldpsim.cli.report.rows.row_of`); the page's charts show them."""
-    times = {name: f"{seconds(value)} s" for name, value in row["seconds"].items()}
-    edges = {name: {"short": points(row["edges"][name], 0), "full": percent(row["edges"][name])}
-             for name in ("precision", "recall")}  # fmt: skip
-    name = row["best_null"]
-    return {
-        "best_null": None
-        if name is None
-        else f"best null, {NULLS[name].heading}: {percent(row['nulls'][name]['test'])}",
-        "accuracy": f"{points(row['test'])}{plus_minus(row['std'])} %",
-        "claimed": claim(row["claimed"]),
-        "levels": {name: level(entry) for name, entry in row["levels"].items()},
-        "bytes": f"{size(row['down'])} down, {size(row['up'])} up a device" if row["bytes"] else "nobody is asked",
-        "silo": f"{size(row['silo'])} down and up a silo" if row["silo"] else None,
-        "rounds": f"{row['rounds']:,}" if row["rounds"] else "none",
-        "rounds_said": count(row["rounds"], "round") if row["rounds"] else "nobody is asked",
-        "seconds": times,
-        "edges": edges,
-    }

@@ -53,8 +53,8 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("engines", "federated"),
         ("attacks.adversaries", "setup"),
         ("importing", "results"),
-        ("estimate", "importing.__init__", "outputs", "tracking"),
-        ("group_accuracy",),
+        ("estimate", "group_accuracy", "importing.__init__", "tracking"),
+        ("outputs",),
         ("runs",),
         ("__init__", "ask_once", "experiments", "flower_app"),
         ("attacks", "planning", "server_app"),
@@ -63,8 +63,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "benchmarks": (
         ("__init__", "markdown"),
         ("study",),
-        ("audits", "papers.__init__", "speed"),
-        ("papers",),
+        ("audits", "papers", "speed"),
     ),
 }
 

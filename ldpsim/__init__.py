@@ -134,13 +134,12 @@ def sweep(grid: Path | str | Mapping[str, Any], folder: Path | str, **given: Any
     Raises:
         ValueError: one line, with nothing written, for keys or keywords that are unknown or do not fit.
     """
-    from ldpsim.strategies.experiments.cells_folder import has_some_of
     from ldpsim.strategies.experiments.sweep import run_sweep
     from ldpsim.strategies.experiments.sweep_file import cells_of_document, read_sweep
 
     _check_names(given, _keywords(run_sweep))
     cells = cells_of_document(grid) if isinstance(grid, Mapping) else read_sweep(Path(grid))
-    return run_sweep(cells, Path(folder), **{"goes_on": has_some_of, **given})
+    return run_sweep(cells, Path(folder), **given)
 
 
 def plan(methods: Sequence[str] = (), options: RunOptions | None = None, /, **given: Any) -> Plan:

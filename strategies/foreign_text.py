@@ -1,8 +1,10 @@
-"""Text from other people, such as names in their files: printed, and in the cells of a CSV."""
+"""Texts and numbers from other people, such as names in their files: printed, shown, and in the cells of a CSV."""
 
 from __future__ import annotations
 
+import math
 import re
+import unicodedata
 from typing import Any
 
 # Signs that move a terminal's cursor, colour it, or turn the direction of a text; and what UTF-8 cannot write.
@@ -39,3 +41,24 @@ def csv_cell(value: Any) -> Any:
 def from_csv_cell(text: str) -> str:
     """Return the text that :func:`csv_cell` wrote."""
     return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
+
+
+_LONGEST = 600
+
+
+def text(value: Any) -> str:
+    """Return text as one line without control characters, at most 600 characters long."""
+    kept = "".join(sign if unicodedata.category(sign)[0] != "C" else " " for sign in str(value)[: 4 * _LONGEST])
+    line = " ".join(kept.split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+
+
+def number(value: Any) -> float | None:
+    """Return a finite number, None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None

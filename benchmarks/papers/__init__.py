@@ -1,9 +1,5 @@
-"""The papers' tables: their runs, and the published figure of each.
+"""The papers' accuracy tables: the runs of each, and the published figures beside them.
 
-The module of a paper has ``cells()``, the cells of its page, and ``PAGE``, the text of the page.
-``benchmarks/papers/tables.py`` runs the cells and writes the pages. Text that is written by hand stands in ``notes``.
+The module of a paper has ``LEVELS``, the levels whose losses its table shows, and ``cells()``, the runs.
+``benchmarks/papers/tables.py`` runs them and writes ``docs/results/PAPER.csv``.
 """
-
-from pathlib import Path
-
-NOTES = Path(__file__).parent / "notes"

@@ -6,19 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.papers.agreement import look_up
-from benchmarks.papers.table_cell import Page, TableCell, cell_options, note
+from benchmarks.papers.cell import TableCell, cell_options, look_up
 
-PAGE = Page(
-    title="Blink and its baselines: accuracy",
-    head=note("blink-head"),
-    levels=("bit_adjacency", "relationship", "user"),
-    tables={
-        "As the published code has it": """The cells that differ, on reports of their own, with the epoch of
-the smallest validation loss (`selection=loss`) and, for `blink-soft`, every pair kept (`floor=0`) and, with a GAT,
-its weight counted twice (`gat_weights=twice`): see the notes."""
-    },
-)
+LEVELS = ("bit_adjacency", "relationship", "user")
 # Cells that do not agree as tabulated, run once more with the published code's choices
 AS_PUBLISHED = (
     *(("blink-soft", dataset, gnn, epsilon) for dataset in ("cora", "citeseer") for gnn in ("gcn", "gat")

@@ -6,17 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.papers.agreement import look_up
-from benchmarks.papers.table_cell import Page, TableCell, cell_options, note
+from benchmarks.papers.cell import TableCell, cell_options, look_up
 from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.tuned import stored
 
 PUBLIC, PRIVATE = "Table III: public features", "Private features"
-PAGE = Page(
-    title="HoGS: accuracy",
-    head=note("hogs-head"),
-    levels=("bit_adjacency", "bit_feature", "relationship", "vector", "user"),
-)  # fmt: skip
+LEVELS = ("bit_adjacency", "bit_feature", "relationship", "vector", "user")
 
 
 def cells(home: Path) -> Iterator[TableCell]:

@@ -8,16 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.papers.agreement import look_up
-from benchmarks.papers.table_cell import Page, TableCell, cell_options, note
+from benchmarks.papers.cell import TableCell, cell_options, look_up
 from ldpsim.devices import datasets
 
 TABLE_1, ABLATION = "Table 1", "Ablation (eps_x 1, eps_y 0.5)"
-PAGE = Page(
-    title="RGNN: accuracy",
-    head=note("rgnn-head"),
-    levels=("vector", "label", "relationship"),
-)
+LEVELS = ("vector", "label", "relationship")
 BLOCK = {"citeseer": 70, "cora": 25, "dblp": 50, "facebook": 100, "german": 1, "student": 1}
 COLUMNS = {"citeseer": 53, "cora": 58, "dblp": 33, "facebook": 48, "german": 46, "student": 60}
 HOPS = {"citeseer": 16, "cora": 16, "dblp": 16, "facebook": 4, "german": 4, "student": 4}

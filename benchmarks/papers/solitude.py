@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.papers.agreement import look_up
-from benchmarks.papers.table_cell import Page, TableCell, cell_options, note
+from benchmarks.papers.cell import TableCell, cell_options, look_up
 
 TABLE_3 = "Table 3 (eps_x 1)"
-PAGE = Page(
-    title="Solitude: accuracy",
-    head=note("solitude-head"),
-    levels=("bit_adjacency", "relationship", "vector", "user"),
-)
+LEVELS = ("bit_adjacency", "relationship", "vector", "user")
 BASE = {"l_x": 0, "l_y": 0, "structure_rate": 0, "features": "literal", "gnn_dropout": 0.1}
 # LPGNN's published training for labels in clear; k_x of the best validation accuracy on Cora
 LPGNN = {"k_x": 4, "weight_decay": 0.01, "gnn_dropout": 0.75}

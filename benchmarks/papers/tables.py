@@ -1,62 +1,105 @@
 """The papers' accuracy tables in ``docs/results``: our figures, theirs, and whether they agree.
 
     make tables                                    (LDPSIM_DATA names the data sets; hours)
-    python -m benchmarks.papers.tables [rgnn lpgnn ...] [--workers 2] [--upto 1] [--quick] [--pages-only]
+    python -m benchmarks.papers.tables [rgnn lpgnn ...] [--workers 2] [--upto 1] [--quick] [--rows-only]
 
 Every cell is ten simulated collections, in a sweep's folder below ``--home`` (runs/tables), so a killed run
-continues. The most important cells run first (``--upto``). ``--pages-only`` writes the pages of the kept rows again
-and needs no data. ``--quick`` runs one column of each table and writes its pages below ``--home``.
+continues. The most important cells run first (``--upto``). A cell without a new result keeps its row.
+``--rows-only`` runs nothing. ``--quick`` runs one column of each table and writes its rows below ``--home``.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
-from collections.abc import Mapping
-from functools import partial
+import os
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from benchmarks import RESULTS
-from benchmarks.papers.agreement_page import NAME, agreement
-from benchmarks.papers.cell_row import KEYS, CellRow, columns_of, key_of, row_of
-from benchmarks.papers.index import write_index
-from benchmarks.papers.pages import markdown
-from benchmarks.papers.swept import Swept
-from benchmarks.papers.table_cell import Page, TableCell
-from benchmarks.study import Found, Study, main
+from benchmarks.papers.cell import KEYS, TableCell, columns_of, row_of
+from benchmarks.study import read_rows, write_rows
+from ldpsim.strategies.experiments.sweep import check_cells, results_in, run_sweep
+from ldpsim.strategies.experiments.sweep_file import Cell
 
 PAPERS = ("rgnn", "lpgnn", "blink", "solitude", "hogs")
-DATA = "data"  # folder of data sets that are made from others
 
 
-def cells_of(paper: str, home: Path) -> tuple[Page, list[TableCell]]:
-    """Return a paper's page and its cells."""
+def cells_of(paper: str, home: Path) -> tuple[Sequence[str], list[TableCell]]:
+    """Return the levels and the cells of a paper's table; data sets that are made from others lie in ``home``."""
     module = importlib.import_module(f"benchmarks.papers.{paper}")
-    return module.PAGE, list(module.cells(home / DATA))
+    return module.LEVELS, list(module.cells(home / "data"))
 
 
-def study_of(paper: str, home: Path) -> Study:
-    """Return the study of a paper."""
-    page, cells = cells_of(paper, home)
-    prepare = getattr(importlib.import_module(f"benchmarks.papers.{paper}"), "prepare", lambda data: None)
-    return Study(
-        name=paper, cells=cells, results=Swept(home / paper), keys=KEYS, key_of=key_of,
-        rows_of=lambda cell, record: [row_of(page, cell, record)], columns=columns_of(page, cells),
-        page=lambda found: markdown(paper, page, cell_rows(found)), prepare=partial(prepare, home / DATA),
-    )  # fmt: skip
+def run_cells(cells: Sequence[TableCell], folder: Path, workers: int) -> None:
+    """Run the cells of one turn that have no result in ``folder``, and keep the results alone."""
+    runs = {repr(cell.options): Cell(cell.options, cell.label) for cell in cells if not cell.absent}
+    if not runs:
+        return
+    swept = run_sweep(list(runs.values()), folder, workers=workers)
+    for label, failed in swept.failures:
+        print(f"{folder.name}: {label}: {failed.line}", flush=True)
+    for devices in folder.glob("*/state*"):
+        shutil.rmtree(devices, ignore_errors=True)
 
 
-def cell_rows(found: Found) -> list[CellRow]:
-    """Return each cell with its one row."""
-    return [(cell, row) for cell, (row,) in found]
+def records_of(cells: Sequence[TableCell], home: Path) -> list[Mapping[str, Any] | None]:
+    """Return each cell's ``result.json`` below ``home``, None without one. One run can be a cell of two tables."""
+    results = {
+        digest: ended[0][1] for folder in sorted(home.glob("*/")) for digest, ended in results_in(folder).items()
+    }
+    if not results:
+        return [None] * len(cells)  # and no data set is read
+    by_people: dict[str, list[int]] = {}
+    for place, cell in enumerate(cells):
+        by_people.setdefault(cell.options.dataset, []).append(place)
+    records: dict[int, Mapping[str, Any] | None] = {}
+    for places in by_people.values():
+        for place, digest in zip(places, check_cells([cells[at].options for at in places]), strict=True):
+            records[place] = results.get(digest) if isinstance(digest, str) else None
+    return [records[place] for place in range(len(cells))]
 
 
-def finish(found: Mapping[str, Found], where: Path) -> None:
-    """Write the page about all papers, if all are there, and the index."""
-    if set(found) == set(PAPERS):
-        (where / NAME).write_text(agreement({paper: cell_rows(found[paper]) for paper in PAPERS}))
-    if where == RESULTS:
-        write_index(where)
+def write_table(
+    path: Path, levels: Sequence[str], cells: Sequence[TableCell], records: Sequence[Mapping[str, Any] | None]
+) -> list[dict[str, str]]:
+    """Write the rows of the cells; one without a result keeps the figures that stand in the file."""
+    earlier = {tuple(row[name] for name in KEYS): row for row in read_rows(path) if row["accuracy"]}
+    rows = [earlier.get(cell.key, row_of(levels, cell, None)) if record is None else row_of(levels, cell, record)
+            for cell, record in zip(cells, records, strict=True)]  # fmt: skip
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_rows(path, rows, columns_of(levels, cells))
+    return rows
+
+
+def main() -> None:
+    """Run what is missing, and write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("papers", nargs="*", choices=[*PAPERS, []], help="tables; all if none is named")
+    parser.add_argument("--home", type=Path, default=Path("runs") / "tables")
+    parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 2) // 2))
+    parser.add_argument("--upto", type=int, default=99, metavar="TURN", help="leave out the cells of later turns")
+    parser.add_argument("--quick", action="store_true", help="one column of each table, with rows below --home")
+    parser.add_argument("--rows-only", action="store_true", help="run nothing")
+    given = parser.parse_args()
+    os.environ["OMP_NUM_THREADS"] = "1"
+    home = given.home.absolute()
+    tables = {paper: cells_of(paper, home) for paper in given.papers or PAPERS}
+    if given.quick:
+        tables = {paper: (levels, [cell for cell in cells if cell.quick]) for paper, (levels, cells) in tables.items()}
+    turns = sorted({cell.turn for _, cells in tables.values() for cell in cells if cell.turn <= given.upto})
+    if "rgnn" in tables and not given.rows_only:
+        importlib.import_module("benchmarks.papers.rgnn").prepare(home / "data")
+    for turn in () if given.rows_only else turns:
+        for paper, (_, cells) in tables.items():
+            run_cells([cell for cell in cells if cell.turn == turn], home / paper, given.workers)
+    for paper, (levels, cells) in tables.items():
+        path = (home / "quick" if given.quick else RESULTS) / f"{paper}.csv"
+        rows = write_table(path, levels, cells, records_of(cells, home))
+        print(f"{path}: {sum(bool(row['ours']) for row in rows)} of {len(rows)} cells")
 
 
 if __name__ == "__main__":
-    main(__doc__, "tables", lambda home: [study_of(paper, home) for paper in PAPERS], finish)
+    main()

@@ -13,10 +13,11 @@ from ldpsim.cli import options as o
 from ldpsim.cli.output import echo, print_json
 from ldpsim.cli.progress import Progress
 from ldpsim.cli.words import count, method_names
+from ldpsim.strategies.foreign_text import text
 from ldpsim.strategies.setup.option_spec import OUTPUT
 
 if TYPE_CHECKING:
-    from ldpsim.cli.report.gather import Gathered
+    from ldpsim.strategies.outputs.groups import Group
 
 
 def report(
@@ -54,11 +55,11 @@ def report(
         asked = {"--latex": latex, "--svg": svg, "--pdf": pdf}
         paper = {option: file for option, file in asked.items() if file is not None}
         _check_files({"--out": page, **paper})
-        drafts = _registry_drafts(found) if registry else {}
+        drafts = _registry_drafts(list(found.records.values())) if registry else {}
         progress("drawing", None)
         write_page(page, found)
         if paper:
-            _write_for_paper(paper, found, [str(folder) for folder in folders])
+            _write_for_paper(paper, found.groups, [str(folder) for folder in folders])
         if drafts:
             from ldpsim.cli.registry import write_registry
 
@@ -69,13 +70,13 @@ def report(
         files: dict[str, Any] = {name: str(file.absolute()) for name, file in written.items()}
         if drafts:
             files["registry"] = [str((page.parent / name).absolute()) for name in drafts]
-        print_json({"results": [entry.record for entry in found.results], **files})
+        print_json({"results": list(found.records.values()), **files})
         return
     if quiet:
         echo(str(page))
         return
-    names = method_names([{"label": name} for name in dict.fromkeys(entry.people["name"] for entry in found.results)])
-    echo(f"{count(len(found.results), 'result')} of {names}.")
+    data = dict.fromkeys(text(record["dataset"]["name"]) for record in found.records.values())
+    echo(f"{count(len(found.records), 'result')} of {method_names([{'label': name} for name in data])}.")
     for entry in found.failed:
         echo(f"failed: {entry.what}: {entry.why}")
     for entry in found.left_out:
@@ -100,17 +101,12 @@ def _check_files(files: Mapping[str, Path]) -> None:
             raise ValueError(f"{option} {file}: is the file of {first} too; name another one")
 
 
-def _write_for_paper(files: Mapping[str, Path], found: Gathered, folders: Sequence[str]) -> None:
-    """Write the table and the figure of the groups of results: of a comparison in its order, else by method."""
+def _write_for_paper(files: Mapping[str, Path], groups: Sequence[Group], folders: Sequence[str]) -> None:
+    """Write the table and the figure of the groups of results."""
     from ldpsim.cli.main import version
     from ldpsim.devices.atomic_files import write_atomically
-    from ldpsim.strategies.outputs.paper_figure import figure_bytes
-    from ldpsim.strategies.outputs.paper_table import latex_table
-    from ldpsim.strategies.outputs.seed_groups import seed_groups
+    from ldpsim.strategies.outputs.paper import figure_bytes, latex_table
 
-    order = [*found.methods, *sorted(entry.row["method"] for entry in found.results)]
-    results = sorted(found.results, key=lambda entry: order.index(entry.row["method"]))
-    groups = seed_groups([entry.record for entry in results])
     for option, file in files.items():
         if option == "--latex":
             command = shlex.join(["ldpsim", "report", *folders, option, str(file)])
@@ -119,7 +115,7 @@ def _write_for_paper(files: Mapping[str, Path], found: Gathered, folders: Sequen
             write_atomically(file, figure_bytes(groups, "svg" if option == "--svg" else "pdf"))
 
 
-def _registry_drafts(found: Gathered) -> dict[str, str]:
+def _registry_drafts(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return the registry records of the one result, by file name.
 
     Raises:
@@ -127,10 +123,10 @@ def _registry_drafts(found: Gathered) -> dict[str, str]:
     """
     from ldpsim.cli.registry import registry_texts
 
-    if len(found.results) != 1:
-        raise ValueError(f"--registry: {len(found.results)} results are there; name the folder of one run")
-    texts = registry_texts(found.results[0].record)
+    if len(records) != 1:
+        raise ValueError(f"--registry: {len(records)} results are there; name the folder of one run")
+    texts = registry_texts(records[0])
     if not texts:
-        raise ValueError(f"--registry: {found.results[0].row['method']} has no record, because no unit of privacy is "
+        raise ValueError(f"--registry: {records[0]['method']} has no record, because no unit of privacy is "
                          "bounded")  # fmt: skip
     return texts

@@ -1,43 +1,32 @@
 """Comparison of several methods on the same people (``ldpsim compare``).
 
-    methods, options -> one cell a method -> (budgets solved for) -> a sweep's pool -> results
+    methods, options -> one cell a method -> (budgets solved for) -> the runner of cells -> results
 
 Every method gets the same population, splits and seeds in each repeat. The folder is named after all options
 but the methods: a comparison that was stopped, or that gets one more method, runs only the methods without a
-result. A comparison of other options, or without some of the methods, has a folder of its own.
+result. A comparison of other options has a folder of its own.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, field, replace
 
 from ldpsim.curator.methods import find
 from ldpsim.devices.atomic_files import write_atomically
-from ldpsim.strategies.estimate.fits import check_fits
-from ldpsim.strategies.experiments.cells_folder import has_all_of
-from ldpsim.strategies.experiments.failures import Failures
 from ldpsim.strategies.experiments.match_budgets import match
-from ldpsim.strategies.experiments.sweep import run_sweep
+from ldpsim.strategies.experiments.sweep import SweepResult, run_sweep
 from ldpsim.strategies.experiments.sweep_file import Cell
-from ldpsim.strategies.outputs.html import html_of_comparison
-from ldpsim.strategies.outputs.sums import AskedInAll
-from ldpsim.strategies.outputs.sweep_table import data_frame, row_of
+from ldpsim.strategies.outputs.notebook import html_of_comparison
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results import folder as run_folder
-from ldpsim.strategies.results.folder import read_result
 from ldpsim.strategies.results.levels import level_named
 from ldpsim.strategies.setup.fingerprint import config_hash, hashed_options
 from ldpsim.strategies.setup.option_spec import MODEL
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.read_options import check_any_reads, read_alone
 from ldpsim.strategies.setup.run_setup import load_population
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 FORMAT = 1
 
@@ -60,37 +49,17 @@ class Match:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Result of a comparison.
+class Comparison(SweepResult):
+    """Result of a comparison: that of a sweep over the methods, in their order.
 
     Args:
-        folder: Folder with the runs' folders, the table and compare.json.
-        table: Path of the table, one row per method.
-        records: Results, in the order of the methods.
-        folders: Names of the results' folders.
-        failures: (method, reason) of the methods that failed.
         match: Loss that was to be made equal, None without ``--match``.
-        found: Number of methods that had a result before.
-        sums: What holds over all collections of people who were really asked more than once.
     """
 
-    folder: Path
-    table: Path
-    records: Sequence[Mapping[str, Any]]
-    folders: Sequence[str]
-    failures: Failures
-    match: Match | None
-    found: int
-    sums: Sequence[AskedInAll] = ()
-
-    def to_frame(self) -> DataFrame:
-        """Return the methods' rows as a pandas DataFrame, with the columns of a sweep's table."""
-        done = zip(self.records, self.folders, strict=True)
-        return data_frame([row_of(place, record, name) for place, (record, name) in enumerate(done, 1)])
+    match: Match | None = field(default=None)
 
     def _repr_html_(self) -> str:
-        failed = {name: failed.line for name, failed in self.failures}
-        return html_of_comparison(self.records, failed, self.sums)
+        return html_of_comparison(self.records, {name: failed.line for name, failed in self.failures}, self.sums)
 
 
 def compare(
@@ -121,31 +90,23 @@ def compare(
         raise ValueError(f"--state {options.state} with compare: each method needs people of its own")
     if options.out is None:
         raise ValueError("a comparison needs a folder to write to")
-    cells = cells_of(methods, options)
-    for cell in cells:
-        check_fits(cell.options)
-    made = None
+    cells, made = cells_of(methods, options), None
     if matching is not None:
         progress("matching", 0.0)
         cells, made = _matched(cells, *matching)
     swept = run_sweep(
-        cells, options.out / _name(options, matching), goes_on=has_all_of, engine=engine,
-        workers=workers, ray_address=ray_address, progress=progress, track=track,
+        cells, options.out / _name(options, matching), engine=engine, workers=workers, ray_address=ray_address,
+        progress=progress, track=track,
     )  # fmt: skip
-    folder = swept.folder
-    failed = dict(swept.failures)
-    folders = [row["folder"] for row in swept.rows if row["status"] != "failed"]
-    records = [read_result(folder / name / "result.json") for name in folders]
     document = {
         "format": FORMAT,
         "methods": list(methods),
         "folders": [row.get("folder") for row in swept.rows],
-        "failures": {name: failed[name].line for name in methods if name in failed},
+        "failures": {name: failed.line for name, failed in swept.failures},
         "match": None if made is None else asdict(made),
     }
-    write_atomically(folder / run_folder.COMPARISON, json.dumps(document, indent=1) + "\n")
-    failures = [(name, failed[name]) for name in methods if name in failed]
-    return Comparison(folder, swept.table, records, folders, failures, made, swept.found, swept.sums)
+    write_atomically(swept.folder / run_folder.COMPARISON, json.dumps(document, indent=1) + "\n")
+    return Comparison(swept.rows, swept.folder, swept.found, swept.records, swept.failures, made)
 
 
 def cells_of(methods: Sequence[str], options: RunOptions) -> list[Cell]:
@@ -156,12 +117,11 @@ def cells_of(methods: Sequence[str], options: RunOptions) -> list[Cell]:
     """
     if not methods:
         raise ValueError("compare needs at least one METHOD (see `ldpsim methods`)")
-    for place, name in enumerate(methods):
-        find(name)
-        if name in methods[:place]:
-            raise ValueError(f"{name} is named twice: a comparison has each method once")
-    cells, reasons = [], {}
+    cells, reasons = [], dict[str, Mapping[str, str]]()
     for name in methods:
+        find(name)
+        if name in reasons:
+            raise ValueError(f"{name} is named twice: a comparison has each method once")
         given = replace(options, method=name, engine="local", workers=None, ray_address=None, out=None)
         own, reasons[name] = read_alone(given)
         cells.append(Cell(own, name))
@@ -182,15 +142,15 @@ def _matched(cells: Sequence[Cell], level: str, target: float) -> tuple[list[Cel
     made, unmatched, of_reports = [], {}, []
     for cell in cells:
         try:
-            found = match(cell.options, population, level, target)
+            solved = match(cell.options, population, level, target)
         except ValueError as error:  # its run fails later with the same line
             unmatched[cell.label] = " ".join(str(error).split())
             made.append(cell)
             continue
-        made.append(Cell(found.options, cell.label))
-        if found.reason:
-            unmatched[cell.label] = found.reason
-        if found.of_reports:
+        made.append(Cell(solved.options, cell.label))
+        if solved.reason:
+            unmatched[cell.label] = solved.reason
+        if solved.of_reports:
             of_reports.append(cell.label)
     return made, Match(level, target, unmatched, tuple(of_reports))
 

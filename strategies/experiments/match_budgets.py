@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from scipy.optimize import brentq
+
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.devices.data.population import Population
 from ldpsim.strategies.results.levels import CLOSE, at_the_level, held
@@ -22,8 +24,8 @@ from ldpsim.strategies.setup.run_setup import RunSetup
 
 _NAMES = {"adjacency": "edges", "features": "features"}
 _EXACT = 1e-9  # relative
-_PATIENCE = 12  # evaluations after which 0.1 % below is close enough: an accountant takes seconds
 _DOUBLINGS = 60
+_FAR = 50.0  # on a logarithmic scale: no loss, or none that counts
 
 
 @dataclass(frozen=True)
@@ -141,43 +143,37 @@ def _solve(loss: Callable[[float], float], start: float, target: float) -> tuple
     ``loss`` must not fall when the budget rises. A ValueError of ``loss`` means that a mechanism
     cannot have this budget; it ends the search in that direction.
     """
-    complaint = ""
+    complaint, best = "", (0.0, 0.0)
 
-    def at(budget: float) -> float | None:
-        nonlocal complaint
+    def excess(log_budget: float) -> float:
+        """Return how far the loss is above the target, on a logarithmic scale; infinite where there is none."""
+        nonlocal complaint, best
+        budget = math.exp(log_budget)
         try:
-            return loss(budget)
+            found = loss(budget)
         except ValueError as error:
             complaint = f" ({error})"
-            return None
+            return _FAR
+        if found <= target:
+            best = max(best, (budget, found))
+        return math.log(max(found, target * math.exp(-_FAR)) / target) + _EXACT / 2
 
-    best = high = start
-    below = above = at(start)
+    place, step = math.log(start), math.log(2)
+    above = excess(place)
     for _ in range(_DOUBLINGS):
-        if below is None or below <= target:
+        if best[0]:
             break
-        best, high, above = best / 2, best, below
-        below = at(best)
-    if below is None or below > target:
+        place, above = place - step, excess(place - step)
+    if not best[0]:
         return f"no budget gives it{complaint or ': its loss does not depend on the budget'}"
+    place += step
+    above = excess(place)
     for _ in range(_DOUBLINGS):
-        if above is None or above > target:
+        if above > 0:
             break
-        best, below, high = high, above, high * 2
-        above = at(high)
-    aim, step = target * (1 - _EXACT / 2), 0
-    while high / best > 1 + _EXACT and below < target * (1 - _EXACT):
-        middle, step = math.sqrt(best * high), step + 1
-        if step % 2 and above is not None and below > 0:  # secant step on logarithmic axes
-            share = math.log(aim / below) / math.log(above / below)
-            middle = best * (high / best) ** min(max(share, 1e-12), 1 - 1e-12)
-        found = at(middle)
-        if found is not None and found <= target:
-            best, below = middle, found
-        else:
-            high, above = middle, found
-        if step >= _PATIENCE and below >= target * (1 - CLOSE / 10):
-            break
-    if below < target * (1 - CLOSE):
-        return f"no budget gives it: the most that it loses below {target:g} is {below:.4g}{complaint}"
-    return best, below
+        place, above = place + step, excess(place + step)
+    if above > 0 and best[1] < target * (1 - _EXACT):
+        brentq(excess, math.log(best[0]), place, xtol=_EXACT, disp=False)
+    if best[1] < target * (1 - CLOSE):
+        return f"no budget gives it: the most that it loses below {target:g} is {best[1]:.4g}{complaint}"
+    return best

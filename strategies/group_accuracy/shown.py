@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ldpsim.strategies.foreign_text import number, text
 from ldpsim.strategies.group_accuracy.grouping import CLASS, DEGREE, EVERYBODY
-from ldpsim.strategies.outputs.untrusted import number, text
 from ldpsim.strategies.results.averages import Interval, joined, mean, mean_interval
 
 MODELS = ("method", "best_null", "without_noise")

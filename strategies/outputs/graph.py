@@ -7,7 +7,10 @@ from pathlib import Path
 
 from ldpsim.strategies.outputs.graph_arrays import GraphArrays
 from ldpsim.strategies.outputs.graph_files import write_graph
-from ldpsim.strategies.outputs.html import html_of_graph
+from ldpsim.strategies.outputs.notebook import html_table
+from ldpsim.strategies.results.numbers import count
+
+_ABOUT = {"dataset": "data set", "edges": "the edges are", "config_hash": "config hash", "reports_sha256": "reports"}
 
 
 class NoGraph(ValueError):
@@ -27,4 +30,12 @@ class ResultGraph(GraphArrays):
         return write_graph(self, Path(path))
 
     def _repr_html_(self) -> str:
-        return html_of_graph(self)
+        n, d = self.features.shape
+        known = int((self.trained.labels >= 0).sum())
+        kind = f"{'directed' if self.directed else 'undirected'}{'' if self.weights is None else ', with weights'}"
+        rows = [
+            ("edges", f"{self.edges.shape[1]:,} {kind}"),
+            ("people", f"{n:,}, with {count(d, 'feature')}; {count(known, 'label')} known, {self.classes} classes"),
+            *((words, str(self.about[name])) for name, words in _ABOUT.items() if name in self.about),
+        ]
+        return html_table(f"the curator's graph, {self.about.get('method', '')}", rows)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpsim.strategies.outputs.graph import NoGraph, ResultGraph
-from ldpsim.strategies.outputs.html import html_of_run, text_of_run
-from ldpsim.strategies.outputs.sweep_table import data_frame, row_of
+from ldpsim.strategies.outputs.notebook import html_of_run, text_of_run
+from ldpsim.strategies.outputs.rows import data_frame, row_of
 from ldpsim.strategies.results.outcome import Predictions
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class RunResult:
 
     def to_frame(self) -> DataFrame:
         """Return one row of the columns of ``ldpsim sweep``'s table, as a pandas DataFrame."""
-        return data_frame([row_of(1, self.record, "" if self.folder is None else self.folder.name)])
+        return data_frame([row_of(self.record, "" if self.folder is None else self.folder.name)])
 
     def __repr__(self) -> str:
         return text_of_run(self.record, self.folder)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ldpsim.curator.methods import find
-from ldpsim.strategies.outputs.untrusted import number, text
+from ldpsim.strategies.foreign_text import number, text
 from ldpsim.strategies.setup.fingerprint import configuration
 from ldpsim.strategies.setup.option_spec import DEVICES, OptionSpec, declared
 from ldpsim.strategies.setup.options import RunOptions, Seeds

@@ -203,16 +203,9 @@ def _joint_tail(model: Sequence[Score], others: Sequence[Sequence[Score]]) -> fl
     return float(ndtr(-np.quantile((drawn @ root.T).max(axis=1), 1 - TAIL)))
 
 
-def over_seeds(found: Sequence[Interval], *, upper_tail: float = TAIL) -> Interval:
-    """Return the mean of differences that separate runs found, each with a 95 % interval of its own.
-
-    The rule is that of :func:`gain`: Student's interval with five runs or more; with three or four the wider one of it
-    and the mean interval of a run. Those of two runs are joined, and one run's stays as it is.
-    """
-    if len(found) == 1:
-        return found[0]
-    errors = [(each.high - each.low) / 2 / -float(ndtri(TAIL)) for each in found]
-    return over_repeats([each.value for each in found], errors, upper_tail=upper_tail)
+def standard_error(low: float, high: float) -> float:
+    """Return the standard error of a figure with a normal 95 % interval."""
+    return (high - low) / 2 / -float(ndtri(TAIL))
 
 
 def over_repeats(differences: ArrayLike, errors: Sequence[float], *, upper_tail: float = TAIL) -> Interval:
@@ -237,11 +230,9 @@ def _right(ours: Score, theirs: Score) -> NDArray[Any] | None:
     return None if ours.right is None or theirs.right is None else 1 * ours.right - theirs.right
 
 
-def _student(differences: NDArray[np.float64], upper_tail: float) -> Interval:
-    error, freedom = _error(differences), len(differences) - 1
-    return _around(
-        float(np.mean(differences)), *(-float(stdtrit(freedom, tail)) * error for tail in (TAIL, upper_tail))
-    )
+def _student(figures: NDArray[np.float64], upper_tail: float) -> Interval:
+    error, freedom = _error(figures), len(figures) - 1
+    return _around(float(np.mean(figures)), *(-float(stdtrit(freedom, tail)) * error for tail in (TAIL, upper_tail)))
 
 
 def _few(differences: NDArray[np.float64], within: float, upper_tail: float) -> Interval:

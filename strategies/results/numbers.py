@@ -6,6 +6,8 @@ A loss, and the chance of the best guess that follows from it, are never rounded
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from ldpsim.curator.shown import shown_loss
 
@@ -82,3 +84,14 @@ def guessed(chance: float) -> str:
     ('>99.9 %', '73.2 %', '75 %')
     """
     return ">99.9 %" if chance > 0.999 else f"{math.ceil(round(chance * 1000, 6)) / 10:g} %"
+
+
+def share(entry: Mapping[str, Any]) -> str:
+    """The test accuracy of a model in per cent, with its spread over repeats if there is one."""
+    return percent(entry["test"]) + plus_minus(entry["std"])
+
+
+def difference(entry: Mapping[str, float], of: str | None = None) -> str:
+    """A difference of two shares in points, with its interval; ``of`` is what that is made of, as a verdict has it."""
+    value, low, high = (f"{round(100 * entry[part], 1) + 0.0:+.1f}" for part in ("value", "low", "high"))
+    return f"{value} ({low} to {high}{' over people' if of == 'people' else ''})"

@@ -261,6 +261,3 @@ def null_columns(nulls: Nulls, verdict: Mapping[str, Any] | None) -> dict[str, A
     return {**row, "margin": margin.get("value"), "margin_low": margin.get("low"), "margin_high": margin.get("high"),
             "margin_interval_of": verdict and verdict.get("interval_of"),
             "standing": verdict and verdict["standing"], "verdict": verdict and verdict["text"]}  # fmt: skip
-
-
-COLUMNS = tuple(null_columns({}, None))

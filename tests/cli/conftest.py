@@ -70,7 +70,8 @@ RECORD: dict[str, Any] = {
         "degrees": {"from": [0, 1, 2, 3, 5, 8], "true": [100, 600, 900, 1000, 350, 50],
                     "noisy": [20, 180, 700, 1200, 800, 100], "reconstructed": [150, 700, 850, 950, 310, 40]},
     },
-    "config": {"method": "hogs", "dataset": "generated", "seed": 0},
+    "config": {"method": "hogs", "dataset": "generated", "seed": 0,
+               "budget": {"epsilon": 8.0, "feature_share": 0.1}, "parameters": {}},
 }  # fmt: skip
 
 

@@ -9,10 +9,9 @@ from click.testing import Result
 from rich.console import Console
 from typer.testing import CliRunner
 
-from ldpsim.cli import compare as command
+from ldpsim.cli import summary
 from ldpsim.cli.main import app
 from ldpsim.cli.report.gather import gather
-from ldpsim.cli.report.shown import shown_rows
 
 pytestmark = pytest.mark.usefixtures("cells_in_this_process")
 
@@ -30,8 +29,8 @@ def test_a_table_a_page_and_a_folder_a_run(tmp_path: Path, listing: Callable[[Pa
     (folder,) = (tmp_path / "runs").iterdir()
     lines = [line for line in shown.stdout.splitlines() if str(tmp_path) not in line]
     assert max(map(len, lines)) <= 80
-    assert [line.split()[0] for line in lines[1:4]] == ["hogs", "lpgnn", "raw"]
-    assert "Budgets are not equal" in shown.stdout and "open" in lines[3]
+    assert [line.split()[0] for line in lines[2:5]] == ["hogs", "lpgnn", "raw"]
+    assert "Budgets are not equal" in shown.stdout and "open" in lines[4]
     assert f"Written to {folder / 'compare.html'}" in shown.stdout
     assert len(list(folder.glob("*/result.json"))) == 3
     assert (folder / "table.csv").read_text().count("\n") == 4
@@ -111,41 +110,25 @@ def test_a_mistake_is_one_line_and_nothing_is_written(arguments: list[str], said
 
 
 @pytest.mark.parametrize("width", [80, 40])
-def test_a_narrow_terminal_has_fewer_columns_and_cuts_none(
-    width: int, comparison: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_results_on_a_terminal(width: int, comparison: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Console(width=width, highlight=False)
-    monkeypatch.setattr(command, "console", lambda: screen)
+    monkeypatch.setattr(summary, "console", lambda: screen)
     found = gather([comparison])
-    rows = shown_rows(found, methods=["hogs", "dp-fedavg"])
     with screen.capture() as capture:
-        command._show(rows, found, ())
+        summary.show_groups(found.groups, found.sums)
     lines = capture.get().splitlines()
     assert max(map(len, lines)) <= width and "…" not in capture.get()
-    assert lines[0].split()[:6] == ["method", "test", "%", "±", "a", "relationship"]
-    assert lines[1].split()[:4] == ["hogs", "61.2", "1.1", "14.4"]
-    assert lines[2].split()[:3] == ["dp-fedavg", "45.0", "open"]
-    assert ("rounds" in lines[0]) == (width == 80)
-    said = " ".join(capture.get().split())
-    assert "hogs a relationship: not hidden (79.0 % recovered); a person: no meaningful" in said
-    assert "raw everything: in clear" in said
-    assert ("more columns" in " ".join(capture.get().split())) == (width == 40)
-
-
-@pytest.mark.parametrize("width", [80, 40])
-def test_null_models_and_verdicts(width: int, comparison: Path) -> None:
-    rows = shown_rows(gather([comparison]), methods=["hogs", "lpgnn", "raw"])
-    screen = Console(width=width, highlight=False)
-    with screen.capture() as capture:
-        command._show_nulls(screen, rows)
     text = " ".join(capture.get().split())
-    assert max(map(len, capture.get().splitlines())) <= width and "…" not in text
-    hogs, lpgnn = (
-        ("hogs 61.2 30.1 78.8 ▲ 55.0 60.9 33.1 30.2", "lpgnn 71.0 30.1 – 62.0 40.0 – –") if width == 80
-        else ("hogs chance 30.1, graph alone 78.8 ▲, features alone 55.0", "lpgnn chance 30.1, features alone")
-    )  # fmt: skip
-    assert hogs in text and lpgnn in text
-    assert "Labels on the graph alone are 17.6" in text and text.count("▲") == 2  # and once in the explanation
-    with screen.capture() as capture:
-        command._show_nulls(screen, shown_rows(gather([comparison / "raw-0"])))
-    assert capture.get() == "Null models: not taken.\n"
+    if width == 80:
+        assert "hogs 3 61.0 ± 1.0 30.2 78.8 ▲ 85.1 8 14.4 21,797.6 810 B" in text
+        assert "raw 1 61.2 – – 85.1 – open open" in text
+    else:
+        assert "asking nobody 30.2, best null 78.8 ▲, no noise 85.1, claim 8, a relationship 14.4" in text
+    assert "Labels on the graph alone are 17.6" in text and "null models: not taken" in text
+    assert "a relationship: not hidden (79.0 % recovered); a person: no meaningful" in text
+    assert "everything: in clear" in text and "Simulated from a seed: not private." in text
+    yellow = Console(width=width, highlight=False, force_terminal=True, color_system="standard", _environ={})
+    monkeypatch.setattr(summary, "console", lambda: yellow)
+    with yellow.capture() as capture:
+        summary.show_groups(found.groups, found.sums)
+    assert "\x1b[1;33mnull models: not taken" in capture.get() and "\x1b[1;31m78.8 ▲" in capture.get()

@@ -11,7 +11,6 @@ from ldpsim.cli.audit_page import loss_table
 from ldpsim.cli.output import console
 from ldpsim.cli.report.gather import gather
 from ldpsim.cli.report.page import render
-from ldpsim.cli.report.rows import row_of
 from ldpsim.cli.summary import summary
 from ldpsim.curator.attacks.audit_row import Effort
 from ldpsim.curator.attacks.method_audit import audit_method
@@ -19,7 +18,8 @@ from ldpsim.curator.methods.local.hogs import HoGS
 from ldpsim.curator.privacy.levels import LEVELS, LevelSpec
 from ldpsim.devices.noise import NoiseStream
 from ldpsim.strategies import RunOptions, simulate
-from ldpsim.strategies.outputs import sweep_table
+from ldpsim.strategies.outputs.groups import groups_of
+from ldpsim.strategies.outputs.rows import row_of
 from ldpsim.strategies.results.levels import held, level_named, shown_levels
 
 LIST = LevelSpec(
@@ -43,16 +43,15 @@ def test_a_run_and_everything_that_shows_it(tmp_path: Path) -> None:
     entry = record["privacy"]["holds"]["list"]
     assert entry["value"] == pytest.approx((clients - 1) * 7.2, abs=1e-6) and entry["status"] == "bounded"
     assert record["privacy"]["lifetime_per_device"]["list"]["max"] == entry["value"]
-    row = sweep_table.row_of(1, record, "a")
+    row = row_of(record, "a")
     assert row["holds_list"] == entry["value"]
-    names = sweep_table.columns([row])
-    assert names.index("holds_list") == names.index("holds_central_node_of_one") + 1
+    assert list(row).index("holds_list") == list(row).index("holds_central_node_of_one") + 1
     screen = console()
     with screen.capture() as capture:
         screen.print(summary(record, folder=None))
     assert "the whole list: all entries" in capture.get()
     assert held(record["privacy"]["holds"], level_named("LIST"))["value"] == entry["value"]
-    assert row_of(record, "a")["levels"]["list"]["value"] == entry["value"]
+    assert groups_of([record])[0].row["holds_list"] == entry["value"]
     assert "the whole neighbour list of a person changes" in render(gather([tmp_path]))
 
 

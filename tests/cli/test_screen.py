@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import shlex
+import subprocess
+
 import pytest
+from rich.console import Console
 from rich.table import Table
 
-from ldpsim.cli.screen import Screen
+from ldpsim.cli.output import text_table
+from ldpsim.cli.screen import NARROW, Screen, ShellCommand, TitledRows
 
 TEXT = "It is not measurably above it: -2.0 ± 10.0 points, [bold]100.0 %[/bold] of 78.4 kB and 12 Bytes"
 
@@ -33,3 +38,58 @@ def test_a_figure_wider_than_the_screen_is_shown_whole_all_the_same() -> None:
 
 def test_a_blank_before_another_word_may_end_a_line() -> None:
     assert shown(4, "12 Bytes")[0] == "12"
+
+
+def shown_at(what: object, width: int) -> list[str]:
+    screen = Console(width=width, highlight=False)
+    with screen.capture() as capture:
+        screen.print(what, crop=False)
+    return [line.rstrip() for line in capture.get().splitlines()]
+
+
+def facts() -> TitledRows:
+    found = TitledRows(width=6, gap=1)
+    found.add_row("one", "1 [bold]2[/bold]")
+    found.add_row("", "3")
+    return found
+
+
+def test_titles_stand_beside_their_texts_where_there_is_room() -> None:
+    assert shown_at(facts(), NARROW) == ["one    1 2", "       3"]
+
+
+def test_titles_stand_above_their_texts_where_there_is_none() -> None:
+    assert shown_at(facts(), NARROW - 1) == ["one", "  1 2", "  3"]
+
+
+TABLE = ["name loss text", "edge  1.2 abcdefghijk…", "      3.4 b", "all  open"]
+LIST = ["name", "edge", "  loss 1.2, text", "  abcdefghijklm", "  loss 3.4, text b", "all", "  open"]
+
+
+@pytest.mark.parametrize(("width", "lines"), [(23, TABLE), (22, LIST)])
+def test_a_table_that_does_not_fit_becomes_a_list_with_every_figure(width: int, lines: list[str]) -> None:
+    table = text_table("name", ">loss", "!text", gap=1)
+    table.add_row("[bold]edge[/bold]", "1.2", "abcdefghijklm")
+    table.add_row("", "3.4", "b")
+    table.add_row("all", "open", "")
+    assert shown_at(table, width) == lines
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_a_long_command_goes_on_as_a_shell_reads_it(width: int) -> None:
+    text = "ldpsim compare hogs sbp vote raw --dataset 'my graph.npz' --clients 3000 --noise-seed os --set tau=0.7"
+    lines = shown_at(ShellCommand(text), width)
+    assert max(map(len, lines)) <= width
+    assert all(line.endswith(" \\") for line in lines[:-1])
+    read = subprocess.run(["sh", "-c", "printf '%s|' " + "\n".join(lines)], capture_output=True, text=True, check=True)
+    assert read.stdout.split("|")[:-1] == shlex.split(text)
+
+
+def test_a_word_that_is_too_long_stays_whole() -> None:
+    lines = shown_at(ShellCommand("ldpsim compare hogs --dataset " + "x" * 60), 40)
+    assert lines[-1] == "    " + "x" * 60
+
+
+def test_an_option_and_its_value_stay_together() -> None:
+    lines = shown_at(ShellCommand("ldpsim compare hogs raw --public-features --set queries=20"), 38)
+    assert lines == ["  ldpsim compare hogs raw \\", "    --public-features \\", "    --set queries=20"]

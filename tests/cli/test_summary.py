@@ -3,10 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from ldpsim.cli.output import WIDTH, console
-from ldpsim.cli.summary import _teachers, first_screen, summary
+from ldpsim.cli.summary import first_screen, summary, verdict
 from ldpsim.curator.privacy.level import Level, OfOne
 
 
@@ -78,23 +79,6 @@ def test_the_next_command_says_that_it_asks_again(record: dict[str, Any]) -> Non
         assert ("asks these people again, and losses add" in screen.export_text()) is not seeded
 
 
-def test_a_reference_asks_nobody(record: dict[str, Any]) -> None:
-    for level in record["privacy"]["holds"].values():
-        level |= {"status": "unprotected", "value": None}
-    record["privacy"] |= {"trust": "none", "claimed": {"statement": "", "value": None}, "why_they_differ": []}
-    record["privacy"]["lifetime_per_device"]["user"] = {"max": 0.0, "mean": 0.0}
-    record["devices"] |= dict.fromkeys(("asked", "reported", "replayed", "refused", "silent", "failed"), 0)
-    record["communication"] |= {"downlink_bytes_per_device": 0.0, "uplink_bytes_per_device": 0.0, "rounds": 0}
-    record["reconstruction"] = dict.fromkeys(record["reconstruction"])
-    record["accuracy"]["macro_f1"] = None
-    text = words(shown(record))
-    assert "best guess:" not in text
-    assert "claimed nothing" in text
-    assert "nobody was asked" in text
-    assert "Simulated" not in text
-    assert "precision" not in text
-
-
 def test_an_unbounded_or_unknown_life_is_not_made_small(record: dict[str, Any]) -> None:
     record["privacy"]["lifetime_per_device"] |= {"user": {"max": None, "mean": None}, "complete": False}
     text = words(shown(record))
@@ -106,21 +90,6 @@ def test_markup_in_a_name_is_only_text(record: dict[str, Any]) -> None:
     assert "[bold]mine[/bold]" in shown(record)
 
 
-def test_null_models_and_the_verdict(with_nulls: dict[str, Any]) -> None:
-    text = words(shown(with_nulls))
-    for expected in (
-        "compared Labels on the graph alone are 17.6 points above the method.",
-        "without noise 85.1 % (same settings; 86.2 % with its own best)", "chance 30.1 % (always the largest class)",
-        "graph alone 78.8 % ± 0.3, 17.6 points above the method (labels spread",
-        "features alone 55.0 % ± 1.1 (no graph",
-        "shuffled the same run with data of somebody else: features 60.9 % ± 0.4 "
-        "adjacency 33.1 % ± 0.6 all 30.2 % ± 0.0", "nulls 12.4",
-    ):  # fmt: skip
-        assert expected in text, expected
-    assert text.count("above the method") == 2
-    assert text.index("compared") < text.index("always the largest class")
-
-
 def test_a_null_model_above_the_method_is_in_colour(with_nulls: dict[str, Any]) -> None:
     def coloured() -> str:
         screen = Console(width=WIDTH, force_terminal=True, color_system="standard", highlight=False, _environ={})
@@ -129,11 +98,11 @@ def test_a_null_model_above_the_method_is_in_colour(with_nulls: dict[str, Any]) 
         return capture.get()
 
     assert "\x1b[1;31m78.8 % ± 0.3, 17.6 points above the method" in coloured()
-    assert "\x1b[31mLabels on the graph alone" in coloured()
+    assert "\x1b[1;31mLabels on the graph alone" in coloured()
     with_nulls["nulls"]["graph_alone"] = None  # the method has no graph
     with_nulls["verdict"] |= {"above_nulls": True, "margin": {"value": 0.01, "low": 0.005, "high": 0.015}}
     tables = coloured().partition("In detail")[2]
-    assert "\x1b[1;31m" not in tables and "\x1b[32mLabels" in tables
+    assert "\x1b[1;31m" not in tables and "\x1b[1;32mLabels" in tables
     assert "graph alone" not in coloured().replace("the graph alone", "")
 
 
@@ -171,16 +140,6 @@ def test_the_verdict_comes_first_and_the_command_before_the_tables(with_nulls: d
     assert command < tables
 
 
-def test_a_narrow_terminal_lists_the_levels(record: dict[str, Any]) -> None:
-    screen = Console(width=40, highlight=False)
-    with screen.capture() as capture:
-        screen.print(summary(record, folder=None))
-    text = words(capture.get())
-    assert "a feature epsilon 0.8, best guess 69 %" in text
-    assert "a person's label unprotected" in text
-    assert "a relationship: an edge, at both ends epsilon 14.4, best guess >99.9 %" in text
-
-
 def test_a_long_path_stays_in_one_line_and_a_delta_is_apart(record: dict[str, Any]) -> None:
     record["privacy"]["holds"]["user"] |= {"delta": 1e-2}
     folder = Path("a-folder-with-a-long-name/and-one-below-it/run-0")
@@ -191,32 +150,71 @@ def test_a_long_path_stays_in_one_line_and_a_delta_is_apart(record: dict[str, An
     assert " %, delta 1e-02" in words(capture.get())
 
 
-def test_a_method_without_graph_and_network_has_no_section_about_its_graph(record: dict[str, Any]) -> None:
-    record["reconstruction"] |= {"edges": 0, "edge_precision": None, "edge_recall": 0.0}
-    assert "0: precision – , recall 0.0 %".replace(" ,", ",") in words(shown(record))
-    record["gnn"] = "none"
-    assert "Graph against the truth" not in words(shown(record))
+def printed(shown: object, width: int = 80) -> list[str]:
+    screen = Console(width=width, highlight=False)
+    with screen.capture() as capture:
+        screen.print(shown, crop=False)
+    return capture.get().splitlines()
 
 
-def test_what_the_teachers_of_an_owner_released() -> None:
-    cost = {"label": 1.25, "vector": 9.5, "printed": 0.75}
-    found = {
-        "private": 1600, "division": "40% private", "pseudo_label_accuracy": 0.625, "pseudo_label_ceiling": 0.875,
-        "teacher_accuracy": 0.9, "queries": 300, "epsilon": cost, "delta_printed": 1e-4, "delta": 1e-5,
-        "labels_released_in_all": 300, "epsilon_in_all": 1.25,
-    }  # fmt: skip
+def said(record: dict[str, Any], width: int = 80) -> str:
+    return " ".join(" ".join(printed(verdict(record), width)).split())
 
-    def told(**more: Any) -> str:
-        screen = console()
-        with screen.capture() as capture:
-            screen.print(_teachers({**found, **more}))
-        return words(capture.get())
 
-    text = told()
-    assert "people 1,600 private (40% private)" in text
-    assert "labels 300 released, 62.5 % right (at most 87.5 % under this noise); 90.0 % without noise" in text
-    assert "printed: 0.75 (at delta 0.0001)" in text and "holds at delta 1e-05: labels 1.25, noisy vectors 9.5" in text
-    assert "more labels" not in text and "at most 87.5" not in told(pseudo_label_ceiling=None)
-    more = "these teachers gave 200 more labels in other runs; for all of them: "
-    assert f"{more}at most 3.5 together" in told(labels_released_in_all=500, epsilon_in_all=3.5)
-    assert f"{more}nothing bounds it" in told(labels_released_in_all=500, epsilon_in_all=None)
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_what_a_person_reads_first(with_nulls: dict[str, Any], width: int) -> None:
+    text = said(with_nulls, width)
+    for expected in (
+        "accuracy 61.2 %; asking nobody 30.2 % (shuffled all); without noise 85.1 %",
+        "is below the best null model (graph alone, 78.8 %): -17.6 (-18.9 to -16.2) points",
+        "- a feature: hidden fairly well (best guess 69 %)",
+        "- a relationship: not hidden (79.0 % recovered, precision 81.0 %)",
+        "- all features, a person, a person as others report it: no meaningful protection",
+        "- a person's label: in clear (public for training and validation)",
+        "cost 400 B down, 410 B up a device in 1 round; 2.4 MB in all; 14.2 s",
+        "claimed epsilon-LDP of links and features, epsilon = 8 (Theorem 4)",
+    ):
+        assert expected in text, expected
+    assert max(map(len, printed(verdict(with_nulls), width))) <= width
+
+
+INTERVAL = {"value": 0.02, "low": -0.01, "high": 0.05}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"above_nulls": True, "margin": {"value": 0.05, "low": 0.01, "high": 0.09}},
+         "beats the best null model (graph alone, 78.8 %): +5.0 (+1.0 to +9.0) points"),
+        ({"margin": INTERVAL},
+         "does not measurably beat the best null model (graph alone, 78.8 %): +2.0 (-1.0 to +5.0) points"),
+        ({"margin": INTERVAL, "best_null": "features_alone"}, "(features alone, 55.0 %)"),
+        ({"above_chance": False, "over_chance": INTERVAL},
+         "not measurably above chance: +2.0 (-1.0 to +5.0) points; the best null model is graph alone, 78.8 %"),
+        ({"above_chance": False, "over_chance": {"value": -0.2, "low": -0.3, "high": -0.1}},
+         "below chance: -20.0 (-30.0 to -10.0) points; the best null model is graph alone, 78.8 %"),
+        ({"above_chance": False, "over_chance": None},
+         "not measurably above chance; the best null model is graph alone, 78.8 %"),
+        ({"above_chance": False, "over_chance": INTERVAL, "best_null": "chance"},
+         "not measurably above chance: +2.0 (-1.0 to +5.0) points; the best null model is chance, 30.1 %"),
+        ({"margin": None, "above_nulls": None, "over_chance": INTERVAL},
+         "above chance: +2.0 (-1.0 to +5.0) points; the best null model is graph alone, 78.8 %"),
+        ({"margin": None, "above_nulls": None, "above_chance": None}, "null models: not taken"),
+    ],
+)  # fmt: skip
+def test_each_standing_has_its_sentence(with_nulls: dict[str, Any], changes: dict[str, Any], expected: str) -> None:
+    with_nulls["verdict"] |= changes
+    assert expected in said(with_nulls)
+
+
+def test_a_run_without_null_models_reference_or_devices(record: dict[str, Any]) -> None:
+    record["reference"]["nonprivate_test"] = None
+    record["devices"]["asked"] = 0
+    text = said(record)
+    assert "accuracy 61.2 %; without noise not trained null models: not taken claimed" in text
+    assert text.endswith("cost nobody was asked; 14.2 s")
+
+
+def test_text_of_a_record_is_no_markup(record: dict[str, Any]) -> None:
+    record["privacy"]["holds"]["label"] |= {"detail": "[bold]public[/bold]", "public": []}
+    assert "in clear ([bold]public[/bold])" in said(record)

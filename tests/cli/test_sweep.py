@@ -1,23 +1,16 @@
 from __future__ import annotations
 
-import copy
 import json
 import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from click.testing import Result
-from rich.console import Console
 from typer.testing import CliRunner
 
-from ldpsim.cli import sweep as command
 from ldpsim.cli.main import app
-from ldpsim.strategies.outputs.seed_groups import seed_groups
-from ldpsim.strategies.outputs.sweep_table import row_of
 
 pytestmark = pytest.mark.usefixtures("cells_in_this_process")
 
@@ -49,7 +42,6 @@ def test_a_sweep_ends_with_a_table_and_the_next_runs_nothing(
     folder = tmp_path / "runs" / "sweep-grid"
     assert "4 cells: 4 ran, 0 had a result, 0 failed." in shown.stdout
     assert str(folder / "table.csv") in shown.stdout
-    assert "method=raw, seed=1" in shown.stdout and "unprotected" in shown.stdout
     table = [line for line in shown.stdout.splitlines() if str(tmp_path) not in line]
     assert max(map(len, table)) <= 80
     following = [shlex.split(line) for line in shown.stdout.partition("\nNext:\n")[2].replace("\\\n", "").splitlines()]
@@ -104,6 +96,9 @@ def test_a_failed_cell_is_exit_1_with_one_line(tmp_path: Path) -> None:
     [
         ("[grid]\nepsilom = [3]\n", [], "did you mean epsilon"),
         ("[grid]\nepsilon = ['much']\n", [], "must be a number"),
+        (GRID, ["-g", "epsilom=3"], "did you mean epsilon"),
+        (GRID, ["-g", "epsilon=3,3"], "different values"),
+        (GRID, ["-g", "clients"], "KEY=VALUE"),
         ("[grid]\nepsilon = []\n", [], "empty list"),
         ("[grid]\nseed = [1, 1]\n", [], "twice"),
         ("[grid]\nstate = ['here']\n", [], "people of its own"),
@@ -135,34 +130,6 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     assert shown.stderr == f"error: {tmp_path / 'nowhere.toml'}: No such file or directory\n"
 
 
-@pytest.mark.parametrize("width", [80, 40])
-def test_null_models_in_the_table(width: int, with_nulls: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    old = {name: part for name, part in copy.deepcopy(with_nulls).items() if name not in ("nulls", "verdict")}
-    old["reference"] = {"nonprivate_test": 0.8511}
-    for each in (old, with_nulls):
-        each["config"] |= {"budget": {}, "parameters": {}}
-    rows = [row_of(1, old, "old"), row_of(2, with_nulls, "new"), {"status": "failed"}]
-    assert (rows[1]["shuffled_adjacency"], rows[1]["standing"], rows[1]["nonprivate_test_own_settings"]) == (
-        0.3311, "below", 0.8622,
-    )  # fmt: skip
-    assert (rows[0]["chance"], rows[0]["verdict"], rows[0]["nonprivate_test_own_settings"]) == (None, None, None)
-    screen = Console(width=width, highlight=False)
-    monkeypatch.setattr(command, "console", lambda: screen)
-    result = SimpleNamespace(
-        rows=rows, groups=[], found=0, failures=[], folder=Path("my runs"), table=Path("table.csv"),
-        summary=Path("summary.csv"), parquet=None, sums=(),
-    )  # fmt: skip
-    with screen.capture() as capture:
-        command._show(["seed=0", "seed=1", "seed=2"], result)
-    lines = [" ".join(line.split()) for line in capture.get().splitlines()]
-    assert max(map(len, capture.get().splitlines()[:4])) <= width
-    following = lines[lines.index("Next:") + 1 :]
-    assert following[0].startswith("ldpsim report 'my runs'") and following[-1].endswith("--latex 'my runs/table.tex'")
-    assert lines[1].startswith("seed=0 61.2 – –") and lines[2].startswith("seed=1 61.2 30.1 78.8 ▲")
-    assert lines[3] == "seed=2 failed"
-    assert ("below 14.4 21,797.6" in lines[2], "not taken 14.4" in lines[1]) == (width == 80, width == 80)
-
-
 def test_people_who_are_asked_again_have_their_sum(tmp_path: Path) -> None:
     """Cells with noise of the operating system are collections of the same people; `raw` asks nobody."""
     grid = f"{GRID}\n[[cells]]\nseeds.noise = 9\n"
@@ -174,26 +141,6 @@ def test_people_who_are_asked_again_have_their_sum(tmp_path: Path) -> None:
     assert (found["collections"], found["holds"]["user"]["value"]) == (2, pytest.approx(sum(losses)))
 
 
-@pytest.mark.parametrize("width", [80, 40])
-def test_means_over_the_seeds(width: int, with_nulls: dict[str, Any]) -> None:
-    records = []
-    for place, test in enumerate((0.5, 0.6, 0.7)):
-        other = copy.deepcopy(with_nulls)
-        other["config"] |= {"seed": place, "epsilon": 4.0 if place < 2 else 8.0}
-        other["accuracy"] |= {"test": test, "per_repeat": [test]}
-        records.append(other)
-    screen = Console(width=width, highlight=False)
-    with screen.capture() as capture:
-        screen.print(command._means(seed_groups(records)))
-    lines = capture.get().splitlines()
-    assert max(map(len, lines)) <= width
-    assert [line.split() for line in lines] == [
-        ["mean", "of", "n", "test", "%", "null"],
-        ["hogs", "ε", "4", "2", "55.0", "±", "7.1", "78.8", "▲"],
-        ["hogs", "ε", "8", "1", "70.0", "78.8", "▲"],
-    ]
-
-
 @pytest.mark.parametrize("where", ["fixed", "grid", "cells"])
 def test_a_sweep_file_names_no_place_of_its_reader(where: str, tmp_path: Path) -> None:
     table = {"fixed": "[fixed]\n{}\n[grid]\nseed = [0]\n", "grid": "[grid]\n{}\n", "cells": "[[cells]]\n{}\n"}[where]
@@ -203,3 +150,27 @@ def test_a_sweep_file_names_no_place_of_its_reader(where: str, tmp_path: Path) -
         assert shown.exit_code == 2, shown.output
         assert f"{name} is a place on the machine of whoever wrote the file" in shown.stderr
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_grid_on_the_command_line_beside_a_file_or_alone(tmp_path: Path) -> None:
+    shown = sweep(tmp_path, GRID, "-g", "seed=3", "-g", "epsilon=3,4", "--json")
+    assert shown.exit_code == 0, shown.output
+    rows = json.loads(shown.stdout)["rows"]
+    assert [(row["method"], row["epsilon"], row["seed"]) for row in rows] == [
+        ("hogs", 3.0, 3), ("hogs", 4.0, 3), ("raw", 8.0, 3),
+    ]  # fmt: skip
+    alone = [
+        "sweep",
+        "-g",
+        "method=mlp",
+        "-g",
+        "clients=60",
+        "-g",
+        "settings.epochs=2",
+        "--out",
+        str(tmp_path),
+        "--quiet",
+    ]
+    assert CliRunner().invoke(app, alone).stdout == f"{tmp_path / 'sweep-grid' / 'table.csv'}\n"
+    nothing = CliRunner().invoke(app, ["sweep"])
+    assert nothing.exit_code == 2 and "nothing to run" in nothing.stderr

@@ -60,32 +60,9 @@ def test_the_score_is_what_a_run_reaches(tmp_path: Path) -> None:
     assert document["rows"][0]["val_accuracy"] == record["accuracy"]["val"]
 
 
-def test_query_parameters_need_people_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = counted(monkeypatch)
-    shown = tune("--grid", "lr=.01,.1", "--tune-query", "feature_share=.1,.3,.5", "--repeats", "2")
-    assert shown.exit_code == 0, shown.output
-    assert len(asked) == 6
-    assert "6 collections" in shown.stdout
-    assert "If 6 collections asked the same people, losses would add: a bit" in " ".join(shown.stdout.split())
-    assert "collections = 6" in shown.stdout
-    assert "feature_share" in shown.stdout
-    assert max(len(line) for line in shown.stdout.splitlines() if not line.startswith("source")) <= 80
-
-
-def test_collections_that_were_made_are_summed_by_level() -> None:
-    shown = tune("--grid", "lr=.1", "--tune-query", "feature_share=.1,.3", "--noise-seed", "os", "--json")
-    asked = json.loads(shown.stdout)["in_all"]
-    each = [json.loads(ldpsim("run", *SMALL, "--feature-share", share, "--no-reference", "--no-nulls", "--json").stdout)
-            for share in (".1", ".3")]  # fmt: skip
-    one = [record["privacy"]["holds"]["user"]["value"] for record in each]
-    assert (asked["collections"], asked["holds"]["user"]["value"]) == (2, pytest.approx(sum(one)))
-    said = tune("--grid", "lr=.1", "--tune-query", "feature_share=.1,.3", "--noise-seed", "os").stdout
-    assert "2 collections asked the same people (generated), and losses add: a bit" in " ".join(said.split())
-
-
 def test_a_run_with_the_tuned_setting_counts_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stored = tmp_path / "tuned" / "hogs.toml"
-    shown = tune("--grid", "tau=.5,.9", "--tune-query", "feature_share=.1,.3", "--out", stored, "--quiet")
+    shown = tune("--grid", "tau=.5,.9", "--repeats", "2", "--out", stored, "--quiet")
     assert shown.exit_code == 0, shown.output
     assert stored.read_text() == shown.stdout
     (setting,) = tomllib.loads(stored.read_text())["setting"]
@@ -98,28 +75,9 @@ def test_a_run_with_the_tuned_setting_counts_the_search(tmp_path: Path, monkeypa
     )
     record = json.loads(run.stdout)
     assert (record["privacy"]["collections"], record["privacy"]["searched"]) == (1, 2)
-    assert record["config"]["budget"]["feature_share"] == setting["feature_share"]
     assert record["config"]["parameters"]["tau"] == setting["values"]["tau"]
     assert record["config"]["parameters"]["epochs"] == 3
-    assert record["config"]["provenance"]["tau"].startswith("ours: validation accuracy over one collection")
-
-
-def test_a_value_that_is_the_default_is_kept_and_can_be_read_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A result leaves such values out; a stored setting has all that was given."""
-    small = ["--clients", 60, "--set", "features=weighted", "--device", "cpu"]
-    shown = ldpsim("tune", "hogs", *small, "--grid", "selection=accuracy", "--grid", "epochs=2,3", "--json")
-    assert shown.exit_code == 0, shown.output
-    best = json.loads(shown.stdout)["best"]
-    assert (best["values"]["features"], best["values"]["selection"]) == ("weighted", "accuracy")
-    from ldpsim.curator import tuned
-
-    monkeypatch.setattr(tuned, "settings_of", lambda method: (best,) if method == "hogs" else ())
-    run = ldpsim("run", "--method", "hogs", "--clients", 60, "--tuned", "--no-reference", "--no-nulls", "--json",
-                 "--out", tmp_path)  # fmt: skip
-    assert run.exit_code == 0, run.output
-    assert json.loads(run.stdout)["config"]["parameters"]["epochs"] == best["values"]["epochs"]
+    assert record["config"]["provenance"]["tau"].startswith("ours: validation accuracy over 2 collections")
 
 
 def test_a_setting_takes_the_place_of_one_for_the_same_runs(tmp_path: Path) -> None:
@@ -172,15 +130,6 @@ def test_a_reference_asks_nobody() -> None:
         (["--grid", "tau=.5,.5"], ["different values"]),
         (["--grid", "tau"], ["--grid tau", "KEY=VALUE"]),
         (["--grid", "epochs=2,3"], ["--grid epochs", "--set"]),
-        (["--tune-query", "tau=.5,.9"], ["--tune-query", "the same", "--grid"]),
-        (["--tune-query", "share=.5"], ["--tune-query share", "feature_share"]),
-        (["--tune-query", "feature_share=2"], ["--feature-share 2"]),
-        (["--tune-query", "feature_share=much"], ["--feature-share much"]),
-        (["--tune-query", "feature_share=.1", "--feature-share", ".1"], ["one of the two"]),
-        (
-            ["--tune-query", "feature_share=.1,.2", "--public-features"],
-            ["features are public beside --public-f"],
-        ),
         (["--epsilon", "0"], ["--epsilon 0"]),
         (["--dataset", "coar"], ["coar", "cora"]),
         (["--out", "{tmp}/other.toml"], ["--out", "other.toml"]),
@@ -214,11 +163,7 @@ def test_a_grid_cannot_change_what_people_are_asked(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(HoGS, "questions", with_tau)
     shown = tune("--grid", "tau=.5,.9")
     assert shown.exit_code == 2
-    assert "changes what people are asked; such parameters belong to --tune-query" in shown.stderr
-    shown = tune("--grid", "lr=.1", "--tune-query", "tau=.5,.9", "--json")
-    document = json.loads(shown.stdout)
-    assert document["collections"] == 2
-    assert "tau" in document["best"]["values"]
+    assert "--grid tau=.5: changes what people are asked; `ldpsim sweep -g` runs such values" in shown.stderr
 
 
 def test_an_unknown_method_is_named() -> None:
@@ -227,14 +172,11 @@ def test_an_unknown_method_is_named() -> None:
     assert "hogs" in shown.stderr
 
 
-def test_a_name_alone_takes_the_method_s_own_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = counted(monkeypatch)
-    shown = ldpsim("tune", "blink", *SMALL, "--tune-query", "degree_share", "--grid", "lr=.1", "--json")
-    assert shown.exit_code == 0, shown.output
-    document = json.loads(shown.stdout)
-    assert len(asked) == document["collections"] == 5
-    assert {row["query"]["degree_share"] for row in document["rows"]} == {0.1, 0.3, 0.5, 0.7, 0.9}
-    twice = ldpsim("tune", "blink", *SMALL, "--tune-query", "degree_share", "--tune-query", "degree_share=.1,.2")
-    assert twice.exit_code == 2 and "--tune-query degree_share" in twice.stderr
-    owner = ldpsim("tune", "privgnn", "--clients", "300", "--queries", "5")
-    assert owner.exit_code == 2
+def test_collections_that_were_made_are_summed_by_level() -> None:
+    arguments = ("--grid", "lr=.1", "--repeats", "2", "--noise-seed", "os")
+    asked = json.loads(tune(*arguments, "--json").stdout)["in_all"]
+    one = json.loads(ldpsim("run", *SMALL, "--no-reference", "--no-nulls", "--json").stdout)["privacy"]["holds"]["user"]
+    assert (asked["collections"], asked["holds"]["user"]["value"]) == (2, pytest.approx(2 * one["value"]))
+    said = " ".join(tune(*arguments).stdout.split())
+    assert "2 collections asked the same people (generated), and losses add: a bit" in said
+    assert "If 2 collections asked the same people" in " ".join(tune(*arguments[:4]).stdout.split())

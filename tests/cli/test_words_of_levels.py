@@ -1,6 +1,6 @@
 """Levels of random methods, options and facts: panel and pages show exactly the figures of the fields.
 
-Covers the way of a guarantee to the panel (cli/summary.py) and to the pages (cli/words.py, cli/report/rows.py).
+Covers the way of a guarantee to the panel (cli/summary.py) and to the pages (cli/words.py, cli/report/page.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from ldpsim.cli import words
-from ldpsim.cli.report.rows import row_of
+from ldpsim.cli.report import page
+from ldpsim.cli.report.page import row_of
 from ldpsim.cli.summary import _holds
 from ldpsim.cli.words import epsilon
 from ldpsim.curator.methods import Budget, find
@@ -24,6 +25,7 @@ from ldpsim.curator.methods.base import questions_asked
 from ldpsim.curator.privacy.level import Level
 from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.devices.facts import PublicFacts, Split
+from ldpsim.strategies.outputs.groups import groups_of
 from ldpsim.strategies.results.levels import compared_levels, held, shown_levels
 from tests.cli.conftest import RECORD
 
@@ -67,8 +69,8 @@ def wrong(holds: dict[str, dict[str, Any]]) -> str:
     """Return the level at which a page shows other figures than its fields; empty if there is none."""
     record = copy.deepcopy(RECORD)
     record["privacy"]["holds"] = holds
-    row = row_of(record, "folder")
-    said = words.words_of(row)["levels"]
+    (group,) = groups_of([record])
+    said = {name: view["words"] for name, view in row_of(group, 0, 0)["views"].items()}
     for level in shown_levels():
         entry = held(holds, level)
         count = 1 if entry["of_one"] else 0  # "in all T" has T besides
@@ -111,6 +113,6 @@ def test_a_page_without_the_private_rest_is_noticed(monkeypatch: pytest.MonkeyPa
     holds = dict(method.guarantee(facts, questions_asked(method, facts, split, budget, "c"), budget).to_dict()["holds"])
     assert not wrong(holds) and held(holds, "user")["private_value"] == 4.0
     whole = words.level
-    monkeypatch.setattr(words, "level", lambda entry: whole({**entry, "private_value": None}))
+    monkeypatch.setattr(page, "level", lambda entry: whole({**entry, "private_value": None}))
     assert wrong(holds).startswith("user: 4 is missing")
     assert set(compared_levels()) >= set(shown_levels())

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from benchmarks import RESULTS, ROOT
-from benchmarks.papers.cell_row import held
+from benchmarks.papers.cell import loss_of
 from benchmarks.study import read_rows
 from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.curator.shown import loss_in_table, shown_bound, shown_loss
@@ -21,7 +21,7 @@ def test_a_loss_is_never_rounded_down_and_a_bound_from_below_never_up(value: flo
     assert value * (1 - 1e-9) <= up + 5e-9 <= value + 1.01e-4
     assert float(loss_in_table(value)) == up and "," not in loss_in_table(value)
     assert value - 1.01e-4 <= float(shown_bound(value).replace(",", "")) <= value * (1 + 1e-9) + 1e-8
-    assert float(held({"status": "bounded", "value": value, "delta": 0.0})) == up
+    assert float(loss_of({"status": "bounded", "value": value, "delta": 0.0})) == up
 
 
 def test_infinity_is_a_word() -> None:

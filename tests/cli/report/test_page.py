@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
+import html
+import io
 import json
 import re
 import zlib
@@ -9,13 +12,13 @@ from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
 from ldpsim.cli.report import page
 from ldpsim.cli.report.gather import gather
 from ldpsim.cli.report.page import as_json, packed_library, plotting_library, render, verdict, write_page
-from ldpsim.cli.report.shown import shown_rows
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'><!--{{7*7}}${1}"
 
@@ -72,7 +75,7 @@ def test_the_policy_allows_these_two_scripts_and_nothing_else(comparison: Path) 
     both = (plotting_library(), script)
     digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in both]
     assert rules["script-src"] == [f"'sha256-{digest}'" for digest in digests]
-    assert json.loads(data)["rows"]
+    assert json.loads(data)["words"]
 
 
 def test_the_library_is_the_installed_one_and_fits_into_a_script_element() -> None:
@@ -98,7 +101,7 @@ def test_nothing_in_a_record_becomes_markup(path: str, tmp_path: Path, write_res
     tags = [tag for tag, _ in elements.found if tag not in ("li", "ul")]
     assert tags == [tag for tag, _ in clean.found if tag not in ("li", "ul")]
     assert "<img" not in page and "<script>alert" not in page
-    assert json.loads(elements.scripts[0])["rows"][0]["id"] == 0
+    assert len(json.loads(elements.scripts[0])["words"]) == 1
 
 
 def test_nothing_in_a_name_of_a_folder_or_a_failure_becomes_markup(comparison: Path) -> None:
@@ -127,53 +130,6 @@ def test_every_method_is_on_the_page_with_its_command(comparison: Path) -> None:
         assert f"ldpsim run --method {name} --dataset generated" in page
 
 
-def test_the_title_counts_methods_or_results(comparison: Path, write_result: Callable[..., Path]) -> None:
-    assert "<h1>generated: 5 methods on the same 3,000 people</h1>" in render(gather([comparison]))
-    write_result(comparison, "hogs-1", {"config/epsilon": 4.0})
-    page = render(gather([comparison]))
-    assert "<title>generated: 6 results side by side</title>" in page
-    assert "<h1>generated: 5 methods, 6 configurations on the same 3,000 people</h1>" in page
-    assert "<h1>generated: 1 method on the same 3,000 people</h1>" in render(gather([comparison / "raw-0"]))
-
-
-def test_failures_and_what_is_left_out_stand_at_the_top(comparison: Path, write_result: Callable[..., Path]) -> None:
-    write_result(comparison, "old-0", {"schema": 7})
-    write_result(comparison, "other-0", {"dataset/scored_sha256": ["00"], "method": "privgnn"})
-    (comparison / "table.csv").write_text("cell,status,method,error\n1,failed,rgnn,--epsilon is missing\n")
-    head = render(gather([comparison])).partition("<main>")[0]
-    assert "<b>rgnn</b> --epsilon is missing" in head
-    assert "schema 7, this version reads schema 2" in head
-    assert "privgnn: another split" in head
-
-
-def test_unequal_budgets_are_said(comparison: Path) -> None:
-    found = verdict(shown_rows(gather([comparison])), None)
-    assert not found["equal"] and found["line"].startswith("Budgets are not equal:")
-
-
-def test_equal_budgets_are_told_from_what_holds_and_not_from_what_was_wanted(
-    tmp_path: Path, write_result: Callable[..., Path]
-) -> None:
-    write_result(tmp_path, "a", {"method": "one"})
-    write_result(tmp_path, "b", {"method": "two", "privacy/holds/relationship/value": 14.4 * (1 + 1e-8)})
-    rows = shown_rows(gather([tmp_path]))
-    match = {"level": "relationship", "target": 14.4, "unmatched": {}}
-    assert verdict(rows, match)["equal"]
-    assert "for every method" in verdict(rows, None)["line"]
-    wanted = verdict(rows, {**match, "target": 2.0, "unmatched": {"one": "edges are public"}})
-    assert not wanted["equal"] and "could be reached by no method" in wanted["line"]
-    assert wanted["reasons"] == [("one", "edges are public"), ("two", "it was not solved for")]
-    rows[1]["levels"]["relationship"]["value"] = 20.0
-    half = verdict(rows, match)
-    assert not half["equal"] and "14.4 for one, and not for two" in half["line"]
-    public = verdict(rows, {"level": "user", "target": 4.0, "unmatched": {"two": "raw data"}, "of_reports": ["one"]})
-    assert (
-        "equal for all that is reported: 4 at the level of a person for one. Their features are public"
-        in public["line"]
-    )
-    assert not public["equal"] and public["reasons"] == [("two", "raw data")]
-
-
 def test_a_page_is_written_whole_for_others_to_read(comparison: Path) -> None:
     path = comparison / "page.html"
     write_page(path, gather([comparison]))
@@ -181,104 +137,93 @@ def test_a_page_is_written_whole_for_others_to_read(comparison: Path) -> None:
     assert path.stat().st_mode & 0o444 == 0o444
 
 
-def test_numbers_of_the_charts_are_put_into_words_in_python(comparison: Path) -> None:
-    page = render(gather([comparison]))
-    (data,) = [json.loads(text) for text in Elements(page).scripts if text.startswith("{")]
-    row = next(row for row in data["rows"] if row["name"] == "hogs")
-    hogs = row["words"]
-    assert row["tip"] == "hogs\naccuracy 61.2 ± 1.1 %\nbest null, graph alone: 78.8 %"
-    assert row["places"]["relationship"] == {"strip": None, "value": 14.4, "words": "14.4"}
-    assert row["places"]["claimed"]["words"] == "8"
-    assert (hogs["bytes"], hogs["rounds"], hogs["rounds_said"]) == ("400 B down, 410 B up a device", "1", "1 round")
-    assert hogs["edges"]["precision"] == {"short": "81", "full": "81.0 %"}
-    assert not re.findall(r"toFixed|toLocaleString|toExponential", page.rpartition("<script>")[2])
+def words(page: str, section: str) -> str:
+    """The text of a section of the page."""
+    inside = page.partition(f'<section id="{section}"')[2].partition("</section>")[0]
+    return " ".join(re.sub(r"<[^>]*>", " ", inside).split())
 
 
-def test_null_models_stand_beside_each_method(comparison: Path) -> None:
-    page = own(render(gather([comparison])))
-    section = page.partition('<section id="nulls"')[2].partition("</section>")[0]
-    shown = " ".join(re.sub(r"<[^>]*>", " ", section).split())
-    assert (
-        "hogs 61.2 ± 1.1 30.1 78.8 ▲ ± 0.3 55.0 ± 1.1 60.9 ± 0.4 33.1 ± 0.6 30.2 ± 0.0 -17.6 (-18.9 to -16.2)" in shown
-    )
-    glance = " ".join(
-        re.sub(r"<[^>]*>", " ", page.partition('<section id="glance"')[2].partition("</section>")[0]).split()
-    )
-    assert "Asking nobody, % Best null, % ε claimed ε holds, a person" in glance
-    assert "hogs 61.2 ± 1.1 30.2 shuffled all 78.8 ▲ graph alone 8 21,797.6" in glance
-    assert "Labels on the graph alone are 17.6 points above the method." in shown
-    assert (
-        "lpgnn edges in clear 71.0 ± 2.0 30.1 – 62.0 ± 0.2 40.0 ± 2.0 – – +9.0 (+7.0 to +11.0) On these people" in shown
-    )
-    assert "raw edges and features in clear 85.0 – – – – – – – Not taken" in shown
-    assert section.count('class="beats">78.8 ▲') == 1 and section.count("▲") == 2  # and once in the explanation
-    data = json.loads(Elements(page + packed_library()).scripts[0])
-    assert data["panels"] == [
-        {"title": "generated, 3,000 people", "chance": {"value": 0.3013, "words": "chance 30.1 %"}}
-    ]
+def test_failures_and_what_is_left_out_stand_at_the_top(comparison: Path, write_result: Callable[..., Path]) -> None:
+    write_result(comparison, "old-0", {"schema": 7})
+    write_result(comparison, "other-0", {"dataset/scored_sha256": ["00"], "method": "privgnn"})
+    (comparison / "table.csv").write_text("cell,status,method,error\n1,failed,rgnn,--epsilon is missing\n")
+    head = render(gather([comparison])).partition("<main>")[0]
+    assert "<b>rgnn</b> --epsilon is missing" in head and "schema 7, this version reads schema 2" in head
+    assert "privgnn: another split" in head
 
 
-def test_chance_that_differs_between_methods(comparison: Path, write_result: Callable[..., Path]) -> None:
-    write_result(comparison, "rgnn-0", {"method": "rgnn", "nulls": {"chance": {"test": 0.25}}})
-    data = json.loads(Elements(render(gather([comparison]))).scripts[0])
-    assert data["panels"][0]["chance"]["words"] == "chance, at most 30.1 %"
-
-
-def test_results_without_null_models_say_so(comparison: Path) -> None:
-    page = own(render(gather([comparison / "raw-0"])))
-    assert "Null models: not taken." in page and "Best null" not in page
-
-
-def test_the_page_opens_at_the_whole_record(comparison: Path) -> None:
-    page = own(render(gather([comparison])))
-    assert 'value="user" checked' in page and page.count(" checked") == 2
-    assert "ε holds, a person" in page and json.loads(Elements(page + packed_library()).scripts[0])["level"] == "user"
-
-
-def test_without_scripts_the_words_of_the_switches_stand_there(comparison: Path) -> None:
-    page = own(render(gather([comparison])))
-    for words in (
-        ">What any answer can give away when everything that a person holds changes",
-        ">1 of 5 have a bound;",
-        ">Not drawn, because edges are public",
-        "The charts and the switches need JavaScript; the tables do not.",
-    ):
-        assert words in page  # fmt: skip
-
-
-def test_a_badge_stands_in_every_list_and_table(comparison: Path) -> None:
-    page = own(render(gather([comparison])))
-    for section in ("glance", "nulls"):
-        part = page.partition(f'<section id="{section}"')[2].partition("</section>")[0]
-        assert re.findall(r"<span>(\S+)</span> <span class=\"badge\">([^<]*)", part) == [
-            ("dp-fedavg", "in clear to the curator"), ("lpgnn", "edges in clear"), ("mlp", "features in clear"),
-            ("raw", "edges and features in clear"),
-        ]  # fmt: skip
-    commands = page.partition("Run it again</h2>")[2]
-    assert commands.count('class="badge"') == 4 and "<dt>hogs</dt>" in commands
-
-
-def test_a_sweep_over_budgets_and_seeds_has_lines_and_says_what_is_repeated(
+def test_equal_budgets_are_told_from_what_holds_and_not_from_what_was_wanted(
     tmp_path: Path, write_result: Callable[..., Path]
 ) -> None:
-    lines = []
+    write_result(tmp_path, "a", {"method": "one"})
+    write_result(tmp_path, "b", {"method": "two", "privacy/holds/relationship/value": 14.4 * (1 + 1e-8)})
+    groups = gather([tmp_path]).groups
+    match = {"level": "relationship", "target": 14.4, "unmatched": {}, "of_reports": []}
+    assert verdict(groups, match)["equal"] and "for every method" in verdict(groups, None)["line"]
+    wanted = verdict(groups, {**match, "target": 2.0, "unmatched": {"one": "edges are public"}})
+    assert not wanted["equal"] and "could be reached by no method" in wanted["line"]
+    assert wanted["reasons"] == [("one", "edges are public"), ("two", "it was not solved for")]
+    public = verdict(groups, {**match, "level": "user", "target": 4.0, "of_reports": ["one"]})
+    assert "for all that is reported is 4 for one, and not for two. Their features are public" in public["line"]
+    write_result(tmp_path, "c", {"method": "two", "privacy/holds/relationship/value": 20.0})
+    assert "for one, and not for two" in verdict(gather([tmp_path], only=[tmp_path / "a", tmp_path / "c"]).groups,
+                                                 match)["line"]  # fmt: skip
+
+
+def test_claimed_stands_beside_held_and_accuracy_beside_nulls_and_the_reference(comparison: Path) -> None:
+    page = own(render(gather([comparison])))
+    assert "hogs 61.0 ± 1.0 3 85.1 30.2 shuffled all 78.8 ▲ graph alone 8 21,797.6" in words(page, "glance")
+    nulls = words(page, "nulls")
+    assert "78.8 ▲ ± 0.3 55.0 ± 1.1 60.9 ± 0.4 33.1 ± 0.6 30.2 ± 0.0 -17.6 (-18.9 to -16.2)" in nulls
+    assert "Labels on the graph alone are 17.6 points above the method." in nulls
+    assert "raw edges and features in clear 61.2 – – – – – – – Not taken" in nulls
+    bare = own(render(gather([comparison / "raw-0"])))
+    assert "Null models: not taken." in bare and "Best null" not in bare
+    assert page.count('class="badge"') > 8 and "in clear to the curator" in page
+
+
+def test_a_chart_has_a_line_for_each_method_and_none_is_left_out(comparison: Path) -> None:
+    data = json.loads(Elements(render(gather([comparison]))).scripts[0])
+    assert data["level"] == "user" and set(data["charts"]) == {*data["views"], "bytes"}
+    (chart,) = data["charts"]["relationship"]
+    points = {point["name"]: point["x"] for point in chart["data"]["values"]}
+    assert points == {"hogs": 14.4, "lpgnn": None, "dp-fedavg": None, "mlp": None, "raw": None}
+    hogs = next(point for point in chart["data"]["values"] if point["name"] == "hogs")
+    assert hogs["tip"].startswith("hogs\naccuracy 61.0 ± 1.0 %\nbest null, graph alone: 78.8 %\n810 B a device")
+    assert (hogs["null"], hogs["chance"]) == pytest.approx((78.84, 30.13))
+    assert data["words"][0]["claimed"]["words"] == "–" or data["words"][0]["claimed"]["value"] is not None
+
+
+def test_a_sweep_over_budgets_and_seeds_has_one_row_a_budget(tmp_path: Path, write_result: Callable[..., Path]) -> None:
     for seed in range(3):
         for epsilon in (10.0, 2.0):
-            name = f"hogs-{epsilon:g}-{seed}"
-            write_result(tmp_path, name, {
+            write_result(tmp_path, f"hogs-{epsilon:g}-{seed}", {
                 "config/seed": seed, "config/epsilon": epsilon, "dataset/digest": f"{seed:02}" * 32,
                 "accuracy/test": 0.5 + seed / 10, "accuracy/per_repeat": [0.5 + seed / 10],
             })  # fmt: skip
-            lines.append(f"1,done,hogs,{name},{seed}\n")
-    (tmp_path / "table.csv").write_text("cell,status,method,folder,population_seed\n" + "".join(lines))
     page = own(render(gather([tmp_path])))
     assert "<h1>generated: 1 method, 2 configurations on 3 populations of 3,000 people</h1>" in page
-    assert "Figures are means of 3 seeds; ± is the standard deviation. Each seed draws other people" in page
-    data = json.loads(Elements(page + packed_library()).scripts[0])
-    assert data["curves"] and [row["name"] for row in data["rows"]] == ["hogs ε 2", "hogs ε 10"]
-    assert {row["series"] for row in data["rows"]} == {0} and data["rows"][0]["std"] == pytest.approx(0.1)
-    assert ">Not shown<" not in page
+    assert "mean of up to 3 scores" in page and "hogs ε 2 60.0 ± 10.0 3" in words(page, "glance")
     assert page.count("ldpsim run --method hogs") == 6
+
+
+def test_the_sum_over_collections_of_the_same_people_stands_at_the_top(
+    tmp_path: Path, write_result: Callable[..., Path]
+) -> None:
+    for name in ("hogs", "vote"):
+        write_result(tmp_path, name, {"method": name, "simulation_seeded": False, "seeds/noise": None,
+                                      "devices/reports_sha256": name})  # fmt: skip
+    head = render(gather([tmp_path])).partition("<main>")[0]
+    assert "2 collections asked the same people (generated), and losses add:" in head and "a relationship 28.8" in head
+
+
+def test_csv_files_hold_all_figures_and_no_formula(tmp_path: Path, write_result: Callable[..., Path]) -> None:
+    write_result(tmp_path, "=cmd", {"method": "=1+1"})
+    links = dict(re.findall(r'download="(\w+).csv" href="data:text/csv;charset=utf-8,([^"]*)"',
+                            own(render(gather([tmp_path])))))  # fmt: skip
+    results = list(csv.DictReader(io.StringIO(unquote(html.unescape(links["results"])))))
+    assert (results[0]["method"], results[0]["folder"], results[0]["test"]) == ("'=1+1", "'=cmd", "0.6124")
+    assert "holds_relationship" in unquote(html.unescape(links["groups"]))
 
 
 def luminance(colour: str) -> float:
@@ -304,7 +249,7 @@ def test_words_and_lines_stand_out_from_every_paper(scheme: int) -> None:
     for paper in ("paper", "band"):
         for words in ("ink", "soft"):
             assert contrast(words, paper) >= 4.5, (words, paper)
-        for line in ("reports", "owner", "open", "noisy", "found", *(f"line-{number}" for number in range(8))):
+        for line in ("reports", *(f"line-{number}" for number in range(8))):
             assert contrast(line, paper) >= 3, (line, paper)
     assert contrast("warn", "paper") >= 4.5 and contrast("good", "paper") >= 4.5 and contrast("ink", "raised") >= 4.5
 
@@ -319,7 +264,5 @@ def test_groups_that_are_served_worse_are_marked(tmp_path: Path, write_result: C
     assert 'class &lt;b&gt;gold&lt;/b&gt; <span class="badge">worse off</span>' in page and "<b>gold" not in page
     assert "worse off: class &lt;b&gt;gold&lt;/b&gt; -40.0 points by noise" in page
     assert "40.0 <small>30 to 50</small>" in page and "80.0 <small>70 to 90</small>" in page
-    write_result(tmp_path, "hogs-1", {"groups": {"rows": rows}, "config/seed": 1, "accuracy/test": 0.5})
-    assert page.count("worse off</span>") == render(gather([tmp_path])).count("worse off</span>") == 1
     write_result(tmp_path / "none", "hogs-0")
     assert "There is no accuracy by groups" in render(gather([tmp_path / "none"]))

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import csv
 import json
 import re
 from pathlib import Path
@@ -8,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from ldpsim.curator.methods import table
-from ldpsim.devices.atomic_files import exclusive_lock
 from ldpsim.strategies.experiments.compare import Comparison, _name, compare
 from ldpsim.strategies.setup.options import RunOptions
 
@@ -33,16 +30,6 @@ def test_everybody_gets_the_same_people_splits_and_seeds(tmp_path: Path) -> None
     document = json.loads((found.folder / "compare.json").read_text())
     assert document["methods"] == ["hogs", "lpgnn", "raw"] and document["match"] is None
     assert all((found.folder / name / "result.json").is_file() for name in document["folders"])
-
-
-def test_every_method_that_trains_in_rounds_is_in_a_table(tmp_path: Path) -> None:
-    """Members of the registry, a new one among them."""
-    names = [name for name, kind in table().items() if kind.spec.in_rounds]
-    found = small(tmp_path, *names, settings={"rounds": "1", "local_steps": "1", "silos": "3"}, repeats=1, clients=24)
-    assert [record["method"] for record in found.records] == names and not found.failures
-    rows = csv.DictReader(found.table.read_text().splitlines())
-    assert [row["method"] for row in rows] == names
-    assert all(record["accuracy"]["test"] is not None and "federated" in record for record in found.records)
 
 
 def test_one_more_method_runs_that_one_alone(tmp_path: Path) -> None:
@@ -144,15 +131,6 @@ def test_an_option_that_no_method_reads_is_refused(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_parameter_goes_to_the_methods_that_have_it(tmp_path: Path) -> None:
-    found = small(tmp_path, "hogs", "raw", settings={"tau": "0.5", "epochs": "2"}, gnn="sage")
-    hogs, raw = (record["config"]["parameters"] for record in found.records)
-    assert (hogs["tau"], hogs["epochs"], raw["epochs"], raw["gnn"]) == (0.5, 2, 2, "sage") and "tau" not in raw
-    found = small(tmp_path, "hogs", "lp-and", settings={"selection": "loss", "epochs": "2"})  # one chooses no epoch
-    hogs, null = (record["config"]["parameters"] for record in found.records)
-    assert hogs["selection"] == "loss" and "selection" not in null
-
-
 def kept_files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
@@ -169,46 +147,6 @@ def test_a_comparison_of_other_options_leaves_the_first_one_as_it_is(tmp_path: P
     assert kept_files(first.folder) == before
 
 
-def test_a_comparison_without_some_of_the_methods_has_a_folder_of_its_own(tmp_path: Path) -> None:
-    first = small(tmp_path, "hogs", "mlp")
-    before = kept_files(first.folder)
-    fewer = small(tmp_path, "hogs", "raw")
-    assert (fewer.folder.name, fewer.found) == (f"{first.folder.name}-2", 0)
-    assert kept_files(first.folder) == before
-    assert small(tmp_path, "raw", "hogs").folder == fewer.folder
-    assert small(tmp_path, "mlp", "hogs").folder == first.folder
-
-
-def test_a_killed_comparison_goes_on_and_another_one_does_not_go_on_in_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from ldpsim.strategies.experiments import sweep
-
-    write_tables = sweep.write_tables
-
-    def stopped(*_: object) -> object:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(sweep, "write_tables", stopped)
-    with pytest.raises(KeyboardInterrupt):
-        small(tmp_path, "hogs", "mlp")
-    (killed,) = tmp_path.iterdir()
-    monkeypatch.setattr(sweep, "write_tables", write_tables)
-    other = small(tmp_path, "hogs", "raw")
-    assert (other.folder.name, other.found) == (f"{killed.name}-2", 0)
-    again = small(tmp_path, "hogs", "mlp")
-    assert (again.folder, again.found) == (killed, 2)
-
-
-def test_a_busy_comparison_is_left_alone(tmp_path: Path) -> None:
-    first = small(tmp_path, "hogs")
-    with exclusive_lock(first.folder, wait=False):
-        with pytest.raises(ValueError, match="another sweep or comparison is using this folder"):
-            small(tmp_path, "hogs")
-        assert small(tmp_path, "mlp").folder.name == f"{first.folder.name}-2"
-        assert small(tmp_path, "hogs", epsilon=3.0).folder != first.folder
-
-
 @pytest.mark.parametrize(
     "given",
     [{"dataset": "cora"}, {"clients": 70}, {"split": "split42"}, {"label_rate": 0.5}, {"seed": 1}, {"dropout": 0.1},
@@ -221,5 +159,11 @@ def test_every_option_that_a_comparison_shows_names_the_folder(given: dict[str, 
 
 def test_options_that_change_nothing_do_not_name_the_folder(tmp_path: Path) -> None:
     same = RunOptions(workers=2, engine="local", method="raw", data_dir=tmp_path, force=True, out=tmp_path)
-    assert _name(same) == _name(RunOptions())
-    assert _name(same, ("user", 2.0)) != _name(same)
+    assert _name(same) == _name(RunOptions()) != _name(same, ("user", 2.0))
+
+
+def test_one_method_less_uses_the_results_that_are_there(tmp_path: Path) -> None:
+    first = small(tmp_path, "hogs", "mlp")
+    fewer = small(tmp_path, "hogs")
+    assert (fewer.folder, fewer.found, len(fewer.records)) == (first.folder, 1, 1)
+    assert len(list(first.folder.glob("*/result.json"))) == 2

@@ -8,17 +8,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 
 from ldpsim.curator.learning.training import TrainingSettings
-from ldpsim.curator.methods import Method, OwnerMethod, Reference, find, table
+from ldpsim.curator.methods import Method, OwnerMethod, find, table
 from ldpsim.devices.data.population import Population
 from ldpsim.strategies import RunOptions
 from ldpsim.strategies.experiments import tune as search
-from ldpsim.strategies.experiments.trial import Trial
-from ldpsim.strategies.experiments.tune import SearchResult, ValueGrid, built_in, query_values
+from ldpsim.strategies.experiments.tune import SearchResult, ValueGrid, built_in
 from ldpsim.strategies.setup.run_setup import load_population
 
 SEARCHED = sorted(
@@ -46,36 +45,10 @@ def test_the_grid_is_of_parameters_that_only_the_curator_uses(
     """The checks of a search before it asks: names, values, and the same questions to everybody."""
     monkeypatch.setattr("ldpsim.strategies.runs.set_up.load_population", lambda options: people)
     stages = built_in(_options(name))
-    assert len(stages) == len(find(name).spec.search_grid) and all(0 < search._size(stage) <= 24 for stage in stages)
-    search._setups(_options(name), stages, [{}], {})
-
-
-@pytest.mark.parametrize("name", SEARCHED)
-def test_query_parameters_change_what_people_are_asked(
-    name: str, people: Population, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ldpsim.strategies.runs.set_up.load_population", lambda options: people)
-    given = {"topology": "blink"} if name == "hogs" else {}
-    for key in find(name).spec.query_grid:
-        query = query_values(name, {key: None})
-        assert len(query[key]) > 1
-        options = _options(name, **given)
-        search._setups(options, built_in(options, query), list(search._products(query)), query)
-
-
-def test_methods_whose_questions_have_shares_say_so() -> None:
-    """Without one are those that spend one budget on one mechanism."""
-    asked = {name for name in SEARCHED if not issubclass(find(name), Reference)}
-    assert {name for name in asked if not find(name).spec.query_grid} == {"rr", "symrr", "lp-and"}
-
-
-def test_names_alone_need_values_of_the_method() -> None:
-    assert query_values("blink", {"degree_share": None}) == {"degree_share": (0.1, 0.3, 0.5, 0.7, 0.9)}
-    assert query_values("blink", {"degree_share": ("0.2",)}) == {"degree_share": ("0.2",)}
-    with pytest.raises(ValueError, match=r"--tune-query degree_shar: .*mean degree_share.*V1,V2 gives some"):
-        query_values("blink", {"degree_shar": None})
-    with pytest.raises(ValueError, match="rr has no values of its own .*no parameters of a query"):
-        query_values("rr", {"m": None})
+    assert len(stages) == len(find(name).spec.search_grid) and all(
+        math.prod(map(len, stage.values())) <= 24 for stage in stages
+    )
+    search._checked(_options(name), stages)
 
 
 def test_an_owner_s_method_is_not_searched() -> None:
@@ -84,68 +57,54 @@ def test_an_owner_s_method_is_not_searched() -> None:
 
 
 class Scripted:
-    """A collection whose scores are told: a function of the query's share, the learning rate and the weight decay."""
+    """A collection whose scores are told: a function of the learning rate and the weight decay."""
 
-    def __init__(self, score: Callable[[str, float, float], float], share: str) -> None:
-        self.law, self.share = score, share
+    def __init__(self, score: Callable[[float, float], float]) -> None:
+        self.law = score
 
     def reconstruct(self, method: Method) -> Method:
         return method
 
     def score(self, graph: Method, training: TrainingSettings, method: Method) -> tuple[float, float]:
-        return self.law(self.share, training.lr, training.weight_decay), 0.0
+        return self.law(training.lr, training.weight_decay), 0.0
 
 
 def searched(
-    score: Callable[[str, float, float], float], people: Population, monkeypatch: pytest.MonkeyPatch, *,
-    stages: tuple[ValueGrid, ...], query: ValueGrid | None = None, repeats: int = 1,
-) -> tuple[SearchResult, list[str], list[tuple[str, float | None]]]:  # fmt: skip
+    score: Callable[[float, float], float], people: Population, monkeypatch: pytest.MonkeyPatch, *,
+    stages: tuple[ValueGrid, ...], repeats: int = 1,
+) -> tuple[SearchResult, int, list[tuple[str, float | None]]]:  # fmt: skip
     monkeypatch.setattr("ldpsim.strategies.runs.set_up.load_population", lambda options: people)
-    asked: list[str] = []
+    asked: list[int] = []
     told: list[tuple[str, float | None]] = []
 
-    def collect(options: RunOptions) -> list[Trial]:
-        asked.append(str(options.feature_share))
-        return [Scripted(score, asked[-1])] * repeats  # type: ignore[list-item]
+    def gather(options: RunOptions, repeat: int) -> Scripted:
+        asked.append(repeat)
+        return Scripted(score)
 
-    found = search.search(
-        _options("hogs"), stages, query, collect=collect, progress=lambda name, done: told.append((name, done))
-    )
-    return found, asked, told
+    monkeypatch.setattr(search, "gather", gather)
+    options = replace(_options("hogs"), repeats=repeats)
+    found = search.search(options, stages, progress=lambda name, done: told.append((name, done)))
+    return found, len(asked), told
 
 
 def test_a_search_tries_all_and_puts_the_best_first(people: Population, monkeypatch: pytest.MonkeyPatch) -> None:
     scores = {0.1: 0.4, 0.2: 0.6, 0.3: 0.4, 0.4: 0.5}
-    found, asked, told = searched(
-        lambda share, lr, decay: scores[lr], people, monkeypatch, stages=({"lr": tuple(scores)},)
-    )
+    found, asked, told = searched(lambda lr, decay: scores[lr], people, monkeypatch, stages=({"lr": tuple(scores)},))
     assert [(each.values["lr"], each.val_accuracy) for each in found.candidates] == [
         (0.2, 0.6), (0.4, 0.5), (0.1, 0.4), (0.3, 0.4),  # of equal ones the first tried
     ]  # fmt: skip
     assert (found.best.values, found.settings.training.lr, found.collections) == ({"lr": 0.2}, 0.2, 1)
-    assert len(asked) == 1
+    assert asked == 1
     assert told == [("asking", None), *(("comparing", step / 4) for step in (1, 2, 3, 4))]
-
-
-def test_the_first_of_equal_queries_stays(people: Population, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And the next stage is tried with the best query alone, on the reports that are there."""
-    found, asked, _ = searched(
-        lambda share, lr, decay: 0.5 + decay, people, monkeypatch, repeats=2,
-        stages=({"lr": (0.1, 0.2)}, {"weight_decay": (0.0, 0.01)}), query={"feature_share": (0.1, 0.3, 0.5)},
-    )  # fmt: skip
-    assert asked == ["0.1", "0.3", "0.5"] and found.collections == 6
-    assert found.best.query == {"feature_share": 0.1} and found.best.values == {"lr": 0.1, "weight_decay": 0.01}
-    assert len(found.candidates) == 3 * 2 + 2
-    assert all(each.query == {"feature_share": 0.1} for each in found.candidates if "weight_decay" in each.values)
 
 
 def test_a_later_stage_wins_a_tie_and_loses_against_a_better_one(
     people: Population, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stages: tuple[ValueGrid, ...] = ({"lr": (0.1, 0.2)}, {"weight_decay": (0.02, 0.01)})
-    tied, _, _ = searched(lambda share, lr, decay: lr, people, monkeypatch, stages=stages)
+    tied, _, _ = searched(lambda lr, decay: lr, people, monkeypatch, stages=stages)
     assert tied.best.values == {"lr": 0.2, "weight_decay": 0.02}
-    worse, _, _ = searched(lambda share, lr, decay: lr - (decay in (0.01, 0.02)), people, monkeypatch, stages=stages)
+    worse, _, _ = searched(lambda lr, decay: lr - (decay in (0.01, 0.02)), people, monkeypatch, stages=stages)
     assert worse.best.values == {"lr": 0.2}
     assert worse.settings.training.weight_decay not in (0.01, 0.02)
 
@@ -154,9 +113,7 @@ def test_scores_are_means_over_collections_and_need_a_label(
     people: Population, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turns = itertools.cycle([0.2, 0.6])
-    found, _, _ = searched(
-        lambda share, lr, decay: next(turns), people, monkeypatch, stages=({"lr": (0.1, 0.2)},), repeats=2
-    )
+    found, _, _ = searched(lambda lr, decay: next(turns), people, monkeypatch, stages=({"lr": (0.1, 0.2)},), repeats=2)
     assert [each.val_accuracy for each in found.candidates] == [0.4, 0.4]
     with pytest.raises(ValueError, match="knows no label of a validation node"):
-        searched(lambda share, lr, decay: math.nan, people, monkeypatch, stages=({"lr": (0.1,)},))
+        searched(lambda lr, decay: math.nan, people, monkeypatch, stages=({"lr": (0.1,)},))

@@ -1,6 +1,6 @@
 """Sweeps: cells, tables, and what is run again.
 
-Covers sweep_file and sweep_table.
+Covers sweep_file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ldpsim.strategies.experiments import sweep
 from ldpsim.strategies.experiments.failures import Failed
 from ldpsim.strategies.experiments.sweep import run_sweep
 from ldpsim.strategies.experiments.sweep_file import Cell, cells_of_document, read_sweep
-from ldpsim.strategies.outputs.sweep_table import MEASURED, columns, typed, write_tables
+from ldpsim.strategies.outputs.rows import MEASURED
 from tests import warm
 from tests.waiting import wait_until
 
@@ -86,7 +86,7 @@ def test_cells_come_in_the_order_of_the_options_whatever_the_file_says(tmp_path:
         ("[grid]\nepsilom = [3]", r"\[grid\] epsilom: .*did you mean epsilon"),
         ("[fixed]\nclient = 3\n[grid]\nseed = [1]", r"\[fixed\] client: .*clients"),
         ("[gird]\nseed = [1]", "gird: .*did you mean grid"),
-        ("[grid]\nepsilon = ['3']", r"\[grid\] epsilon = 3: must be a number"),
+        ("[grid]\nepsilon = ['much']", r"\[grid\] epsilon = much: must be a number"),
         ("[grid]\nseed = [1.5]", r"\[grid\] seed = 1.5: must be a whole number"),
         ("[grid]\nseed = [true]", r"seed = true: must be a whole number"),
         ("[grid]\nseed = [-1]", "seed=-1: --seed -1: must be 0 or more"),
@@ -137,6 +137,17 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_a_setting_that_only_some_methods_have_is_no_mistake_of_the_file(tmp_path: Path) -> None:
     assert len(read_sweep(written(tmp_path, "[grid]\nmethod = ['hogs', 'raw']\nsettings.tau = [0.5]"))) == 2
+
+
+def test_a_grid_of_the_command_line_stands_in_place_of_the_files(tmp_path: Path) -> None:
+    path = written(tmp_path, FIXED + "[grid]\nepsilon = [3, 4]\nseed = [0, 1]\n")
+    cells = read_sweep(path, {"epsilon": ("5", "0.5"), "clients": ("70",)})
+    assert [(cell.options.epsilon, cell.options.seed) for cell in cells] == [(5.0, 0), (5.0, 1), (0.5, 0), (0.5, 1)]
+    assert {cell.options.clients for cell in cells} == {70}
+    alone = read_sweep(None, {"method": ("hogs", "raw"), "public_features": ("true",), "settings.tau": ("0.5",)})
+    assert [cell.options.method for cell in alone] == ["hogs", "raw"] and alone[0].options.public_features
+    with pytest.raises(ValueError, match=r"^\[grid\] seed = x: must be a whole number"):
+        read_sweep(None, {"seed": ("x",)})
 
 
 # ---- running -------------------------------------------------------------------------
@@ -323,7 +334,7 @@ def test_a_killed_sweep_goes_on_and_ends_with_the_same_table(tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("cells_in_this_process")
-def test_a_copy_of_a_cell_is_not_taken_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_copy_of_a_cell_is_not_taken_for_it(tmp_path: Path) -> None:
     (cell,) = read_sweep(written(tmp_path, FIXED + "[[cells]]\nmethod = 'mlp'\n"))
     first = run_sweep([cell], tmp_path / "sweep")
     own = first.folder / str(first.rows[0]["folder"])
@@ -331,8 +342,6 @@ def test_a_copy_of_a_cell_is_not_taken_for_it(tmp_path: Path, capsys: pytest.Cap
     shutil.copytree(own, first.folder / "a-copy")  # sorted before it
     again = run_sweep([cell], tmp_path / "sweep")
     assert (again.found, again.rows[0]["folder"], again.table.read_bytes()) == (1, own.name, table)
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"warning: {first.folder / 'a-copy'} ") and "copy" in line
 
 
 def _children(pid: int) -> list[int]:
@@ -344,51 +353,6 @@ def _alive(pid: int) -> bool:
         return "(zombie)" not in Path(f"/proc/{pid}/status").read_text().splitlines()[2]
     except OSError:
         return False
-
-
-# ---- the table -----------------------------------------------------------------------
-
-
-def test_a_column_has_one_type() -> None:
-    rows = [{"cell": 1, "param_a": 1, "param_b": "x"}, {"cell": 2, "param_a": 0.5, "param_b": 2}, {"cell": 3}]
-    full = typed(rows)
-    assert [row["param_a"] for row in full] == [1.0, 0.5, None]
-    assert [row["param_b"] for row in full] == ["x", "2", None]
-    assert list(full[0]) == columns(rows)
-    assert columns(rows)[-4:] == ["param_a", "param_b", "folder", "error"]
-
-
-def test_without_pyarrow_there_is_a_csv_and_no_old_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    (tmp_path / "table.parquet").write_text("of an earlier sweep")
-    table, parquet = write_tables(tmp_path, [{"cell": 1, "status": "done", "tuned": True}])
-    assert parquet is None
-    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
-    (row,) = rows_of(table)
-    assert (row["cell"], row["tuned"], row["test"]) == ("1", "true", "")
-
-
-def test_parquet_holds_the_same(tmp_path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
-    rows = [{"cell": 1, "status": "done", "tuned": True, "test": 0.5}, {"cell": 2, "status": "failed"}]
-    _, path = write_tables(tmp_path, rows)
-    assert parquet.read_table(path).to_pylist() == typed(rows)
-    assert {entry.name for entry in tmp_path.iterdir()} == {"table.csv", "table.parquet"}
-
-
-def test_an_interrupted_sweep_says_what_is_finished(tmp_path: Path) -> None:
-    cells = [Cell(RunOptions(clients=60, epsilon=number, out=None), f"cell {number}") for number in range(1, 10)]
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt) as stopped:
-        run_sweep(cells, tmp_path, progress=stop)
-    rest = "the same command goes on with the rest"
-    assert stopped.value.__notes__ == [f"0 of 9 are finished and kept in {tmp_path}; {rest}"]
-    outcomes: dict[int, str | Failed] = dict.fromkeys(range(8), "folder") | {1: Failed("it broke")}
-    names = "(cell 1, cell 3, cell 4, cell 5, cell 6, 2 more)"
-    assert sweep._kept(cells, outcomes, tmp_path) == f"7 of 9 are finished and kept in {tmp_path} {names}; {rest}"
 
 
 def test_a_result_counts_only_with_the_models_that_a_cell_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:

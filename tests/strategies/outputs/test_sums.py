@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,8 @@ from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.strategies.experiments.compare import compare
 from ldpsim.strategies.experiments.sweep import run_sweep
 from ldpsim.strategies.experiments.sweep_file import Cell
-from ldpsim.strategies.outputs.paper_table import latex_table
-from ldpsim.strategies.outputs.seed_groups import seed_groups
+from ldpsim.strategies.outputs.paper import latex_table
 from ldpsim.strategies.outputs.sums import added, in_all, of_repeats
-from ldpsim.strategies.outputs.sweep_summary import summary_rows
 from ldpsim.strategies.runs.simulate import simulate
 from ldpsim.strategies.setup.options import RunOptions
 
@@ -108,7 +105,7 @@ def test_other_commands_say_what_repeats_of_one_run_say(tmp_path: Path) -> None:
     (found,) = swept.sums
     assert (found.collections, found.holds["user"]["value"]) == (4, pytest.approx(user))
     group, raw = swept.groups
-    row, of_raw = summary_rows([group, raw])
+    row, of_raw = group.row, raw.row
     assert (row["collections"], row["holds_user"], row["all_user"]) == (4, one, pytest.approx(user))
     assert (of_raw["all_user"], of_raw["all_user_status"]) == (None, "unprotected")
     page = render(gather([swept.folder]))
@@ -128,6 +125,5 @@ def test_a_simulation_with_secrets_of_a_seed_has_no_sum(tmp_path: Path) -> None:
     options = RunOptions(**{**SMALL, "repeats": 2, "out": tmp_path})
     compared = compare(["hogs", "raw"], options)
     assert not compared.sums
-    (group,) = seed_groups([copy.deepcopy(dict(compared.records[0]))])
-    (row,) = summary_rows([group])
+    (row,) = (group.row for group in compared.groups if group.method == "hogs")
     assert row["collections"] == 2 and row["all_bit"] == pytest.approx(2 * row["holds_bit"])

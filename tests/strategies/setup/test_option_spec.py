@@ -29,13 +29,13 @@ from pathlib import Path
 from typer.testing import CliRunner
 from ldpsim import strategies
 from ldpsim.cli.main import app
-from ldpsim.cli.report.labels import name_rows
 from ldpsim.strategies.outputs.shell import command_of
 from ldpsim.cli.run import run
 from ldpsim.strategies import RunOptions
 from ldpsim.strategies.experiments.compare import _name
 from ldpsim.strategies.experiments.sweep_file import read_sweep
-from ldpsim.strategies.outputs.sweep_table import columns, failed_row, row_of
+from ldpsim.strategies.outputs.groups import groups_of
+from ldpsim.strategies.outputs.rows import data_frame, failed_row, row_of
 from ldpsim.strategies.flower_app.given import options_given
 
 def ldpsim(*words):
@@ -54,8 +54,7 @@ ldpsim("run", "--config", config)
 ldpsim("run", "--config", config, "--fog", 0.5)
 Path("grid.toml").write_text("[grid]\\nfog = [0, 0.5]\\n")
 cells = read_sweep(Path("grid.toml"))
-rows = [{"method": "mlp"}, {"method": "mlp"}]
-name_rows(rows, [foggy, clear])
+rows = [row_of(foggy, "x"), failed_row(1, cells[1].options, None, "no")]
 print(json.dumps({
     "parameter": "fog" in inspect.signature(run).parameters,
     "help": [ldpsim(name, "--help").stdout.count("--fog") for name in ("run", "compare", "tune")],
@@ -64,9 +63,9 @@ print(json.dumps({
     "hashes": [foggy["config_hash"], clear["config_hash"]],
     "caught": caught,
     "cells": [[cell.options.fog, cell.label] for cell in cells],
-    "column": columns([]).count("fog"),
-    "rows": [row_of(1, foggy, "x")["fog"], failed_row(1, cells[1].options, None, "no")["fog"]],
-    "labels": [row["label"] for row in rows],
+    "column": list(data_frame(rows).columns).count("fog"),
+    "rows": [row["fog"] for row in rows],
+    "labels": [group.label for group in groups_of([foggy, clear])],
     "commands": [command_of(foggy), command_of(clear)],
     "folders": [_name(RunOptions()), _name(RunOptions(fog=0.5))],
     "flower": [options_given({"fog": 0.5}), options_given({"fog": 0.0})],

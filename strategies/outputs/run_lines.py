@@ -1,0 +1,113 @@
+"""A result in a few titled lines: what the terminal, a notebook and ``print`` show first of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ldpsim.strategies.foreign_text import text
+from ldpsim.strategies.group_accuracy.shown import group_rows, words_of_groups
+from ldpsim.strategies.outputs.sums import of_repeats
+from ldpsim.strategies.results.in_words import claimed, privacy_in_words
+from ldpsim.strategies.results.numbers import count, difference, percent, seconds, share, size
+from ldpsim.strategies.results.shown_nulls import (
+    CHANCE,
+    NOT_TAKEN,
+    NULLS,
+    STANDINGS,
+    UNJUDGED,
+    asking_nobody,
+    shown_nulls_of,
+    shown_verdict,
+)
+
+_STANDING = {
+    "above": "beats the best null model",
+    "unjudged": UNJUDGED,
+    "even": "does not measurably beat the best null model",
+    "below": "is below the best null model",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line about a result.
+
+    Args:
+        title: What it is about: ``accuracy``, ``claimed``, ``privacy`` or ``cost``.
+        text: The words.
+        tone: ``good``, ``open`` or ``bad``; empty for a plain line.
+        strong: The part of the words that has the tone; empty for all of them.
+    """
+
+    title: str
+    text: str
+    tone: str = ""
+    strong: str = ""
+
+
+def title_of(record: Mapping[str, Any]) -> str:
+    """Return the method and the data set."""
+    return text(f"{record['method']} on {record['dataset']['name']}")
+
+
+def lines_of(record: Mapping[str, Any]) -> list[Line]:
+    """Return what a reader of a result needs first: accuracy beside simpler models, the claim, privacy, the cost."""
+    return [
+        *_accuracy(record),
+        Line("claimed", text(claimed(record))),
+        *_privacy(record),
+        Line("cost", cost_of(record)),
+    ]
+
+
+def _accuracy(record: Mapping[str, Any]) -> Iterator[Line]:
+    accuracy, nulls, free = record["accuracy"], shown_nulls_of(record), asking_nobody(record)
+    clean, repeats = record["reference"]["nonprivate_test"], len(accuracy["per_repeat"])
+    beside = [share(accuracy) + (f" over {repeats} repeats" if accuracy["std"] is not None else "")]
+    if free is not None:
+        beside.append(f"asking nobody {percent(nulls[free]['test'])} ({NULLS[free].heading})")
+    elif CHANCE in nulls:
+        beside.append(f"chance {percent(nulls[CHANCE]['test'])}")
+    beside.append("without noise not trained" if clean is None else f"without noise {percent(clean)}")
+    yield Line("accuracy", "; ".join(beside))
+    standing, words = _standing(record)
+    yield Line("accuracy", words, STANDINGS[standing][1])
+    if served := words_of_groups(group_rows(record)):
+        yield Line("accuracy", served, "open")
+
+
+def _standing(record: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the standing among the null models, a key of STANDINGS, and its sentence, which names the best of them."""
+    verdict = shown_verdict(record)
+    if verdict is None or not verdict["standing"]:
+        return "", f"null models: {NOT_TAKEN}"
+    standing, name, over = verdict["standing"], verdict["best_null"], verdict["over_chance"]
+    best = f"{NULLS[name].heading}, {percent(shown_nulls_of(record)[name]['test'])}"
+
+    def by(interval: Mapping[str, float] | None) -> str:
+        return "" if interval is None else f": {difference(interval, verdict['interval_of'])} points"
+
+    if standing in ("alone", "chance"):
+        below = over is not None and over["high"] < 0
+        how = "above" if standing == "alone" else "below" if below else "not measurably above"
+        return standing, f"{how} chance{by(over)}; the best null model is {best}"
+    return standing, f"{_STANDING[standing]} ({best}){by(verdict['margin'])}"
+
+
+def _privacy(record: Mapping[str, Any]) -> Iterator[Line]:
+    for finding in privacy_in_words(record):
+        yield Line("privacy", text(finding.text), finding.tone, finding.word)
+    if (asked := of_repeats(record)) is not None:
+        yield Line("privacy", text(asked.text), "open")
+
+
+def cost_of(record: Mapping[str, Any]) -> str:
+    """Return bytes, rounds and seconds."""
+    sent, took = record["communication"], f"{seconds(record['seconds']['total'])} s"
+    if not record["devices"]["asked"]:
+        return f"nobody was asked; {took}"
+    down, up = size(sent["downlink_bytes_per_device"]), size(sent["uplink_bytes_per_device"])
+    total = size(sent["downlink_bytes"] + sent["uplink_bytes"])
+    return f"{down} down, {up} up a device in {count(sent['rounds'], 'round')}; {total} in all; {took}"
