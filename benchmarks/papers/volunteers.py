@@ -79,7 +79,8 @@ def run(cell: VolunteerCell) -> dict[str, str]:
 def row_of(record: Mapping[str, Any]) -> dict[str, str]:
     """Return the figures of a result, shares of the test people."""
     nulls = record["nulls"] or {}
-    taken = {**nulls, "shuffled_all": (nulls.get("shuffled") or {}).get("all")}
+    others = nulls.get("shuffled") or {}
+    taken = {**nulls, "shuffled_all": others.get("all", next(iter(others.values()), None))}
     found = {name: "" if taken.get(name) is None else f"{taken[name]['test']:.5f}" for name in (*NULLS, "shuffled_all")}
     return {"accuracy": f"{record['accuracy']['test']:.5f}", **found}
 

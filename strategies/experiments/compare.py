@@ -162,7 +162,8 @@ def cells_of(methods: Sequence[str], options: RunOptions) -> list[Cell]:
             raise ValueError(f"{name} is named twice: a comparison has each method once")
     cells, reasons = [], {}
     for name in methods:
-        given = replace(options, method=name, engine="local", workers=None, ray_address=None, out=None)
+        given = replace(options, method=name, engine="local", workers=None, ray_address=None, out=None,
+                        all_nulls=True)  # fmt: skip
         own, reasons[name] = read_alone(given)
         cells.append(Cell(own, name))
     check_any_reads(options, reasons)

@@ -134,7 +134,9 @@ class OneReportRun(Run):
         return questions, self.graph(scene, defended.reports if defended else reports)
 
     def shuffled(self, scene: RepeatContext, outcome: Outcome, others: Others) -> Iterator[tuple[str, Predict]]:
-        """Yield the predictions with one private attribute of other people, and with all of them.
+        """Yield the predictions with all private attributes of other people; before them each one alone (--all-nulls).
+
+        Where people report one attribute, all of them is that one, and has its name.
 
         One collection of other people is enough if the question has one stage. A device perturbs each attribute
         by itself. The real reports with one attribute from the other people therefore have the law of reports
@@ -155,13 +157,11 @@ class OneReportRun(Run):
             return found
 
         strangers = ask(*private)
-        for attribute in private if len(private) > 1 else ():
+        for attribute in private if scene.setup.options.all_nulls and len(private) > 1 else ():
             staged = len(reports.plan) > 1 or bool(reports.parts) or len(reports.asks) < len(private)
             answers = ask(attribute) if staged else reports.with_answers_of(strangers, attribute)
             yield attribute, partial(self._without, scene, answers)
-        predict = partial(self._without, scene, strangers)
-        for name in (ALL,) if len(private) > 1 else (*private, ALL):
-            yield name, predict
+        yield private[0] if len(private) == 1 else ALL, partial(self._without, scene, strangers)
 
     def people_to_shuffle(self, scene: RepeatContext) -> IntArray | None:
         """Return the people who do not volunteer; None, for everybody, where nobody does."""

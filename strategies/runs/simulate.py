@@ -35,7 +35,7 @@ from ldpsim.strategies.results.interrupted import kept_of, may_have_answered
 from ldpsim.strategies.results.lifetime import nothing_known, read_ledgers
 from ldpsim.strategies.results.outcome import Predictions, Repeat, Score, Spent
 from ldpsim.strategies.results.record import assemble
-from ldpsim.strategies.results.shown_nulls import asks_nobody
+from ldpsim.strategies.results.shown_nulls import SHUFFLED, asks_nobody
 from ldpsim.strategies.rounds.checkpoint import remove_unfinished
 from ldpsim.strategies.runs.nulls import models_at_once, null_models, references, start_nulls
 from ldpsim.strategies.runs.run import Refused, RepeatContext, RunFailed
@@ -211,6 +211,7 @@ def _repeat_beside(trainings: Trainings, scene: RepeatContext, *, keep_graph: bo
     null_seconds = time.perf_counter() - started
     reference, reference_own = trained()
     reported = () if outcome.known is None else outcome.known.reported
+    shuffled = [name for name in nulls if name.startswith(SHUFFLED)]
     return Repeat(
         outcome=replace(outcome, known=None, reports=None),
         accuracy=accuracy,
@@ -218,7 +219,7 @@ def _repeat_beside(trainings: Trainings, scene: RepeatContext, *, keep_graph: bo
         reference=reference,
         reference_own=None if reference_own is None else reference_own.test,
         nulls=nulls,
-        ask_nobody=tuple(name for name in nulls if asks_nobody(name, reported)),
+        ask_nobody=tuple(name for name in nulls if asks_nobody(name, reported) or shuffled == [name]),
         null_seconds=null_seconds,
         lifetime=known,
         seeded=None if state is None else bool(state.head["simulation_seeded"]),

@@ -32,7 +32,8 @@ CLEAR = {"method": "lpgnn", "eps_features": float("inf"), "eps_labels": float("i
 
 
 def options(out: Path | None, **given: Any) -> RunOptions:
-    usual = {"clients": 60, "settings": {"epochs": "3"}, "reference": False, "device": "cpu", "out": out}
+    usual = {"clients": 60, "settings": {"epochs": "3"}, "reference": False, "all_nulls": True, "device": "cpu",
+             "out": out}  # fmt: skip
     return RunOptions(**{**usual, **given})  # type: ignore[arg-type]
 
 
@@ -139,14 +140,24 @@ def test_each_private_attribute_is_shuffled_alone_and_all_together(
         return shuffled(people, attributes, seed, **more)
 
     monkeypatch.setattr(module, "shuffled", noted)
-    assert list(nulls_of(method=method)["shuffled"]) == ["adjacency", "features", "all"]
+    every = nulls_of(method=method)["shuffled"]
+    assert list(every) == ["adjacency", "features", "all"]
     both = ("adjacency", "features")
     assert collections == ([both] if method == "hogs" else [both, ("adjacency",), ("features",)])
+    collections.clear()
+    assert nulls_of(method=method, all_nulls=False)["shuffled"] == {"all": every["all"]} and collections == [both]
 
 
-def test_one_private_attribute_is_all() -> None:
-    found = nulls_of(public_features=True)["shuffled"]
-    assert found["adjacency"] == found["all"]
+def test_one_private_attribute_is_all_data_of_others_under_its_name() -> None:
+    record = simulate(options(None, public_features=True)).record
+    assert list(record["nulls"]["shuffled"]) == ["adjacency"]
+    assert "shuffled_adjacency" in record["verdict"]["ask_nobody"]
+
+
+@pytest.mark.parametrize("every", [True, False])
+def test_the_reference_with_settings_of_its_own_is_one_of_all(every: bool) -> None:
+    found = simulate(options(None, reference=True, nulls=False, all_nulls=every)).record["reference"]
+    assert found["nonprivate_test"] is not None and (found["nonprivate_test_own_settings"] is not None) == every
 
 
 # ---- what a shuffle takes away -------------------------------------------------------
@@ -296,11 +307,15 @@ def test_each_kind_of_run_has_its_null_models(
 @pytest.mark.parametrize(
     ("given", "names", "taught"),
     [
-        ({"method": "vote", "public_features": True}, {"features_alone"}, True),
-        ({"method": "hogs", "public_features": True}, {"features_alone"}, False),
-        ({"method": "hogs"}, set(), False),
-        ({"method": "upgnet"}, {"graph_alone"}, False),
-        ({"method": "sbp", "public_features": True, "settings": {"sources": "labelled"}}, {"features_alone"}, True),
+        ({"method": "vote", "public_features": True}, {"features_alone", "shuffled_adjacency"}, True),
+        ({"method": "hogs", "public_features": True}, {"features_alone", "shuffled_adjacency"}, False),
+        ({"method": "hogs"}, {"shuffled_all"}, False),
+        ({"method": "upgnet"}, {"graph_alone", "shuffled_features"}, False),
+        (
+            {"method": "sbp", "public_features": True, "settings": {"sources": "labelled"}},
+            {"features_alone", "shuffled_adjacency"},
+            True,
+        ),
     ],
     ids=["vote", "hogs-public", "hogs", "upgnet", "sbp"],
 )
@@ -314,7 +329,7 @@ def test_null_models_that_ask_nobody_and_the_labels_they_learn_from(
     record = simulate(
         options(None, **{"settings": {} if given["method"] == "vote" else {"epochs": "3"}, **given})
     ).record
-    assert set(record["verdict"]["ask_nobody"]) == names | {"chance", "shuffled_all"}
+    assert set(record["verdict"]["ask_nobody"]) == names | {"chance"}
     (known,) = seen
     assert known.taught_by_validation is taught
 
