@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
@@ -17,6 +18,8 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from itertools import islice
 from multiprocessing.connection import wait as wait_for
+from multiprocessing.context import SpawnContext, SpawnProcess
+from types import ModuleType
 from typing import Any
 
 from ldpsim.strategies.engines.ray_session import RaySession
@@ -155,9 +158,7 @@ def processes(
     if here and count == 1:
         yield Pool(lambda _: _HereExecutor(), 1)
         return
-    # Spawned, not forked: a fork copies the locks of torch's and Flower's threads, and SQLite connections.
-    spawn = multiprocessing.get_context("spawn")
-    pool = Pool(lambda number: ProcessPoolExecutor(number, spawn, _start_worker, (prepare,)), count)
+    pool = Pool(lambda number: ProcessPoolExecutor(number, _Spawn(), _start_worker, (prepare,)), count)
     before = {name: os.environ.get(name) for name in _ONE_THREAD}
     others = set(multiprocessing.active_children())
     os.environ.update(_ONE_THREAD)  # libraries read it when a worker imports them
@@ -175,6 +176,27 @@ def processes(
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+class _Worker(SpawnProcess):
+    """A process that does not run the main script again: tasks are functions of modules.
+
+    Python imports the main script in each new process. A script without a main guard would start everything anew there.
+    """
+
+    def start(self) -> None:
+        """Start the process."""
+        script, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+        try:
+            super().start()
+        finally:
+            sys.modules["__main__"] = script
+
+
+class _Spawn(SpawnContext):
+    """Spawned processes, not forked ones: a fork copies locks of torch's and Flower's threads, and SQLite's files."""
+
+    Process = _Worker
 
 
 def _start_worker(prepare: Callable[[], object] | None) -> None:
