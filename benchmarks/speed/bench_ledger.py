@@ -32,7 +32,7 @@ from ldpsim.devices.mechanisms import OneBit, RandomizedResponse
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.wire import QUERY_TYPE, query_content
-from ldpsim.strategies.engines.flower_internals import assume_identity
+from ldpsim.strategies.engines.grids import assume_identity
 
 FEATURES = 64
 

@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from flwr.serverapp.strategy import Strategy
@@ -31,9 +31,49 @@ from flwr.serverapp.strategy import Strategy
 from ldpsim.devices.array_types import checked_array
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.devices.network import FloatArray
-from ldpsim.strategies.rounds.flower_rounds import Best, run_rounds
-from ldpsim.strategies.rounds.server_state import restore_state, state_of
-from ldpsim.strategies.rounds.training_grid import RoundTally, TrainingGrid
+from ldpsim.strategies.rounds.training_grid import Best, RoundTally, TrainingGrid, run_rounds
+
+ServerState = dict[str, np.ndarray]
+
+
+class KeepsState(Protocol):
+    """A strategy with state; its arrays hold no pickled object."""
+
+    def state(self) -> ServerState:
+        """Return everything that a later round reads, as arrays by name."""
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Set a new strategy to what :meth:`state` returned."""
+
+
+def state_of(strategy: Any) -> ServerState:
+    """Return the state of a strategy; nothing for one without.
+
+    Raises:
+        TypeError: for a strategy that has one of the two methods alone.
+    """
+    return strategy.state() if _keeps_state(strategy) else {}
+
+
+def restore_state(strategy: Any, state: Mapping[str, np.ndarray]) -> None:
+    """Set a new strategy to what :func:`state_of` returned; nothing to restore changes nothing.
+
+    Raises:
+        TypeError: for a strategy that has no state, or one of the two methods alone.
+    """
+    if _keeps_state(strategy) and state:
+        strategy.restore(state)
+    elif state:
+        raise TypeError(f"{type(strategy).__name__} has no restore() for {', '.join(sorted(state))}")
+
+
+def _keeps_state(strategy: Any) -> bool:
+    found = [name for name in ("state", "restore") if callable(getattr(strategy, name, None))]
+    if len(found) == 1:
+        kind = type(strategy).__name__
+        raise TypeError(f"{kind} has {found[0]}() alone: a strategy with state has state() and restore()")
+    return bool(found)
+
 
 FORMAT = 1
 log = logging.getLogger("ldpsim")

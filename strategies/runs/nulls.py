@@ -22,7 +22,7 @@ from ldpsim.curator.methods import BUILT_IN
 from ldpsim.curator.steps import on_progress
 from ldpsim.devices.facts import IntArray
 from ldpsim.strategies.engines.collect import collect
-from ldpsim.strategies.engines.trainings import Trainings
+from ldpsim.strategies.engines.pool import Trainings
 from ldpsim.strategies.people.shuffled import shuffled
 from ldpsim.strategies.progress import quiet
 from ldpsim.strategies.results.outcome import Outcome, Score

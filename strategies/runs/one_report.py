@@ -27,10 +27,8 @@ from ldpsim.strategies.people.owned_graph import own
 from ldpsim.strategies.results import evaluation
 from ldpsim.strategies.results.outcome import Outcome, Predictions
 from ldpsim.strategies.results.shown_nulls import FEATURES_ALONE, GRAPH_ALONE
-from ldpsim.strategies.rounds.collect_once import Collected
-from ldpsim.strategies.rounds.stages import stages_of
-from ldpsim.strategies.runs.asking import gather_reports, known_to_curator
-from ldpsim.strategies.runs.run import ALL, Others, Predict, RepeatContext, Run
+from ldpsim.strategies.rounds.collect_once import Collected, stages_of
+from ldpsim.strategies.runs.run import ALL, Others, Predict, RepeatContext, Run, gather_reports, known_to_curator
 from ldpsim.strategies.setup.run_setup import RunSetup
 
 if TYPE_CHECKING:

@@ -21,13 +21,11 @@ from ldpsim.strategies.estimate.expected import tell_expected
 from ldpsim.strategies.estimate.fits import check_fits
 from ldpsim.strategies.estimate.graph_facts import known_before, measured
 from ldpsim.strategies.progress import Progress, quiet
-from ldpsim.strategies.runs.federated import FederatedRun
 from ldpsim.strategies.runs.graph_owner import GraphOwnerRun
-from ldpsim.strategies.runs.isolated import IsolatedRun
+from ldpsim.strategies.runs.in_rounds import FederatedRun, IsolatedRun, SiloRun
 from ldpsim.strategies.runs.one_report import OneReportRun
 from ldpsim.strategies.runs.owner import OwnerRun
 from ldpsim.strategies.runs.run import RepeatContext, Run
-from ldpsim.strategies.runs.silos import SiloRun
 from ldpsim.strategies.setup.feature_share import divided
 from ldpsim.strategies.setup.fingerprint import config_hash, hashed_parameters
 from ldpsim.strategies.setup.options import RunOptions, Seeds

@@ -22,7 +22,7 @@ import numpy as np
 
 from ldpsim.curator.steps import on_progress
 from ldpsim.devices.enrolment.state import is_enrolled, used_alone
-from ldpsim.strategies.engines.trainings import Trainings, side_by_side
+from ldpsim.strategies.engines.pool import Trainings, side_by_side
 from ldpsim.strategies.engines.usage import cpu_seconds
 from ldpsim.strategies.group_accuracy.section import groups_section
 from ldpsim.strategies.outputs.graph import ResultGraph

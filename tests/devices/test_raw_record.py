@@ -23,8 +23,8 @@ from ldpsim.devices.query import Ask, InvalidQuery, Query
 from ldpsim.devices.raw_record import HandedOver, hand_over, is_hand_over, read_hand_over, read_question, read_record
 from ldpsim.devices.report import Report, unpack_report
 from ldpsim.devices.wire import HANDOVER_TYPE, QUERY_TYPE, message_type, query_content, read_reply
+from ldpsim.strategies.rounds.batches import read_records
 from ldpsim.strategies.rounds.collect_once import Collected
-from ldpsim.strategies.rounds.reading import read_records
 
 REPORT = Query("first", ((Ask("label", (GRR.from_epsilon(1.0, categories=5),)),),))
 

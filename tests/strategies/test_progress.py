@@ -14,7 +14,7 @@ from ldpsim.strategies.experiments.compare import compare
 from ldpsim.strategies.experiments.sweep import run_sweep
 from ldpsim.strategies.experiments.tune import search
 from ldpsim.strategies.progress import NOTHING_KEPT, SteppedProgress, noted_if_interrupted, quiet
-from ldpsim.strategies.rounds import outbox
+from ldpsim.strategies.rounds import messages as outbox
 from ldpsim.strategies.runs.simulate import simulate
 from ldpsim.strategies.setup.options import RunOptions
 

@@ -24,10 +24,9 @@ from ldpsim.devices.client_app import app
 from ldpsim.devices.enrolment.state import State
 from ldpsim.strategies import server_app
 from ldpsim.strategies.engines.collect import collect
-from ldpsim.strategies.engines.flower_processes import Flower, FlowerFailed
-from ldpsim.strategies.engines.flower_runtime import SOCKET, FlowerGrid
+from ldpsim.strategies.engines.flower import SOCKET, Flower, FlowerFailed, FlowerGrid
 from ldpsim.strategies.engines.grids import DirectGrid
-from ldpsim.strategies.flower_app.roster import introduce, roster_of, strategy_of_nodes, wait_for_nodes
+from ldpsim.strategies.flower_app.alone import introduce, roster_of, strategy_of_nodes, wait_for_nodes
 from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, run_collection
 from ldpsim.strategies.server_app import run_on_grid
 

@@ -13,7 +13,7 @@ from ldpsim.devices.wire import QUERY_TYPE, query_content
 from ldpsim.strategies.attacks.adversaries.attack_result import AttackResult
 from ldpsim.strategies.attacks.adversaries.curator import AdversarialCurator, Runs, Shot, rebudgeted, recollected
 from ldpsim.strategies.attacks.adversaries.target import Target
-from ldpsim.strategies.engines.flower_internals import assume_identity, set_message_id
+from ldpsim.strategies.engines.grids import assume_identity, set_message_id
 from ldpsim.strategies.engines.pool import processes
 
 PROCESSES = 2

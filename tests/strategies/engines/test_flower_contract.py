@@ -23,7 +23,7 @@ from packaging.requirements import Requirement
 from ldpsim.devices.client_app import app
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.wire import QUERY_TYPE, TEXTS, WHOAMI_TYPE, read_introduction, reply
-from ldpsim.strategies.engines.flower_internals import assume_identity, set_message_id
+from ldpsim.strategies.engines.grids import assume_identity, set_message_id
 
 ROOT = Path(__file__).resolve().parents[3]
 READ = ("1.41", "1.42")  # versions whose source was read, and under which the tests of this folder passed

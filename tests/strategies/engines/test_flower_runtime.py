@@ -32,8 +32,8 @@ from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.policy.terms import terms_of
 from ldpsim.strategies.engines.collect import collect
-from ldpsim.strategies.engines.flower_processes import MARK, Flower, FlowerFailed, app_folder
-from ldpsim.strategies.rounds.stages import Stages
+from ldpsim.strategies.engines.flower import MARK, Flower, FlowerFailed, app_folder
+from ldpsim.strategies.rounds.collect_once import Stages
 
 pytestmark = pytest.mark.flower
 Ask = Callable[..., tuple[Question, ...]]
@@ -283,7 +283,7 @@ def test_an_interrupt_stops_everything(tmp_path: Path) -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel ends children only on Linux")
 def test_a_killed_program_leaves_no_superlink(tmp_path: Path) -> None:
     program = (
-        "import sys, time; from pathlib import Path; from ldpsim.strategies.engines.flower_processes import Flower\n"
+        "import sys, time; from pathlib import Path; from ldpsim.strategies.engines.flower import Flower\n"
         f"with Flower(simulation=True, log=Path({str(tmp_path / 'flower.log')!r})) as flower:\n"
         "    print(flower.folder, flush=True); time.sleep(60)\n"
     )

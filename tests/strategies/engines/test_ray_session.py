@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ldpsim.strategies import NO_TELEMETRY
-from ldpsim.strategies.engines.ray_session import RaySession
+from ldpsim.strategies.engines.pool import RaySession
 
 
 class Ray(SimpleNamespace):
@@ -89,7 +89,7 @@ def test_a_ray_that_ran_before_stays(monkeypatch: pytest.MonkeyPatch) -> None:
 ALONE = """
 import json, os, sys, grpc, psutil
 from ray.core.generated import gcs_service_pb2 as messages, gcs_service_pb2_grpc as services
-from ldpsim.strategies.engines.ray_session import RaySession
+from ldpsim.strategies.engines.pool import RaySession
 
 def entered(gcs, *metadata):
     stub = services.NodeInfoGcsServiceStub(grpc.insecure_channel(gcs))

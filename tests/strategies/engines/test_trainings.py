@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from ldpsim.curator.steps import track
-from ldpsim.strategies.engines.trainings import Stopped, Trainings, side_by_side
+from ldpsim.strategies.engines.pool import Stopped, Trainings, side_by_side
 
 
 def fails() -> int:

@@ -9,7 +9,7 @@ from flwr.serverapp.strategy import FedAvg
 
 from ldpsim.curator.methods.federated.private import DPFedAvg
 from ldpsim.devices.federated.wire import WEIGHTS, weights_record
-from ldpsim.strategies.federated.dp_fedavg import AdaptiveClipping, FixedClipping, _moved, private
+from ldpsim.strategies.federated import AdaptiveClipping, FixedClipping, _moved, private
 
 
 @pytest.mark.parametrize("first", [0.0, 0.5, -3.0, 5000.0, -2e6])

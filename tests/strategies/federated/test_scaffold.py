@@ -25,10 +25,8 @@ from ldpsim.devices.network import softmax
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import GaussianUpdate, Task
 from ldpsim.strategies.engines.grids import LocalGrid
-from ldpsim.strategies.federated.fedavg import EVERYBODY
-from ldpsim.strategies.federated.scaffold import Scaffold
-from ldpsim.strategies.rounds.flower_rounds import run_rounds
-from ldpsim.strategies.rounds.training_grid import TrainingGrid
+from ldpsim.strategies.federated import EVERYBODY, Scaffold
+from ldpsim.strategies.rounds.training_grid import TrainingGrid, run_rounds
 from tests.fleets import release_states
 
 PEOPLE, D = 8, 20

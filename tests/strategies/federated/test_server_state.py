@@ -1,7 +1,7 @@
 """State of every federated method's strategy: a training that is restored goes on as if nobody had stopped it.
 
 The members come from the registry of methods, and the variants of a method from the choices that it allows. It covers
-``strategies/rounds/server_state.py``.
+``strategies/rounds/checkpoint.py``.
 
 Covers strategies/rounds/server_state.
 """
@@ -30,11 +30,9 @@ from ldpsim.devices.network import FloatArray
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import Task
 from ldpsim.strategies.engines.grids import LocalGrid
-from ldpsim.strategies.federated.fedavg import EVERYBODY
-from ldpsim.strategies.federated.making import TrainingPlan, strategy_for
-from ldpsim.strategies.rounds.flower_rounds import run_rounds
-from ldpsim.strategies.rounds.server_state import restore_state, state_of
-from ldpsim.strategies.rounds.training_grid import TrainingGrid, draw_nodes
+from ldpsim.strategies.federated import EVERYBODY, TrainingPlan, strategy_for
+from ldpsim.strategies.rounds.checkpoint import restore_state, state_of
+from ldpsim.strategies.rounds.training_grid import TrainingGrid, draw_nodes, run_rounds
 from ldpsim.strategies.seeded import seeded
 from tests.fleets import release_states
 

@@ -17,7 +17,7 @@ from ldpsim.devices.mechanisms import GRR
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Ask, Query
 from ldpsim.strategies.flower_app import alone
-from ldpsim.strategies.flower_app.given import options_given
+from ldpsim.strategies.flower_app.deployed import options_given
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
 

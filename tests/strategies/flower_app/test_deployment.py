@@ -23,7 +23,7 @@ from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.strategies.engines.collect import collect
-from ldpsim.strategies.engines.flower_processes import MARK, Flower
+from ldpsim.strategies.engines.flower import MARK, Flower
 from ldpsim.strategies.setup.options import RunOptions
 
 pytestmark = pytest.mark.deployment

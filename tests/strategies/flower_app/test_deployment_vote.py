@@ -24,7 +24,7 @@ from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.facts import PublicKnowledge
 from ldpsim.devices.ledger.rows import Part
 from ldpsim.devices.policy.file import read_policy, write_policy
-from ldpsim.strategies.engines.flower_processes import Flower
+from ldpsim.strategies.engines.flower import Flower
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy
 from ldpsim.strategies.rounds.batches import questions_to_json

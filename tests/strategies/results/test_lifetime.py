@@ -17,7 +17,7 @@ from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import GaussianUpdate, Task
 from ldpsim.strategies.engines.collect import collect
 from ldpsim.strategies.results.lifetime import Losses, extremes, ledger_levels, lifetime, nothing_known, read_ledgers
-from ldpsim.strategies.rounds import outbox
+from ldpsim.strategies.rounds import messages as outbox
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]

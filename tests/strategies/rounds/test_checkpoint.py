@@ -15,7 +15,7 @@ from flwr.serverapp.strategy import FedAvg
 
 from ldpsim.devices.federated.wire import WEIGHTS, round_reply
 from ldpsim.strategies.engines.grids import DirectGrid
-from ldpsim.strategies.federated.fedavg import EVERYBODY
+from ldpsim.strategies.federated import EVERYBODY
 from ldpsim.strategies.rounds.checkpoint import (
     CheckpointFile,
     Standing,
@@ -23,8 +23,7 @@ from ldpsim.strategies.rounds.checkpoint import (
     remove_unfinished,
     run_kept_rounds,
 )
-from ldpsim.strategies.rounds.flower_rounds import Best
-from ldpsim.strategies.rounds.training_grid import Phase, RoundTally, TrainingGrid
+from ldpsim.strategies.rounds.training_grid import Best, Phase, RoundTally, TrainingGrid
 from ldpsim.strategies.seeded import seeded
 
 KEY = ("config", "collection")

@@ -21,9 +21,8 @@ from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.wire import QUERY_TYPE, REPORTS_TYPE, payload_bytes, query_content, reply
 from ldpsim.strategies.engines.grids import LocalGrid
-from ldpsim.strategies.rounds import outbox
-from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, run_collection
-from ldpsim.strategies.rounds.stages import Stages
+from ldpsim.strategies.rounds import messages as outbox
+from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, Stages, run_collection
 from tests.fleets import fleet_of
 
 Ask = Callable[..., tuple[Question, ...]]

@@ -27,10 +27,9 @@ from ldpsim.devices.federated.wire import (
 from ldpsim.devices.network import LARGEST, FloatArray
 from ldpsim.devices.wire import reply
 from ldpsim.strategies.engines.grids import DirectGrid
-from ldpsim.strategies.federated.fedavg import EVERYBODY
+from ldpsim.strategies.federated import EVERYBODY
 from ldpsim.strategies.rounds.collect_once import Collected
-from ldpsim.strategies.rounds.flower_rounds import Best, run_rounds
-from ldpsim.strategies.rounds.training_grid import Phase, RoundTally, TrainingGrid, draw_nodes
+from ldpsim.strategies.rounds.training_grid import Best, Phase, RoundTally, TrainingGrid, draw_nodes, run_rounds
 from ldpsim.strategies.seeded import seeded
 
 TASK = b"task"

@@ -20,12 +20,10 @@ from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.wire import QUERY_TYPE, REPORTS_TYPE, query_content
-from ldpsim.strategies.engines.flower_internals import set_message_id
-from ldpsim.strategies.engines.grids import LocalGrid
-from ldpsim.strategies.rounds import outbox
-from ldpsim.strategies.rounds.collect_once import CollectOnce, run_collection
-from ldpsim.strategies.rounds.outbox import Outbox, Planned, batches_of
-from ldpsim.strategies.rounds.stages import Stages
+from ldpsim.strategies.engines.grids import LocalGrid, set_message_id
+from ldpsim.strategies.rounds import messages as outbox
+from ldpsim.strategies.rounds.collect_once import CollectOnce, Stages, run_collection
+from ldpsim.strategies.rounds.messages import Outbox, Planned, batches_of
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]

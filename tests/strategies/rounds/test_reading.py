@@ -20,8 +20,8 @@ from ldpsim.devices.report import Report, pack_parts, pack_report
 from ldpsim.devices.wire import read_query, reply
 from ldpsim.strategies.engines.grids import DirectGrid
 from ldpsim.strategies.progress import quiet
+from ldpsim.strategies.rounds.batches import read_reports
 from ldpsim.strategies.rounds.collect_once import Collected
-from ldpsim.strategies.rounds.reading import read_reports
 from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.read_options import read_alone

@@ -26,9 +26,8 @@ from ldpsim.devices.query import Query
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.engines.collect import collect
 from ldpsim.strategies.engines.grids import LocalGrid
-from ldpsim.strategies.rounds import outbox
-from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, run_collection
-from ldpsim.strategies.rounds.stages import Stages, at_stage, stages_of
+from ldpsim.strategies.rounds import messages as outbox
+from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, Stages, at_stage, run_collection, stages_of
 from tests.strategies.forks import Forks
 
 METHOD = LDPGen(groups=3)
@@ -211,7 +210,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from ldpsim.strategies import RunOptions, simulate
-from ldpsim.strategies.rounds.stages import Stages
+from ldpsim.strategies.rounds.collect_once import Stages
 import ldpsim.strategies.rounds.collect_once as module
 
 where, out = sys.argv[1], Path(sys.argv[2])

@@ -18,10 +18,9 @@ from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.wire import ReportColumns
 from ldpsim.strategies.engines.collect import collect
 from ldpsim.strategies.engines.grids import LocalGrid
-from ldpsim.strategies.rounds import outbox
+from ldpsim.strategies.rounds import messages as outbox
 from ldpsim.strategies.rounds.collect_once import CollectOnce
-from ldpsim.strategies.rounds.outbox import Outbox, batches_of
-from ldpsim.strategies.rounds.streamed import Streamed, _in_order
+from ldpsim.strategies.rounds.messages import Outbox, Streamed, _in_order, batches_of
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]

@@ -18,11 +18,10 @@ from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.policy.terms import people_asked
 from ldpsim.devices.wire import REASONS
-from ldpsim.strategies.engines.flower_processes import FlowerFailed
+from ldpsim.strategies.engines.flower import FlowerFailed
 from ldpsim.strategies.people.owned_graph import sparse_features
 from ldpsim.strategies.rounds.collect_once import Collected
-from ldpsim.strategies.runs.asking import ask_devices, public_knowledge
-from ldpsim.strategies.runs.run import Refused, RunFailed
+from ldpsim.strategies.runs.run import Refused, RunFailed, ask_devices, public_knowledge
 from ldpsim.strategies.runs.set_up import set_up
 from ldpsim.strategies.setup.options import RunOptions
 

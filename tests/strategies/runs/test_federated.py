@@ -20,11 +20,10 @@ from ldpsim.devices.datasets.generated import CLASSES, FEATURES, generate
 from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.federated.wire import WEIGHTS
 from ldpsim.strategies import Refused, RunFailed, RunOptions, simulate
-from ldpsim.strategies.federated.fedavg import EVERYBODY
-from ldpsim.strategies.runs import federated as federated_run
-from ldpsim.strategies.runs import isolated as isolated_run
-from ldpsim.strategies.runs.federated_training import Training
+from ldpsim.strategies.federated import EVERYBODY
+from ldpsim.strategies.runs import in_rounds
 from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.runs.training import Training
 from ldpsim.strategies.setup.options import Seeds
 
 SMALL = {"clients": 60, "reference": False, "nulls": False}
@@ -60,7 +59,7 @@ class Watched(Training):
 
 
 def test_the_aggregate_is_flowers_fedavg_of_the_same_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(federated_run, "Training", Watched)
+    monkeypatch.setattr(in_rounds, "Training", Watched)
     record = run(tmp_path, "fedavg-mlp")
     seen: Watched = Watched.last  # type: ignore[attr-defined]
     assert len(seen.rounds) == 3 and record["federated"]["rounds_answered"] == 3
@@ -113,8 +112,7 @@ def test_fedgcn_in_one_step_is_the_gcns_own_gradient(tmp_path: Path) -> None:
 
     from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix
     from ldpsim.devices.data.splits import make_split
-    from ldpsim.strategies.runs.federated import task_of
-    from ldpsim.strategies.runs.federated_network import scaled_features
+    from ldpsim.strategies.runs.in_rounds import scaled_features, task_of
 
     setup = set_up(dataclasses.replace(options, out=None))
     people, seeds = setup.population, options.seeds_of(0)
@@ -138,7 +136,7 @@ def test_fedgcn_in_one_step_is_the_gcns_own_gradient(tmp_path: Path) -> None:
 def test_features_are_scaled_as_on_a_device() -> None:
     """Also those of a person without any: nothing is divided by 0."""
     from ldpsim.devices.data.population import build_population
-    from ldpsim.strategies.runs.federated_network import scaled_features
+    from ldpsim.strategies.runs.in_rounds import scaled_features
 
     people = build_population(
         "three", n=3, d=3, edges=np.array([[0], [1]]), feature_indptr=np.array([0, 2, 2, 3]),
@@ -239,7 +237,7 @@ def test_central_noise_is_that_of_the_replies_that_came() -> None:
 
     from ldpsim.curator.methods.federated.private import DPFedAvg
     from ldpsim.devices.federated.wire import weights_record
-    from ldpsim.strategies.federated.dp_fedavg import private
+    from ldpsim.strategies.federated import private
 
     start = np.zeros(4000)
     asked = Message(RecordDict({"config": ConfigRecord()}), 1, MessageType.TRAIN)
@@ -282,7 +280,7 @@ def test_seeds_decide(tmp_path: Path) -> None:
 
 def test_who_trains_in_a_round_and_who_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Training people alone train, drawn anew in each round; validation people alone judge."""
-    monkeypatch.setattr(federated_run, "Training", Watched)
+    monkeypatch.setattr(in_rounds, "Training", Watched)
     run(tmp_path / "a", "fedavg-mlp", settings={"fraction": "0.5", "evaluate_every": "2"})
     seen: Watched = Watched.last  # type: ignore[attr-defined]
     train, val = (set((part + 1).tolist()) for part in (seen.split.train, seen.split.val))
@@ -304,12 +302,12 @@ def test_who_trains_in_a_round_and_who_judges(tmp_path: Path, monkeypatch: pytes
 def test_isolated_devices_are_the_training_people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trained: list[int] = []
 
-    class Spy(isolated_run.Stack):
+    class Spy(in_rounds.Stack):
         def __init__(self, alone: Any, task: Any) -> None:
             trained.extend(int(label) for one in alone for label in one.labels)
             super().__init__(alone, task)
 
-    monkeypatch.setattr(isolated_run, "Stack", Spy)
+    monkeypatch.setattr(in_rounds, "Stack", Spy)
     options = RunOptions(method="isolate", out=None, settings={"local_steps": "1"}, **SMALL)
     simulate(options)
     setup = set_up(options)
@@ -317,7 +315,7 @@ def test_isolated_devices_are_the_training_people(tmp_path: Path, monkeypatch: p
 
 
 def test_what_is_released_is_known_before_where_it_depends_on_who_trains() -> None:
-    from ldpsim.strategies.runs.federated import InRounds
+    from ldpsim.strategies.runs.in_rounds import InRounds
 
     setup = set_up(RunOptions(method="dp-fedavg", out=None, settings={"rounds": "4"}, **SMALL))
     split = setup.repeats[0].split

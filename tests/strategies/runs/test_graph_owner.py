@@ -12,7 +12,7 @@ import pytest
 from ldpsim.curator.methods.owner.graph_owner import GraphOwner
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.people.owner_graphs import handed_lists
-from ldpsim.strategies.rounds.reading import read_records
+from ldpsim.strategies.rounds.batches import read_records
 from ldpsim.strategies.runs import graph_owner
 from ldpsim.strategies.runs.set_up import set_up, temporary_scene
 

@@ -16,14 +16,13 @@ from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.client_app import open_state
 from ldpsim.devices.enrolment.state import State
 from ldpsim.strategies import RunOptions, simulate
-from ldpsim.strategies.engines.trainings import Trainings
+from ldpsim.strategies.engines.pool import Trainings
 from ldpsim.strategies.people.shuffled import shuffled
 from ldpsim.strategies.progress import quiet
 from ldpsim.strategies.runs import nulls as module
 from ldpsim.strategies.runs import run as run_module
-from ldpsim.strategies.runs.asking import ask_devices
 from ldpsim.strategies.runs.one_report import OneReportRun
-from ldpsim.strategies.runs.run import RepeatContext
+from ldpsim.strategies.runs.run import RepeatContext, ask_devices
 from ldpsim.strategies.runs.set_up import set_scene, set_up
 
 pytestmark = pytest.mark.usefixtures("short_perceptron")
@@ -399,7 +398,7 @@ def test_models_side_by_side_are_the_models_one_after_another(
             waited.append(self.workers)
             return super().start(work)
 
-    monkeypatch.setattr("ldpsim.strategies.engines.trainings.Trainings", Seen)
+    monkeypatch.setattr("ldpsim.strategies.engines.pool.Trainings", Seen)
     monkeypatch.setattr("ldpsim.strategies.runs.simulate.models_at_once", lambda setup: 3)
     beside = simulate(options(None, **usual)).record
     assert set(waited) == {3} and len(waited) > 3

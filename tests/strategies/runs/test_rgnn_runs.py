@@ -14,7 +14,7 @@ from ldpsim.devices import datasets
 from ldpsim.devices.data.splits import make_split
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.experiments.trial import gather
-from ldpsim.strategies.runs.asking import public_knowledge
+from ldpsim.strategies.runs.run import public_knowledge
 
 
 def _run(**given: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from ldpsim.devices.network import Shape, softmax
 from ldpsim.devices.training_task import Task
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.people.silos import divide_into_silos
-from ldpsim.strategies.runs import silos as silos_run
+from ldpsim.strategies.runs import training
 from ldpsim.strategies.runs.set_up import set_up
 
 
@@ -155,14 +155,14 @@ def test_who_is_in_a_silo_is_drawn_by_the_seed(population: Population) -> None:
 
 def test_the_silos_of_a_round_are_drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     rounds: dict[int, tuple[int, ...]] = {}
-    plain = silos_run.draw_nodes
+    plain = training.draw_nodes
 
     def watched(nodes: Sequence[int], share: float, seed: Sequence[int]) -> Sequence[int]:
         drawn = plain(nodes, share, seed)
         rounds[len(rounds)] = tuple(drawn)
         return drawn
 
-    monkeypatch.setattr(silos_run, "draw_nodes", watched)
+    monkeypatch.setattr(training, "draw_nodes", watched)
     settings = {"rounds": "16", "silos": "4", "fraction": "0.5", "local_steps": "1"}
     simulate(
         RunOptions(method="silo-fedavg-gcn", clients=40, out=None, reference=False, nulls=False, settings=settings)

@@ -23,7 +23,7 @@ from ldpsim.devices.facts import IntArray, Split
 from ldpsim.strategies import Refused, RunOptions, simulate
 from ldpsim.strategies.results.lifetime import lifetime
 from ldpsim.strategies.results.outcome import Outcome
-from ldpsim.strategies.rounds import outbox
+from ldpsim.strategies.rounds import messages as outbox
 from ldpsim.strategies.runs.set_up import set_up
 from ldpsim.strategies.setup.run_setup import RunSetup
 from tests.strategies.forks import Forks
@@ -252,7 +252,7 @@ import os, sys, signal
 from pathlib import Path
 from ldpsim.devices import fleet
 from ldpsim.devices.enrolment import state
-from ldpsim.strategies.rounds import outbox
+from ldpsim.strategies.rounds import messages as outbox
 state.SHARD = outbox.SHARD = 7
 plain = fleet.answering
 left = [int(sys.argv[2])]

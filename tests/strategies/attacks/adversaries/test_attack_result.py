@@ -12,7 +12,7 @@ from ldpsim.strategies.attacks.adversaries import ADVERSARIES, AttackResult, Rel
 from ldpsim.strategies.attacks.adversaries.curator import rebudgeted, recollected
 from ldpsim.strategies.attacks.adversaries.staged_queries import two_stages
 from ldpsim.strategies.attacks.adversaries.varying import every_mechanism
-from ldpsim.strategies.engines.flower_internals import assume_identity
+from ldpsim.strategies.engines.grids import assume_identity
 
 N, D, C = 12, 10, 3
 BITS, TRUTH = OneBit.from_epsilon(1.0, d=D), GRR.from_epsilon(1.0, categories=C)
