@@ -18,12 +18,10 @@ import json
 import logging
 import os
 import random
-import shutil
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from flwr.serverapp.strategy import Strategy
@@ -36,43 +34,19 @@ from ldpsim.strategies.rounds.training_grid import Best, RoundTally, TrainingGri
 ServerState = dict[str, np.ndarray]
 
 
-class KeepsState(Protocol):
-    """A strategy with state; its arrays hold no pickled object."""
-
-    def state(self) -> ServerState:
-        """Return everything that a later round reads, as arrays by name."""
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Set a new strategy to what :meth:`state` returned."""
-
-
 def state_of(strategy: Any) -> ServerState:
-    """Return the state of a strategy; nothing for one without.
+    """Return what a strategy carries from one round to the next, as arrays by name; nothing for one without.
 
-    Raises:
-        TypeError: for a strategy that has one of the two methods alone.
+    A strategy that keeps any has ``state()`` and ``restore(state)``; the arrays hold no pickled object. Flower's own
+    strategies have neither: those among them that keep state have a subclass in :mod:`ldpsim.strategies.federated`.
     """
-    return strategy.state() if _keeps_state(strategy) else {}
+    return strategy.state() if hasattr(strategy, "state") else {}
 
 
 def restore_state(strategy: Any, state: Mapping[str, np.ndarray]) -> None:
-    """Set a new strategy to what :func:`state_of` returned; nothing to restore changes nothing.
-
-    Raises:
-        TypeError: for a strategy that has no state, or one of the two methods alone.
-    """
-    if _keeps_state(strategy) and state:
+    """Set a new strategy to what :func:`state_of` returned."""
+    if state:
         strategy.restore(state)
-    elif state:
-        raise TypeError(f"{type(strategy).__name__} has no restore() for {', '.join(sorted(state))}")
-
-
-def _keeps_state(strategy: Any) -> bool:
-    found = [name for name in ("state", "restore") if callable(getattr(strategy, name, None))]
-    if len(found) == 1:
-        kind = type(strategy).__name__
-        raise TypeError(f"{kind} has {found[0]}() alone: a strategy with state has state() and restore()")
-    return bool(found)
 
 
 FORMAT = 1
@@ -195,25 +169,6 @@ def _standing(head: Mapping[str, Any], arrays: Mapping[str, np.ndarray], size: i
         server={name.removeprefix("server."): value for name, value in arrays.items() if name.startswith("server.")},
         randomness=((version, tuple(inner), gauss), ("MT19937", words, *head["numpy"])),
     )  # fmt: skip
-
-
-def remove_unfinished(folder: Path) -> None:
-    """Remove what a run keeps to be continued, after its result is written: nothing that predicts a draw is left."""
-    for path in [each for name in ("checkpoint", "noise-secret", "teachers") for each in folder.glob(f"{name}-*")]:
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
-
-
-def finished_rounds(folder: Path) -> int:
-    """Return the number of rounds in the checkpoints of a folder, of all repeats; 0 where none can be read."""
-    done = 0
-    for path in folder.glob("checkpoint-*.npz"):
-        # Many kinds of error, as in `CheckpointFile.load`.
-        with suppress(Exception), np.load(path, allow_pickle=False) as arrays:
-            done += int(json.loads(arrays["head"].tobytes())["done"])
-    return done
 
 
 def run_kept_rounds(

@@ -24,14 +24,6 @@ def test_an_update_of_zero_is_moved_so_far_that_a_float32_shows_it(first: float)
     assert np.array_equal(moved[1:], before[1:])
 
 
-def test_an_update_stays_as_it_is() -> None:
-    before = np.array([5000.0, 1.0], np.float32)
-    asked = Message(RecordDict(), 1, MessageType.TRAIN)
-    reply = Message(RecordDict({"arrays": weights_record(before + np.float32(0.5))}), reply_to=asked)
-    moved = _moved(reply, weights_record(before)).content.array_records["arrays"][WEIGHTS].numpy()
-    assert np.array_equal(moved, before + np.float32(0.5))
-
-
 @pytest.mark.parametrize(("sample", "multiplier", "expected"), [(100, 2.0, 5.0), (10, 2.0, 2.0), (40, 2.0, 2.0)])
 def test_the_noise_of_the_clipping_count_is_the_larger_one_of_a_twentieth_and_the_multiplier(
     sample: int, multiplier: float, expected: float

@@ -158,10 +158,3 @@ def test_a_run_that_continues_draws_the_same_and_then_forgets(
     assert {seed for seed, _ in first} <= {seed for seed, _ in private(drawn)} and first
     assert len({seed for seed, purpose in private(drawn) if purpose in ("attempt", "noise", "graph owner hop")}) == 1
     assert {path.name for path in result.folder.iterdir()} <= LEFT
-
-
-def test_every_repeat_has_a_secret_of_its_own(tmp_path: Path, drawn: set[tuple[int, str]]) -> None:
-    name, settings, _ = DRAWN["gap"]
-    result = simulate(options(tmp_path, name, settings, seeds=OS, repeats=2))
-    assert result.folder is not None and not list(result.folder.glob("noise-secret*"))
-    assert len({seed for seed, _ in private(drawn)}) == 2
