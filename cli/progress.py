@@ -32,7 +32,8 @@ class Progress:
         self._shown, self._patience = shown, PATIENCE if patience is None else patience
         self._lock, self._timer, self._stream = threading.Lock(), threading.Timer(0, lambda: None), sys.stderr
         self._phase, self._began, self._tenths = "", 0.0, 0  # tenths of the phase that have a line
-        self._bars, self._tasks = _bars() if shown else None, dict[str, Any]()
+        self._bars: Any = _bars() if shown else None
+        self._tasks: dict[str, Any] = {}
         if self._bars is not None:
             self._later(self._bars.start)
 

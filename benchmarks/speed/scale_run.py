@@ -79,7 +79,7 @@ def measured(
             "phases": found,
             "cpu": sum(phase["cpu"] for phase in found.values()),
             "wall": sum(phase["wall"] for phase in found.values()),
-            "peak": record["memory"]["peak_rss_bytes"] / MIB,
+            "peak": max(phase["peak"] for phase in found.values()),
             "test": record["accuracy"]["test"],
             "uplink_bytes": record["communication"]["uplink_bytes"],
             "folder_bytes": sum(size for _, size in sizes),

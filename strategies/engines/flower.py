@@ -35,7 +35,7 @@ from flwr.app import Error, Message
 
 import ldpsim
 from ldpsim.devices.client_app import STATE
-from ldpsim.strategies.engines.grids import DirectGrid
+from ldpsim.strategies.engines.grids import DirectGrid, FlowerFailed
 from ldpsim.strategies.engines.pool import own_environment, own_folder
 
 MARK = "LDPSIM_FLOWER_PROCESS"
@@ -58,10 +58,6 @@ serverapp = "ldpsim.strategies.server_app:app"
 clientapp = "ldpsim.devices.client_app:app"
 [tool.flwr.app.config]
 """
-
-
-class FlowerFailed(RuntimeError):
-    """Failure of one of Flower's processes. The text names the log."""
 
 
 class Flower:

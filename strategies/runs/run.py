@@ -34,7 +34,7 @@ from ldpsim.devices.policy.policy import Mode, Policy, policy_for
 from ldpsim.devices.policy.terms import terms_of
 from ldpsim.devices.query import ATTRIBUTES
 from ldpsim.devices.wire import REASONS
-from ldpsim.strategies.engines.flower import FlowerFailed
+from ldpsim.strategies.engines.grids import FlowerFailed
 from ldpsim.strategies.people.owned_graph import own, sparse_features
 from ldpsim.strategies.people.private_and_public import Division
 from ldpsim.strategies.progress import Progress
