@@ -40,7 +40,8 @@ def _one() -> int:
 
 def flower() -> Finding:
     """Start Flower's SuperLink on loopback and stop it."""
-    from ldpsim.strategies.engines.flower import Flower, FlowerFailed
+    from ldpsim.strategies.engines.flower import Flower
+    from ldpsim.strategies.engines.grids import FlowerFailed
 
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="ldpsim-doctor-") as folder:
