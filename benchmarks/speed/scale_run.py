@@ -23,7 +23,7 @@ from unittest import mock
 
 from rich.console import Console
 
-from benchmarks.speed.phases import MIB, Phases
+from benchmarks.speed.phases import Phases
 from ldpsim.cli.output import WIDTH
 from ldpsim.cli.summary import summary
 from ldpsim.devices.datasets.generated import arxiv_like
