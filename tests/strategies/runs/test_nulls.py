@@ -232,13 +232,8 @@ def test_each_kind_of_run_has_its_null_models(
         ({"method": "hogs", "public_features": True}, {"features_alone", "shuffled_adjacency"}, False),
         ({"method": "hogs"}, {"shuffled_all"}, False),
         ({"method": "upgnet"}, {"graph_alone", "shuffled_features"}, False),
-        (
-            {"method": "sbp", "public_features": True, "settings": {"sources": "labelled"}},
-            {"features_alone", "shuffled_adjacency"},
-            True,
-        ),
     ],
-    ids=["vote", "hogs-public", "hogs", "upgnet", "sbp"],
+    ids=["vote", "hogs-public", "hogs", "upgnet"],
 )
 def test_null_models_that_ask_nobody_and_the_labels_they_learn_from(
     given: dict[str, Any], names: set[str], taught: bool, monkeypatch: pytest.MonkeyPatch
