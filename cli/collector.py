@@ -69,7 +69,7 @@ def write_app(
     debug: o.PlainDebug = False,
 ) -> None:
     """Write the Flower app of the installed version into a new folder, for `flwr run DIR`."""
-    from ldpsim.strategies.engines.flower_processes import app_folder
+    from ldpsim.strategies.engines.flower import app_folder
     from ldpsim.strategies.flower_app.alone import default_config
 
     if path.exists():

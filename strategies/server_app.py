@@ -3,7 +3,7 @@
 Its environment, the run's configuration and the nodes' answers decide what it does:
 
 - ``LDPSIM_SOCKET`` in its environment: it passes messages between the curator at this socket and the nodes.
-  ``ldpsim run --engine flower`` uses Flower in this way (:mod:`ldpsim.strategies.engines.flower_runtime`). No
+  ``ldpsim run --engine flower`` uses Flower in this way (:mod:`ldpsim.strategies.engines.flower`). No
   configuration of a run can name a socket or a folder: whoever reaches a SuperLink writes it.
 - No node has a device of its own (``flwr run .`` on the simulation runtime): it enrols one device for
   every node and runs the whole simulation.
@@ -23,8 +23,8 @@ from flwr.serverapp import Grid, ServerApp
 # takes a module that is only half imported for a whole one ("Unable to load attribute app"), so
 # the ClientApp must not be imported for the first time while this app runs.
 import ldpsim.devices.client_app  # noqa: F401
-from ldpsim.strategies.engines.flower_runtime import SOCKET, TIMEOUT
-from ldpsim.strategies.flower_app.roster import introduce, roster_of, wait_for_nodes
+from ldpsim.strategies.engines.flower import SOCKET, TIMEOUT
+from ldpsim.strategies.flower_app.alone import introduce, roster_of, wait_for_nodes
 
 app = ServerApp()
 

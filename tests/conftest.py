@@ -155,9 +155,9 @@ def data_dir() -> Path:
 @pytest.fixture(scope="session")
 def ray_here() -> Iterator[None]:
     """One Ray for all tests: starting it takes seconds."""
-    from ldpsim.strategies.engines import ray_session
+    from ldpsim.strategies.engines import pool
 
-    session = ray_session.RaySession(2)
+    session = pool.RaySession(2)
     yield
     session.close()
 

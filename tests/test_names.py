@@ -20,7 +20,6 @@ PARTS = {
     "generate": "people or a key, of the module that names them",
     "label_mechanism": "an option, and what it makes",
     "log_probability": "of the distribution that is the module",
-    "make": "of a federated method, and of what its module names",
     "names": "of data sets, and of methods",
     "sample": "of the distribution that is the module",
     "train": "a handler on the device, and the network's training",

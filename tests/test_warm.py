@@ -75,14 +75,18 @@ def test_workers_of_a_pool_have_the_environment_and_no_other_state(monkeypatch: 
 
 def test_a_program_has_a_pool_of_its_own_that_ends_with_it(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
-    script.write_text(
-        "import os, sys, time\nfrom pathlib import Path\nfrom ldpsim.strategies.engines.pool import processes\n"
+    (tmp_path / "task.py").write_text(  # a worker does not run the script again
+        "import os, time\nfrom pathlib import Path\n"
         "def work(path):\n    Path(path).write_text(str(os.getpid()))\n    time.sleep(600)\n"
+    )
+    script.write_text(
+        "import sys\nfrom task import work\nfrom ldpsim.strategies.engines.pool import processes\n"
         "if __name__ == '__main__':\n    with processes(1, prepare=None) as pool:\n"
         "        list(pool.in_order(work, [sys.argv[1]]))\n"
     )
     seen = tmp_path / "seen"
-    with warm.Popen([sys.executable, script, seen], env={**os.environ, "PYTHONPATH": os.getcwd()}) as process:
+    path = os.pathsep.join([os.getcwd(), str(tmp_path)])
+    with warm.Popen([sys.executable, script, seen], env={**os.environ, "PYTHONPATH": path}) as process:
         wait_until(lambda: seen.exists() and seen.read_text(), needs=lambda: process.poll() is None)
         process.kill()
     wait_until(lambda: not Path("/proc", seen.read_text(), "cmdline").exists()

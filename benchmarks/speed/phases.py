@@ -7,7 +7,7 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ldpsim.strategies.engines.usage import forget_peak, phase_peak
+from ldpsim.strategies.engines.usage import forget_peak, peak_rss
 
 MIB = 1 << 20
 
@@ -55,7 +55,8 @@ class Phases:
         entry, now = self.found.setdefault(self._name, Phase()), self._now()
         entry.cpu += now[0] - self._before[0]
         entry.wall += now[1] - self._before[1]
-        entry.peak = max(entry.peak, phase_peak() / MIB)
+        entry.peak = max(entry.peak, peak_rss() / MIB)
+        forget_peak()
         self._before = now
 
     def done(self) -> dict[str, dict[str, Any]]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from benchmarks.speed.phases import MIB, Phases
+from benchmarks.speed.phases import Phases
 from ldpsim.devices.datasets.generated import arxiv_like
 from ldpsim.devices.datasets.npz_file import write_npz_file
 from ldpsim.strategies import RunOptions
@@ -65,7 +65,7 @@ def measured(method: str, people: int, graph: str, epochs: int, *, nulls: bool) 
             "method": method, "people": people, "graph": graph, "epochs": epochs, "nulls": nulls, "phases": costs,
             "cpu": sum(phase["cpu"] for phase in costs.values()),
             "wall": sum(phase["wall"] for phase in costs.values()),
-            "peak": record["memory"]["peak_rss_bytes"] / MIB,
+            "peak": max(phase["peak"] for phase in costs.values()),
             "test": record["accuracy"]["test"],
             "uplink_bytes": record["communication"]["uplink_bytes"],
             "folder_bytes": sum(size for _, size in sizes),

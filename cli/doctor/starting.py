@@ -20,7 +20,7 @@ def torch_device() -> Finding:
 
 def ray() -> Finding:
     """Start Ray on this machine with one worker, run one task, and stop it."""
-    from ldpsim.strategies.engines.ray_session import RaySession
+    from ldpsim.strategies.engines.pool import RaySession
 
     begun = time.perf_counter()
     session = RaySession(workers=1)
@@ -40,7 +40,8 @@ def _one() -> int:
 
 def flower() -> Finding:
     """Start Flower's SuperLink on loopback and stop it."""
-    from ldpsim.strategies.engines.flower_processes import Flower, FlowerFailed
+    from ldpsim.strategies.engines.flower import Flower
+    from ldpsim.strategies.engines.grids import FlowerFailed
 
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="ldpsim-doctor-") as folder:

@@ -23,8 +23,7 @@ from ldpsim.devices.enrolment.state import SHARD
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.strategies.engines.grids import Around, DirectGrid, LocalGrid
 from ldpsim.strategies.engines.pool import available_cores, on_ray, processes
-from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, run_collection
-from ldpsim.strategies.rounds.stages import Stages
+from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, Stages, run_collection
 
 # A process takes one to two seconds to start, in which this one would answer for 20,000 devices.
 PROCESSES_PAY_FROM = 50_000
@@ -116,7 +115,7 @@ def grid_for(
     """
     chosen = choose(engine, ray_address)
     if chosen == "flower":
-        from ldpsim.strategies.engines.flower_runtime import flower_grid
+        from ldpsim.strategies.engines.flower import flower_grid
 
         with flower_grid(folder, devices, workers=workers) as grid:
             yield grid

@@ -9,20 +9,40 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from flwr.app import Context, Message, RecordDict, UserConfig
 from flwr.serverapp import Grid
 from flwr.supercore.run import Run
+from flwr.supercore.task_identity import TaskIdentity
 
 from ldpsim.curator.steps import track
 from ldpsim.devices.client_app import app
 from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.fleet import DrawPool, Fleet
-from ldpsim.strategies.engines.flower_internals import assume_identity, set_message_id
-from ldpsim.strategies.rounds.outbox import Outbox
+from ldpsim.strategies.rounds.messages import Outbox
+
+
+def assume_identity(*, run_id: int, node_id: int = 0, task_id: int = 0) -> None:
+    """Set the task identity of this process, as Flower's runtime does, unless it has one."""
+    identity: Any = TaskIdentity
+    if identity._run_id is None:
+        identity.run_id = run_id
+        identity.node_id = node_id
+        identity.task_id = task_id
+
+
+def set_message_id(message: Message, message_id: str) -> None:
+    """Set the id of a message, as the SuperLink does."""
+    message.metadata.__dict__["_message_id"] = message_id
+
 
 RUN_ID = 1
 Around = Callable[["DirectGrid"], "DirectGrid"]  # puts another Grid around that of the devices
+
+
+class FlowerFailed(RuntimeError):
+    """Failure of one of Flower's processes. The text names the log."""
 
 
 class DirectGrid(Grid):

@@ -7,19 +7,117 @@ so nothing goes on in the background. A worker that dies ends only its own task.
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
+import secrets
 import signal
+import sys
+import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from itertools import islice
 from multiprocessing.connection import wait as wait_for
-from typing import Any
+from multiprocessing.context import SpawnContext, SpawnProcess
+from types import ModuleType
+from typing import Any, TypeVar
 
-from ldpsim.strategies.engines.ray_session import RaySession
+from ldpsim.curator.steps import on_progress
+from ldpsim.strategies.engines.usage import note_ended, note_ending
+
+# A socket's path has at most 103 bytes on macOS and 107 on Linux; those of Ray need 68 of them below its folder.
+_LONGEST_FOLDER = 35
+
+
+def own_folder() -> tempfile.TemporaryDirectory[str]:
+    """Return a new folder for this user alone, whose path is short enough for Ray's sockets."""
+    made = tempfile.TemporaryDirectory(prefix="ldpsim-", ignore_cleanup_errors=True, dir=os.environ.get("RAY_TMPDIR"))
+    if len(os.fsencode(made.name)) > _LONGEST_FOLDER:
+        made.cleanup()
+        made = tempfile.TemporaryDirectory(prefix="ldpsim-", ignore_cleanup_errors=True, dir="/tmp")
+    return made
+
+
+def own_environment(folder: str) -> dict[str, str]:
+    """Return the variables with which a Ray is this user's alone.
+
+    Args:
+        folder: Where it keeps its files (:func:`own_folder`).
+    """
+    return {
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": secrets.token_hex(32),
+        # "No cluster of several machines": its sockets are then on loopback, on every system.
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+        "RAY_TMPDIR": folder,
+    }
+
+
+@contextmanager
+def _reading(ray: Any, variables: Mapping[str, str]) -> Iterator[None]:
+    """Start Ray inside with these variables: it has read them when it was imported, or for the session before."""
+    raylet, constants = ray._raylet, ray._private.ray_constants
+    before, clustered = {name: os.environ.get(name) for name in variables}, constants.ENABLE_RAY_CLUSTER
+    try:
+        os.environ.update(variables)
+        constants.ENABLE_RAY_CLUSTER = clustered and not variables
+        raylet.AuthenticationTokenLoader.instance().reset_cache()
+        raylet.Config.initialize("")
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = clustered
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+class RaySession:
+    """Ray for as long as it is needed; a Ray that ran before stays as it is.
+
+    Args:
+        workers: Number of cores of a Ray that is started here; None for all.
+        address: Address of a cluster; None for a Ray of our own on this machine, whatever other Ray runs here.
+    """
+
+    def __init__(self, workers: int | None = None, address: str | None = None) -> None:
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # ends a warning about a future default
+        import ray
+
+        self.ray: Any = ray
+        self._started = not ray.is_initialized()
+        if self._started:
+            # Ray's own handler of SIGTERM aborts the process: nothing would say what is kept of the run.
+            before = signal.getsignal(signal.SIGTERM)
+            # Without "local" Ray joins a cluster that `ray start` or RAY_ADDRESS names, which nobody chose here.
+            address = address or "local"
+            own = address == "local"
+            self._folder = own_folder() if own else None
+            with _reading(ray, own_environment(self._folder.name) if self._folder else {}):
+                ray.init(address=address, num_cpus=workers if own else None, include_dashboard=False,
+                         log_to_driver=False, logging_level=logging.ERROR)  # fmt: skip
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
+
+    @property
+    def cores(self) -> int:
+        """Number of cores that Ray has, at least 1."""
+        return int(self.ray.cluster_resources().get("CPU", 1))
+
+    def close(self) -> None:
+        """Shut Ray down if it was started here."""
+        if self._started:
+            before = note_ending()
+            self.ray.shutdown()
+            note_ended(before)
+            self._started = False
+            if self._folder is not None:
+                self._folder.cleanup()
+
 
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -155,9 +253,7 @@ def processes(
     if here and count == 1:
         yield Pool(lambda _: _HereExecutor(), 1)
         return
-    # Spawned, not forked: a fork copies the locks of torch's and Flower's threads, and SQLite connections.
-    spawn = multiprocessing.get_context("spawn")
-    pool = Pool(lambda number: ProcessPoolExecutor(number, spawn, _start_worker, (prepare,)), count)
+    pool = Pool(lambda number: ProcessPoolExecutor(number, _Spawn(), _start_worker, (prepare,)), count)
     before = {name: os.environ.get(name) for name in _ONE_THREAD}
     others = set(multiprocessing.active_children())
     os.environ.update(_ONE_THREAD)  # libraries read it when a worker imports them
@@ -175,6 +271,27 @@ def processes(
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+class _Worker(SpawnProcess):
+    """A process that does not run the main script again: tasks are functions of modules.
+
+    Python imports the main script in each new process. A script without a main guard would start everything anew there.
+    """
+
+    def start(self) -> None:
+        """Start the process."""
+        script, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+        try:
+            super().start()
+        finally:
+            sys.modules["__main__"] = script
+
+
+class _Spawn(SpawnContext):
+    """Spawned processes, not forked ones: a fork copies locks of torch's and Flower's threads, and SQLite's files."""
+
+    Process = _Worker
 
 
 def _start_worker(prepare: Callable[[], object] | None) -> None:
@@ -243,3 +360,55 @@ def _in_ray_worker(
     if prepare is not None:
         prepare()
     return function(*args, **kwargs)
+
+
+T = TypeVar("T")
+
+
+class Stopped(Exception):
+    """Error of a training whose result nobody waits for any more."""
+
+
+class Trainings:
+    """Trainings that are started now and asked for their results later.
+
+    Args:
+        workers: How many run at a time; 1: each one runs when it is started, in this thread.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._pool = ThreadPoolExecutor(workers) if workers > 1 else None
+        self._stop = threading.Event()
+
+    def start(self, work: Callable[[], T]) -> Callable[[], T]:
+        """Start work, and return what waits for its result or raises its error."""
+        if self._pool is None:
+            found = work()
+            return lambda: found
+        return self._pool.submit(self._until_stopped, work).result
+
+    def _until_stopped(self, work: Callable[[], T]) -> T:
+        with on_progress(self._check):  # nobody sees steps of several trainings: each only looks whether to go on
+            self._check(0)
+            return work()
+
+    def _check(self, share: float) -> None:
+        if self._stop.is_set():
+            raise Stopped
+
+    def close(self) -> None:
+        """Stop what runs at its next step, and wait for that."""
+        self._stop.set()
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def side_by_side(workers: int) -> Iterator[Trainings]:
+    """Offer trainings that run side by side; those that still run at the end of the block are stopped."""
+    found = Trainings(workers)
+    try:
+        yield found
+    finally:
+        found.close()

@@ -1,9 +1,8 @@
 """CPU time and memory of a run: seconds of this process and of those that it started, and its own largest size.
 
 The kernel keeps one mark for a process: its largest resident size. On Linux the mark can be lowered to the present
-size, so that a phase has a peak of its own. It is lowered here alone: the largest mark of the earlier phases is kept,
-and so the peak of a run is the largest of its phases. Where the mark cannot be lowered (other systems, or a container
-that may not write to ``/proc``), a phase has the peak of the whole process so far: never too small, often too large.
+size, so that a run has a peak of its own. Where it cannot be lowered (other systems, or a container that may not write
+to ``/proc``), a run has the peak of the whole process so far: never too small, often too large.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from pathlib import Path
 import psutil
 
 _STATUS, _LOWER = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-_earlier = 0  # bytes, the largest mark that was lowered
 _lost = 0.0  # of processes that ended without being waited for
 
 
@@ -57,29 +55,6 @@ def _running() -> float:
 
 def peak_rss() -> int:
     """Return the largest resident size since the process began, or since :func:`forget_peak`, in bytes."""
-    return max(_earlier, _mark())
-
-
-def phase_peak() -> int:
-    """Return the largest resident size since the last call, in bytes, and begin the next phase.
-
-    Where the mark cannot be lowered it is that of the whole process so far.
-    """
-    global _earlier
-    mark = _mark()
-    _earlier = max(_earlier, mark)
-    _lower()
-    return mark
-
-
-def forget_peak() -> None:
-    """Begin anew: what the process needed before, for other runs, does not count any more."""
-    global _earlier
-    _earlier = 0
-    _lower()
-
-
-def _mark() -> int:
     # Not ru_maxrss first: a new process inherits there what its parent needed.
     with suppress(OSError, IndexError):
         return int(_STATUS.read_text().split("VmHWM:")[1].split()[0]) * 1024
@@ -87,6 +62,7 @@ def _mark() -> int:
     return int(most if sys.platform == "darwin" else most * 1024)
 
 
-def _lower() -> None:
+def forget_peak() -> None:
+    """Begin anew: what the process needed before, for other runs, does not count any more."""
     with suppress(OSError):
         _LOWER.write_text("5")

@@ -122,7 +122,7 @@ def cells_of(methods: Sequence[str], options: RunOptions) -> list[Cell]:
         find(name)
         if name in reasons:
             raise ValueError(f"{name} is named twice: a comparison has each method once")
-        given = replace(options, method=name, engine="local", workers=None, ray_address=None, out=None)
+        given = replace(options, method=name, engine="local", workers=None, ray_address=None, out=None, all_nulls=True)
         own, reasons[name] = read_alone(given)
         cells.append(Cell(own, name))
     check_any_reads(options, reasons)

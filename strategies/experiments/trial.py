@@ -14,7 +14,7 @@ from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import PublicKnowledge, Split
 from ldpsim.strategies.people.owned_graph import own
 from ldpsim.strategies.results import evaluation
-from ldpsim.strategies.runs.asking import gather_reports, public_knowledge
+from ldpsim.strategies.runs.run import gather_reports, public_knowledge
 from ldpsim.strategies.runs.set_up import set_up, temporary_scene
 from ldpsim.strategies.setup.options import RunOptions
 

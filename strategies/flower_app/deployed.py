@@ -40,17 +40,51 @@ from ldpsim.devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.policy.policy import OnRequery, Policy, policy_for
 from ldpsim.devices.policy.terms import collection_of, terms_of
 from ldpsim.strategies.results import folder as run_folder
-from ldpsim.strategies.rounds.batches import ask_in_batches
-from ldpsim.strategies.rounds.collect_once import Collected
-from ldpsim.strategies.rounds.reading import read_reports
-from ldpsim.strategies.rounds.stages import Stages, at_stage, stages_of
-from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.rounds.batches import ask_in_batches, read_reports
+from ldpsim.strategies.rounds.collect_once import Collected, Stages, at_stage, stages_of
+from ldpsim.strategies.setup.option_spec import OptionSpec, declared
 from ldpsim.strategies.setup.options import AUTO, RunOptions, Seeds
 
 if TYPE_CHECKING:
     from ldpsim.curator.learning.training import TrainingSettings
     from ldpsim.curator.methods import Method, Question
     from ldpsim.curator.methods.base import Budget, LocalMethod
+
+
+def options_given(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a run that a configuration gives; empty text and 0 mean not given.
+
+    Raises:
+        ValueError: for settings of another form than ``KEY=VALUE,KEY=VALUE``.
+    """
+    flower = [spec for spec in declared(RunOptions).values() if spec.flower]
+    return {spec.name: _read(spec, config[spec.key]) for spec in flower if config.get(spec.key)}
+
+
+def as_config(options: RunOptions, names: Mapping[str, Any]) -> dict[str, Any]:
+    """Return these options of a run in the form of a configuration.
+
+    >>> as_config(RunOptions(epsilon=4.0, settings={"tau": "0.7", "l": "1"}), {"epsilon": 4.0, "settings": {}})
+    {'epsilon': 4.0, 'settings': 'tau=0.7,l=1'}
+    """
+    found = {}
+    for name in names:
+        spec, value = declared(RunOptions)[name], getattr(options, name)
+        if spec.is_table:
+            value = ",".join(f"{key}={entry}" for key, entry in value.items())
+        found[spec.key] = str(value) if len(spec.types) > 1 else value
+    return found
+
+
+def _read(spec: OptionSpec, given: Any) -> Any:
+    if spec.is_table:
+        pairs = [text.partition("=") for text in str(given).split(",")]
+        for key, equals, value in pairs:
+            if not (key.strip() and equals and value.strip()):
+                raise ValueError(f"{spec.key} {given}: must be KEY=VALUE, with commas between several")
+        return {key.strip(): value.strip() for key, _, value in pairs}
+    return spec.read(str(given)) if len(spec.types) > 1 else spec.types[0](given)
+
 
 _ELSEWHERE = ("seed",)  # read by the app itself
 _OF_DATA = ("dataset", "split", "volunteers")
@@ -243,7 +277,6 @@ def _method_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Method, B
     """Return the method, the budget and the training; ValueError of one line for what a deployment does not read."""
     from ldpsim.curator.learning.training import TrainingSettings
     from ldpsim.curator.methods import find
-    from ldpsim.strategies.flower_app.given import options_given
     from ldpsim.strategies.setup.feature_share import divided
     from ldpsim.strategies.setup.read_options import check_read
     from ldpsim.strategies.setup.run_setup import budget_of

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ldpsim.devices.atomic_files import write_atomically
-from ldpsim.strategies.flower_app.given import as_config
+from ldpsim.strategies.flower_app.deployed import as_config
 from ldpsim.strategies.outputs.shell import command_of
 from ldpsim.strategies.planning.miniature import save
 from ldpsim.strategies.planning.plan import Plan

@@ -15,11 +15,14 @@ import logging
 import math
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.devices.atomic_files import exclusive_lock, read_file, write_atomically
@@ -122,6 +125,25 @@ def prepare(folder: Path) -> None:
         probe.unlink()
     except OSError as error:
         raise ValueError(f"{folder} cannot be written: {error.strerror}") from None
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what a run keeps to be continued, after its result is written: nothing that predicts a draw is left."""
+    for path in [each for name in ("checkpoint", "noise-secret", "teachers") for each in folder.glob(f"{name}-*")]:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def finished_rounds(folder: Path) -> int:
+    """Return the number of rounds in the checkpoints of a folder, of all repeats; 0 where none can be read."""
+    done = 0
+    for path in folder.glob("checkpoint-*.npz"):
+        # A damaged file raises many kinds of error: zip, JSON, missing names.
+        with suppress(Exception), np.load(path, allow_pickle=False) as arrays:
+            done += int(json.loads(arrays["head"].tobytes())["done"])
+    return done
 
 
 def write_config(folder: Path, options: Mapping[str, Any]) -> None:

@@ -105,16 +105,3 @@ class Repeat:
     null_seconds: float
     lifetime: Losses
     seeded: bool | None
-
-
-@dataclass(frozen=True, eq=False)
-class Spent:
-    """Privacy that all collections of a run cost the people.
-
-    Args:
-        guarantee: The guarantee over these collections.
-        lifetime: Losses by the ledgers of all collections.
-    """
-
-    guarantee: Guarantee
-    lifetime: Losses

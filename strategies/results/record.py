@@ -11,11 +11,13 @@ import numpy as np
 
 from ldpsim.curator.learning.training import choose_device
 from ldpsim.curator.methods.spec import NO_NETWORK
+from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.strategies.engines import collect as engines
 from ldpsim.strategies.engines.usage import peak_rss
 from ldpsim.strategies.results.averages import mean, spread
 from ldpsim.strategies.results.evaluation import mean_degrees
-from ldpsim.strategies.results.outcome import Repeat, Spent
+from ldpsim.strategies.results.lifetime import Losses
+from ldpsim.strategies.results.outcome import Repeat
 from ldpsim.strategies.results.verdict import nulls_section, verdict_section
 from ldpsim.strategies.setup.fingerprint import SCHEMA, configuration, ldpsim_version
 from ldpsim.strategies.setup.run_setup import RepeatSetup, RunSetup
@@ -26,7 +28,7 @@ PHASES = ("collect", "reconstruct", "train")  # of the duration of a repeat
 
 
 def assemble(
-    setup: RunSetup, repeats: Sequence[Repeat], seconds: Mapping[str, float], spent: Spent
+    setup: RunSetup, repeats: Sequence[Repeat], seconds: Mapping[str, float], guarantee: Guarantee, lifetime: Losses
 ) -> dict[str, Any]:  # fmt: skip
     """Return the record of a run.
 
@@ -34,13 +36,14 @@ def assemble(
         setup: The run.
         repeats: Its repeats.
         seconds: Durations of the parts that are outside repeats.
-        spent: Privacy that the repeats cost together.
+        guarantee: Guarantee over all collections of these people.
+        lifetime: Their losses by the ledgers of all collections.
     """
     options, population, settings = setup.options, setup.population, setup.settings
     first, last = setup.repeats[0], repeats[-1]
     asked = last.seeded is not None
     engine = engines.choose(options.engine, options.ray_address) if asked else options.engine
-    parts = spent.guarantee.to_dict()
+    parts = guarantee.to_dict()
     return {
         "schema": SCHEMA,
         "ldpsim_version": ldpsim_version(),
@@ -77,7 +80,7 @@ def assemble(
             "collections": parts["collections"],
             "repeats": None if parts["collections"] == 1 else AGAIN if setup.asks_again else INSTEAD,
             "searched": settings.collections,
-            "lifetime_per_device": spent.lifetime.figures(),
+            "lifetime_per_device": lifetime.figures(),
             "why_they_differ": parts["why_they_differ"],
         },
         "communication": _communication(repeats),

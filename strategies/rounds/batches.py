@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -21,10 +22,35 @@ from ldpsim.curator.reports.parts import answers_to, joined_reports
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import BoolArray
 from ldpsim.devices.atomic_files import write_atomically
+from ldpsim.devices.data.population import Record
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge
-from ldpsim.devices.raw_record import read_question
-from ldpsim.strategies.rounds.collect_once import Collected
-from ldpsim.strategies.rounds.stages import stages_of
+from ldpsim.devices.raw_record import read_question, read_record
+from ldpsim.strategies.rounds.collect_once import Collected, stages_of
+
+
+def read_reports(facts: PublicFacts, questions: Sequence[Question], collected: Collected) -> Reports:
+    """Return the decoded reports; devices whose bytes are malformed are counted as failed and dropped.
+
+    Raises:
+        ValueError: for answers that are wrong in another way.
+    """
+    reports, wrong = Reports.readable(facts, questions, collected.answers)
+    if not wrong:
+        return reports
+    collected.drop(sorted(wrong))
+    return Reports.from_bytes(facts, questions, collected.answers)
+
+
+def read_records(facts: PublicFacts, collected: Collected) -> dict[int, Record]:
+    """Return the raw records that were handed over; devices whose record is malformed are counted as failed."""
+    found: dict[int, Record] = {}
+    for device, parts in sorted(collected.answers.items()):
+        with suppress(ValueError):
+            found[device] = read_record(parts, facts)
+    collected.drop(sorted(collected.answers.keys() - found.keys()))
+    collected.answers.clear()
+    return found
+
 
 MOST_BATCHES = 64
 _SUMS = ("rounds", "messages", "downlink_bytes", "uplink_bytes", "seconds")

@@ -18,9 +18,7 @@ import json
 import logging
 import os
 import random
-import shutil
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -31,9 +29,25 @@ from flwr.serverapp.strategy import Strategy
 from ldpsim.devices.array_types import checked_array
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.devices.network import FloatArray
-from ldpsim.strategies.rounds.flower_rounds import Best, run_rounds
-from ldpsim.strategies.rounds.server_state import restore_state, state_of
-from ldpsim.strategies.rounds.training_grid import RoundTally, TrainingGrid
+from ldpsim.strategies.rounds.training_grid import Best, RoundTally, TrainingGrid, run_rounds
+
+ServerState = dict[str, np.ndarray]
+
+
+def state_of(strategy: Any) -> ServerState:
+    """Return what a strategy carries from one round to the next, as arrays by name; nothing for one without.
+
+    A strategy that keeps any has ``state()`` and ``restore(state)``; the arrays hold no pickled object. Flower's own
+    strategies have neither: those among them that keep state have a subclass in :mod:`ldpsim.strategies.federated`.
+    """
+    return strategy.state() if hasattr(strategy, "state") else {}
+
+
+def restore_state(strategy: Any, state: Mapping[str, np.ndarray]) -> None:
+    """Set a new strategy to what :func:`state_of` returned."""
+    if state:
+        strategy.restore(state)
+
 
 FORMAT = 1
 log = logging.getLogger("ldpsim")
@@ -155,25 +169,6 @@ def _standing(head: Mapping[str, Any], arrays: Mapping[str, np.ndarray], size: i
         server={name.removeprefix("server."): value for name, value in arrays.items() if name.startswith("server.")},
         randomness=((version, tuple(inner), gauss), ("MT19937", words, *head["numpy"])),
     )  # fmt: skip
-
-
-def remove_unfinished(folder: Path) -> None:
-    """Remove what a run keeps to be continued, after its result is written: nothing that predicts a draw is left."""
-    for path in [each for name in ("checkpoint", "noise-secret", "teachers") for each in folder.glob(f"{name}-*")]:
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
-
-
-def finished_rounds(folder: Path) -> int:
-    """Return the number of rounds in the checkpoints of a folder, of all repeats; 0 where none can be read."""
-    done = 0
-    for path in folder.glob("checkpoint-*.npz"):
-        # Many kinds of error, as in `CheckpointFile.load`.
-        with suppress(Exception), np.load(path, allow_pickle=False) as arrays:
-            done += int(json.loads(arrays["head"].tobytes())["done"])
-    return done
 
 
 def run_kept_rounds(

@@ -2,27 +2,30 @@
 
 ``CollectOnce`` runs under Flower's own ``Strategy.start`` on any Grid. Round r asks stage r
 of the query; most queries have one stage. Between two rounds the method groups people again
-(:mod:`ldpsim.strategies.rounds.stages`). The server sends no model to a device, and the evaluation
+(:mod:`ldpsim.strategies.rounds.collect_once`). The server sends no model to a device, and the evaluation
 round asks no device.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
-from ldpsim.curator.methods.base import Question
+from ldpsim.curator.methods import Method, Question
 from ldpsim.curator.reports.decoding import AnswersByDevice
 from ldpsim.curator.reports.digest import reports_digest
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.atomic_files import made_once
 from ldpsim.devices.collector import SignedTerms
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.facts import PublicFacts
@@ -41,9 +44,57 @@ from ldpsim.devices.wire import (
     read_reply,
     report_bytes,
 )
-from ldpsim.strategies.rounds.outbox import Outbox, Planned, batches_of
-from ldpsim.strategies.rounds.stages import Stages, stages_of
-from ldpsim.strategies.rounds.streamed import Streamed
+from ldpsim.strategies.rounds.messages import Outbox, Planned, Streamed, batches_of
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Maker of the questions of later stages.
+
+    Args:
+        method: The method that asks.
+        facts: Sizes, ranges and domains.
+        kept: Folder of the saved groupings.
+    """
+
+    method: Method
+    facts: PublicFacts
+    kept: Path
+
+    def advance(self, questions: Sequence[Question], answers: AnswersByDevice, stage: int) -> tuple[Question, ...]:
+        """Return the questions of ``stage``, to the same people.
+
+        Args:
+            questions: The questions of the stage before.
+            answers: All answers so far of the people who answered every stage.
+            stage: Number of the stage, from 1.
+
+        Raises:
+            ValueError: if the method's grouping leaves somebody out.
+        """
+        # The id of a collection is a valid file name: the query checks its characters.
+        path = self.kept / f"grouping-{questions[0].query.collection}-{stage}.json"
+
+        def make() -> str:
+            regroup = getattr(self.method, "regroup", None)
+            made = regroup and regroup(Reports.from_bytes(self.facts, questions, answers), stage=stage)
+            if made is not None and (made.shape != (self.facts.n,) or made.min(initial=0) < 0):
+                raise ValueError(f"{self.method.spec.name}: a grouping needs one group for every person")
+            return json.dumps(None if made is None else np.asarray(made, np.int64).tolist())
+
+        self.kept.mkdir(parents=True, exist_ok=True)
+        grouping = json.loads(made_once(path, make))
+        return at_stage(questions, stage, None if grouping is None else tuple(grouping))
+
+
+def at_stage(questions: Sequence[Question], stage: int, grouping: Grouping) -> tuple[Question, ...]:
+    """Return the same questions at another stage."""
+    return tuple(replace(question, query=question.query.at_stage(stage, grouping)) for question in questions)
+
+
+def stages_of(questions: Sequence[Question]) -> int:
+    """Return the largest number of stages of a question."""
+    return max(len(question.query.plan) for question in questions)
 
 
 @dataclass

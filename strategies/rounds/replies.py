@@ -6,14 +6,11 @@ training of everybody. So such a reply is no answer: its party counts as failed,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flwr.app import Message, MessageType, MetricRecord
 
-from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.devices.federated.exchange import check_neighbours, read_contribution, read_representation, read_variate
 from ldpsim.devices.federated.wire import EXCHANGE_TYPE, OTHERS, WEIGHTS, read_weights
 from ldpsim.devices.training_task import Task
@@ -25,25 +22,6 @@ _RECORDS = {MessageType.TRAIN: {"arrays", "metrics"}, MessageType.EVALUATE: {"me
 
 class TooManyFailed(RuntimeError):
     """End of a training in which more parties of a round failed than may; one line."""
-
-
-@contextmanager
-def stopping_for_good(note: Path) -> Iterator[None]:
-    """Let nobody be asked in a training that stopped before, here or in an earlier process.
-
-    Args:
-        note: File with the line about the stop, once there is one.
-
-    Raises:
-        TooManyFailed: now, or as it was raised before.
-    """
-    if note.is_file():
-        raise TooManyFailed(note.read_text())
-    try:
-        yield
-    except TooManyFailed as error:
-        write_atomically(note, str(error))
-        raise
 
 
 class Replies:

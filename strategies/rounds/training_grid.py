@@ -11,17 +11,33 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from flwr.app import Message, MessageType, RecordDict
+from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
 from flwr.serverapp import Grid
+from flwr.serverapp.strategy import Strategy
 from flwr.supercore.run import Run
+from scipy.sparse import csr_array
 
+from ldpsim.curator import observer
+from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix
 from ldpsim.devices.device import Refusal
-from ldpsim.devices.federated.wire import RECEIVE_TYPE
+from ldpsim.devices.federated.exchange import Shared, read_contribution, rows_record
+from ldpsim.devices.federated.local_steps import SparseRows
+from ldpsim.devices.federated.wire import (
+    ATTEMPT,
+    EXCHANGE_TYPE,
+    RECEIVE_TYPE,
+    WEIGHTS,
+    round_content,
+    take_others,
+    weights_record,
+)
+from ldpsim.devices.network import FloatArray, are_usable, usable
+from ldpsim.devices.training_task import Task
 from ldpsim.devices.wire import payload_bytes, read_reply
 from ldpsim.strategies.progress import warn
 from ldpsim.strategies.rounds.collect_once import Collected
@@ -252,3 +268,143 @@ def _accuracy(replies: Sequence[Message]) -> float | None:
         right += metrics["num-examples"] * metrics["accuracy"]
         examples += metrics["num-examples"]
     return right / examples if examples else None
+
+
+def _continued(strategy: Strategy, done: int) -> Strategy:
+    """Make a strategy count its rounds from ``done`` + 1; ``Strategy.start`` begins with 1."""
+
+    def later(step: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda server_round, *rest: step(server_round + done, *rest)
+
+    for name in ("configure_train", "aggregate_train", "configure_evaluate", "aggregate_evaluate"):
+        setattr(strategy, name, later(getattr(strategy, name)))
+    return strategy
+
+
+def _usable(strategy: Strategy) -> Strategy:
+    """Make a strategy send out weights that no device refuses: updates that are as large as may be can add up."""
+    inner = strategy.aggregate_train
+
+    def aggregate(server_round: int, replies: Iterable[Message]) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        arrays, metrics = inner(server_round, replies)
+        weights = None if arrays is None else arrays[WEIGHTS].numpy()
+        if weights is not None and not are_usable(weights):
+            arrays = weights_record(usable(weights))
+        return arrays, metrics
+
+    strategy.aggregate_train = aggregate  # type: ignore[method-assign]
+    return strategy
+
+
+@dataclass
+class Best:
+    """Weights that evaluated best so far; None if nobody evaluated."""
+
+    accuracy: float = -1.0
+    weights: FloatArray | None = None
+
+
+def run_rounds(
+    strategy: Strategy, grid: TrainingGrid, weights: FloatArray, task: bytes, *, rounds: int,
+    after: Callable[[int, FloatArray], None] = lambda number, weights: None, done: int = 0, best: Best | None = None,
+    attempt: int = 0, timeout: float = 3600.0,
+) -> FloatArray:  # fmt: skip
+    """Run the rounds under Flower's ``Strategy.start``.
+
+    Args:
+        strategy: One of Flower's strategies, or a wrapper of it.
+        grid: Picks the nodes of each round.
+        weights: The global weights to start with.
+        task: The task's bytes.
+        rounds: Number of rounds, those that were run before included.
+        after: Called after every round (and before the first, with ``done``) with the global weights.
+        done: Number of rounds that were run before.
+        best: The best weights so far; updated here.
+        attempt: If not 0, a number that no earlier attempt at these rounds had. A device refuses a
+            question that it answered under noise; with another number it is another question.
+        timeout: Seconds to wait for the answers of a round, on a grid whose nodes may stay silent.
+
+    Returns:
+        The weights of the round that evaluated best, or the last ones if nobody evaluates.
+    """
+    best = best or Best()
+    last = weights
+
+    def note(number: int, arrays: ArrayRecord) -> None:
+        nonlocal last
+        last = arrays[WEIGHTS].numpy()
+        if grid.accuracy is not None and grid.accuracy > best.accuracy:
+            best.accuracy, best.weights = grid.accuracy, last
+        if grid.accuracy is not None:
+            observer.log_metric("val_accuracy", grid.accuracy, number + done)
+        grid.accuracy = None
+        after(number + done, last)
+
+    strategy = _usable(strategy)
+    told: dict[str, Any] = {"task": task, ATTEMPT: attempt} if attempt else {"task": task}
+    (_continued(strategy, done) if done else strategy).start(
+        grid, weights_record(weights), num_rounds=rounds - done, timeout=timeout, train_config=ConfigRecord(told),
+        evaluate_config=ConfigRecord(told), evaluate_fn=note,
+    )  # fmt: skip
+    return last if best.weights is None else best.weights
+
+
+def exchange_sums(grid: TrainingGrid, task: Task, nodes: Sequence[int], people: int, trained: Sequence[int]) -> None:
+    """Collect contributions, and send sums to the parties of ``trained``.
+
+    Args:
+        grid: Takes the messages.
+        task: The task.
+        nodes: All nodes.
+        people: Number of people; node = device + 1 where the parties are devices.
+        trained: Nodes that get sums.
+    """
+    config = ConfigRecord({"task": task.to_bytes()})
+    content = round_content(None, config)
+    replies = grid.exchange([Message(content, node, EXCHANGE_TYPE) for node in nodes], "contribution")
+    came = {reply.metadata.src_node_id: read_contribution(take_others(reply), task, people) for reply in replies}
+    if came:
+        sums = _sums_of_silos(came, task, people) if task.of_silos else _sums_of_devices(came, task, people, trained)
+        grid.exchange([Message(round_content(None, config, own), node, RECEIVE_TYPE) for node, own in sums], "sums")
+
+
+def _sums_of_devices(
+    came: Mapping[int, Shared], task: Task, people: int, trained: Sequence[int]
+) -> Iterator[tuple[int, ArrayRecord]]:
+    """Yield the rows of S X of each device and its neighbours, and its row of S; an edge counts if both ends listed it.
+
+    A device has one person, so its contribution is its whole record.
+    """
+    counts, devices = np.zeros(people, np.int64), [node - 1 for node in came]
+    counts[devices] = [len(told.rows.columns) for told in came.values()]
+    columns, values = (np.concatenate([getattr(told.rows, part) for told in came.values()])
+                       for part in ("columns", "values"))  # fmt: skip
+    features = SparseRows(np.concatenate([[0], np.cumsum(counts)]), columns, values).matrix(task.d)
+    heads = [told.more["neighbours"] for told in came.values()]
+    ends = np.stack([np.repeat(devices, [len(each) for each in heads]), np.concatenate(heads)])
+    listed = adjacency_matrix(people, ends)
+    spread = gcn_matrix(csr_array(listed.minimum(listed.T)))
+    sums = csr_array(spread @ features)
+    sums.sort_indices()
+    for node in trained:
+        own = slice(spread.indptr[node - 1], spread.indptr[node])
+        yield node, rows_record(SparseRows.of(sums[spread.indices[own]]), weights=spread.data[own])
+
+
+def _sums_of_silos(came: Mapping[int, Shared], task: Task, people: int) -> Iterator[tuple[int, ArrayRecord]]:
+    """Yield the rows of S X of each silo's members and their neighbours.
+
+    A silo divides a member's features by the root of the member's degree plus one. The server
+    divides each row once more, by the root of the degree plus one of the row's own person.
+    """
+    total, degrees = csr_array((people, task.d), dtype=np.float32), np.zeros(people, np.int64)
+    for told in came.values():
+        ids = told.more["ids"]
+        spread = csr_array((np.ones(len(ids), np.float32), (ids, np.arange(len(ids)))), shape=(people, len(ids)))
+        total = csr_array(total + spread @ told.rows.matrix(task.d))
+        degrees[told.more["members"]] = told.more["degrees"]
+    scale = (1 / np.sqrt(degrees + 1.0)).astype(np.float32)
+    for node, told in came.items():
+        ids = told.more["ids"]
+        rows = csr_array(total[ids].multiply(scale[ids][:, None]))
+        yield node, rows_record(SparseRows.of(rows), ids=ids, degrees=degrees[ids])

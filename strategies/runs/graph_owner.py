@@ -37,9 +37,8 @@ from ldpsim.strategies.people.owned_graph import sparse_features
 from ldpsim.strategies.people.owner_graphs import handed_lists
 from ldpsim.strategies.results.outcome import Outcome
 from ldpsim.strategies.results.shown_nulls import CHANCE, FEATURES_ALONE
-from ldpsim.strategies.rounds.reading import read_records
-from ldpsim.strategies.runs.asking import ask_devices
-from ldpsim.strategies.runs.run import Others, Predict, RepeatContext, Run
+from ldpsim.strategies.rounds.batches import read_records
+from ldpsim.strategies.runs.run import Others, Predict, RepeatContext, Run, ask_devices
 from ldpsim.strategies.runs.teachers import one_thread
 from ldpsim.strategies.setup.checks import check_graph_owner_run
 from ldpsim.strategies.setup.options import RunOptions, Seeds

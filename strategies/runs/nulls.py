@@ -22,7 +22,7 @@ from ldpsim.curator.methods import BUILT_IN
 from ldpsim.curator.steps import on_progress
 from ldpsim.devices.facts import IntArray
 from ldpsim.strategies.engines.collect import collect
-from ldpsim.strategies.engines.trainings import Trainings
+from ldpsim.strategies.engines.pool import Trainings
 from ldpsim.strategies.people.shuffled import shuffled
 from ldpsim.strategies.progress import quiet
 from ldpsim.strategies.results.outcome import Outcome, Score
@@ -54,26 +54,27 @@ def null_models(scene: RepeatContext, outcome: Outcome) -> Iterator[tuple[str, P
 def references(run: Run, scene: RepeatContext, *, told: bool = True) -> tuple[Score | None, Score | None]:
     """Train the references of a repeat, and return the scores with the method's settings and with their own.
 
-    None where the run has no reference, or none is asked for.
+    None where the run has no reference, or none is asked for. Settings of their own that differ need ``all_nulls``.
 
     Args:
         run: The kind of run.
         scene: The repeat.
         told: Whether the share that is done is told; not from a thread beside the run's own.
     """
-    if not scene.setup.options.reference:
+    options = scene.setup.options
+    if not options.reference:
         return None, None
     if told:
         scene.tell("reference", None)
     wanted = run.reference_settings(scene.setup)
-    different = list(dict.fromkeys(wanted))
+    different = list(dict.fromkeys(wanted if options.all_nulls else wanted[:1]))
     found: dict[TrainingSettings, Score | None] = {}
     for number, settings in enumerate(different):
         share_of = partial(_tell_share, scene, number, len(different))
         with on_progress(share_of) if told else nullcontext():
             made = run.reference(scene, settings)
         found[settings] = None if made is None else run.score(scene, made)
-    return found[wanted[0]], found[wanted[1]]
+    return found[wanted[0]], found.get(wanted[1])
 
 
 def _tell_share(scene: RepeatContext, done: int, total: int, share: float) -> None:
@@ -83,19 +84,13 @@ def _tell_share(scene: RepeatContext, done: int, total: int, share: float) -> No
 def start_nulls(
     trainings: Trainings, run: Run, scene: RepeatContext, models: Iterable[tuple[str, Predict]]
 ) -> dict[str, Callable[[], Score | None]]:
-    """Start the null models of a repeat, and return what waits for their scores; two names may have one training."""
+    """Start the null models of a repeat, and return what waits for their scores."""
 
     def score(predict: Predict) -> Score | None:
         made = predict()
         return None if made is None else run.score(scene, made)
 
-    started: dict[Predict, Callable[[], Score | None]] = {}
-    names: dict[str, Predict] = {}
-    for name, predict in models:
-        names[name] = predict
-        if predict not in started:
-            started[predict] = trainings.start(partial(score, predict))
-    return {name: started[predict] for name, predict in names.items()}
+    return {name: trainings.start(partial(score, predict)) for name, predict in models}
 
 
 def models_at_once(setup: RunSetup) -> int:

@@ -27,10 +27,8 @@ from ldpsim.strategies.people.owned_graph import own
 from ldpsim.strategies.results import evaluation
 from ldpsim.strategies.results.outcome import Outcome, Predictions
 from ldpsim.strategies.results.shown_nulls import FEATURES_ALONE, GRAPH_ALONE
-from ldpsim.strategies.rounds.collect_once import Collected
-from ldpsim.strategies.rounds.stages import stages_of
-from ldpsim.strategies.runs.asking import gather_reports, known_to_curator
-from ldpsim.strategies.runs.run import ALL, Others, Predict, RepeatContext, Run
+from ldpsim.strategies.rounds.collect_once import Collected, stages_of
+from ldpsim.strategies.runs.run import ALL, Others, Predict, RepeatContext, Run, gather_reports, known_to_curator
 from ldpsim.strategies.setup.run_setup import RunSetup
 
 if TYPE_CHECKING:
@@ -91,9 +89,7 @@ class OneReportRun(Run):
         questions, collected, reports = self._reports(scene)
         tell("reconstruct", None)
         started = time.perf_counter()
-        defended = _defended(scene, reports)
-        scene = _without_flagged(scene, defended)
-        graph = self.graph(scene, defended.reports if defended else reports)
+        scene, defended, graph = self._rebuilt(scene, reports)
         seconds = {"collect": collected.seconds, "reconstruct": time.perf_counter() - started}
         known = self.known(scene, defended.reports if defended else reports) if nulls else None
         extra: dict[str, Mapping[str, Any]] = {}
@@ -129,12 +125,12 @@ class OneReportRun(Run):
     def asked_graph(self, scene: RepeatContext) -> tuple[tuple[Question, ...], Graph]:
         """Ask, and return the questions and the graph that a network would be trained on."""
         questions, _, reports = self._reports(scene)
-        defended = _defended(scene, reports)
-        scene = _without_flagged(scene, defended)
-        return questions, self.graph(scene, defended.reports if defended else reports)
+        return questions, self._rebuilt(scene, reports)[2]
 
     def shuffled(self, scene: RepeatContext, outcome: Outcome, others: Others) -> Iterator[tuple[str, Predict]]:
-        """Yield the predictions with one private attribute of other people, and with all of them.
+        """Yield the predictions with all private attributes of other people; before them each one alone (--all-nulls).
+
+        Where people report one attribute, all of them is that one, and has its name.
 
         One collection of other people is enough if the question has one stage. A device perturbs each attribute
         by itself. The real reports with one attribute from the other people therefore have the law of reports
@@ -155,13 +151,11 @@ class OneReportRun(Run):
             return found
 
         strangers = ask(*private)
-        for attribute in private if len(private) > 1 else ():
+        for attribute in private if scene.setup.options.all_nulls and len(private) > 1 else ():
             staged = len(reports.plan) > 1 or bool(reports.parts) or len(reports.asks) < len(private)
             answers = ask(attribute) if staged else reports.with_answers_of(strangers, attribute)
             yield attribute, partial(self._without, scene, answers)
-        predict = partial(self._without, scene, strangers)
-        for name in (ALL,) if len(private) > 1 else (*private, ALL):
-            yield name, predict
+        yield private[0] if len(private) == 1 else ALL, partial(self._without, scene, strangers)
 
     def people_to_shuffle(self, scene: RepeatContext) -> IntArray | None:
         """Return the people who do not volunteer; None, for everybody, where nobody does."""
@@ -187,9 +181,8 @@ class OneReportRun(Run):
 
     def _without(self, scene: RepeatContext, answers: Reports) -> Predictions:
         """Return everybody's class by the same defences, reconstruction and training on other answers."""
-        defended = _defended(scene, answers)
-        scene = _without_flagged(scene, defended)
-        return self.train(scene, self.graph(scene, defended.reports if defended else answers)).predictions
+        scene, _, graph = self._rebuilt(scene, answers)
+        return self.train(scene, graph).predictions
 
     def _reports(self, scene: RepeatContext) -> tuple[tuple[Question, ...], Collected, Reports | None]:
         """Return the questions, the result of the collection, and the reports (None for a reference)."""
@@ -204,6 +197,15 @@ class OneReportRun(Run):
         if options.save_reports:
             reports.save(scene.place("reports"))
         return questions, collected, reports
+
+    def _rebuilt(self, scene: RepeatContext, reports: Reports | None) -> tuple[RepeatContext, Defended | None, Graph]:
+        """Return the scene in which flagged people teach nothing, what the defences did, and the graph after them."""
+        options = scene.setup.options
+        defended = None
+        if reports is not None and options.defences():
+            defended = defend(options.defences(), reports, options.false_alarm)
+            scene, reports = _without_flagged(scene, defended), defended.reports
+        return scene, defended, self.graph(scene, reports)
 
     def graph(self, scene: RepeatContext, reports: Reports | None) -> Graph:
         """Return the graph to train on; None of reports is a reference's."""
@@ -232,20 +234,12 @@ class OneReportRun(Run):
         return known_from_graph(own(setup.population, scene.split, trust="none"), setup.method.spec.reads)
 
 
-def _defended(scene: RepeatContext, reports: Reports | None) -> Defended | None:
-    """Return the reports after the defences in force; None without any, or without reports."""
-    setup, names = scene.setup, scene.setup.options.defences()
-    if reports is None or not names:
-        return None
-    return defend(names, reports, setup.options.false_alarm)
-
-
-def _without_flagged(scene: RepeatContext, defended: Defended | None) -> RepeatContext:
+def _without_flagged(scene: RepeatContext, defended: Defended) -> RepeatContext:
     """Return the scene without the labels in clear of flagged people: whose report is a lie may lie about a class.
 
     The division stays where nobody would be left to train or to validate.
     """
-    if defended is None or not defended.flagged.any():
+    if not defended.flagged.any():
         return scene
     guilty, split = np.flatnonzero(defended.flagged), scene.split
     parts = {name: np.setdiff1d(getattr(split, name), guilty) for name in ("train", "val")}

@@ -32,10 +32,9 @@ from ldpsim.devices.raw_record import hand_over
 from ldpsim.strategies.people.owner_graphs import handed_over, owned_people, public_graph, shown_publicly
 from ldpsim.strategies.people.private_and_public import Division, divide
 from ldpsim.strategies.results.outcome import Outcome
+from ldpsim.strategies.rounds.batches import read_records
 from ldpsim.strategies.rounds.collect_once import Collected
-from ldpsim.strategies.rounds.reading import read_records
-from ldpsim.strategies.runs.asking import ask_devices
-from ldpsim.strategies.runs.run import RepeatContext, Run
+from ldpsim.strategies.runs.run import RepeatContext, Run, ask_devices
 from ldpsim.strategies.runs.teachers import Classroom, one_thread
 from ldpsim.strategies.setup.checks import check_owner_run
 from ldpsim.strategies.setup.options import RunOptions, Seeds

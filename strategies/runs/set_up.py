@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from ldpsim.curator.learning.training import choose_device
@@ -21,13 +22,7 @@ from ldpsim.strategies.estimate.expected import tell_expected
 from ldpsim.strategies.estimate.fits import check_fits
 from ldpsim.strategies.estimate.graph_facts import known_before, measured
 from ldpsim.strategies.progress import Progress, quiet
-from ldpsim.strategies.runs.federated import FederatedRun
-from ldpsim.strategies.runs.graph_owner import GraphOwnerRun
-from ldpsim.strategies.runs.isolated import IsolatedRun
-from ldpsim.strategies.runs.one_report import OneReportRun
-from ldpsim.strategies.runs.owner import OwnerRun
 from ldpsim.strategies.runs.run import RepeatContext, Run
-from ldpsim.strategies.runs.silos import SiloRun
 from ldpsim.strategies.setup.feature_share import divided
 from ldpsim.strategies.setup.fingerprint import config_hash, hashed_parameters
 from ldpsim.strategies.setup.options import RunOptions, Seeds
@@ -44,18 +39,22 @@ from ldpsim.strategies.setup.run_setup import (
 )
 from ldpsim.strategies.setup.settings import resolve
 
-# by the method's ``trained_by``
-_KINDS: dict[str, Run] = {
-    "owner": OwnerRun(), "graph owner": GraphOwnerRun(), "silos": SiloRun(), "alone": IsolatedRun(),
-    "devices": FederatedRun(), "curator": OneReportRun(),
+# Module and class of each kind of run, by the method's ``trained_by``; only the kind that a run needs is imported.
+_KINDS = {
+    "owner": ("owner", "OwnerRun"), "graph owner": ("graph_owner", "GraphOwnerRun"), "silos": ("in_rounds", "SiloRun"),
+    "alone": ("in_rounds", "IsolatedRun"), "devices": ("in_rounds", "FederatedRun"),
+    "curator": ("one_report", "OneReportRun"),
 }  # fmt: skip
 
 
 def run_of(method: Method) -> Run:
     """Return the kind of run that a method needs; ValueError for a method that names another trainer."""
-    if method.spec.trained_by not in _KINDS:
-        raise ValueError(f"{method.spec.name}: trained_by={method.spec.trained_by!r} is none of {', '.join(_KINDS)}")
-    return _KINDS[method.spec.trained_by]
+    kind = method.spec.trained_by
+    if kind not in _KINDS:
+        raise ValueError(f"{method.spec.name}: trained_by={kind!r} is none of {', '.join(_KINDS)}")
+    module, name = _KINDS[kind]
+    found: Run = getattr(import_module(f"ldpsim.strategies.runs.{module}"), name)()
+    return found
 
 
 def set_up(

@@ -15,14 +15,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from pathlib import Path
 
 import numpy as np
 
+from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.steps import on_progress
-from ldpsim.devices.enrolment.state import is_enrolled, used_alone
-from ldpsim.strategies.engines.trainings import Trainings, side_by_side
+from ldpsim.devices.enrolment.state import State, is_enrolled, used_alone
+from ldpsim.devices.ledger.rows import LedgerDamaged
+from ldpsim.strategies.engines.pool import Trainings, side_by_side
 from ldpsim.strategies.engines.usage import cpu_seconds
 from ldpsim.strategies.group_accuracy.section import groups_section
 from ldpsim.strategies.outputs.graph import ResultGraph
@@ -31,12 +34,10 @@ from ldpsim.strategies.outputs.run_result import RunResult
 from ldpsim.strategies.progress import OnMetric, Progress, SteppedProgress, noted_if_interrupted, quiet
 from ldpsim.strategies.results import folder as run_folder
 from ldpsim.strategies.results.figures import figures
-from ldpsim.strategies.results.interrupted import kept_of, may_have_answered
-from ldpsim.strategies.results.lifetime import nothing_known, read_ledgers
-from ldpsim.strategies.results.outcome import Predictions, Repeat, Score, Spent
+from ldpsim.strategies.results.lifetime import Losses, nothing_known, read_ledgers
+from ldpsim.strategies.results.outcome import Predictions, Repeat, Score
 from ldpsim.strategies.results.record import assemble
-from ldpsim.strategies.results.shown_nulls import asks_nobody
-from ldpsim.strategies.rounds.checkpoint import remove_unfinished
+from ldpsim.strategies.results.shown_nulls import SHUFFLED, asks_nobody
 from ldpsim.strategies.runs.nulls import models_at_once, null_models, references, start_nulls
 from ldpsim.strategies.runs.run import Refused, RepeatContext, RunFailed
 from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
@@ -48,6 +49,7 @@ from ldpsim.strategies.tracking.content import tags_of, tracked_run, without_pla
 from ldpsim.strategies.tracking.metrics import CallbackFailed, Metrics
 from ldpsim.strategies.tracking.targets import check_targets, tracked
 
+AGAIN = "the same command goes on"
 log = logging.getLogger("ldpsim")
 
 
@@ -112,14 +114,14 @@ def simulate(
             metrics.repeat(number, repeats[-1].accuracy)
             log.info("repeat %d: test accuracy %s", number, repeats[-1].accuracy["test"])
         seconds |= {"total": time.perf_counter() - started, "cpu": cpu_seconds() - cpu}
-        record = assemble(setup, repeats, seconds, _spent(setup, repeats))
+        record = assemble(setup, repeats, seconds, *_spent(setup, repeats))
         record["groups"] = groups_section(setup, repeats, record["verdict"]) if options.groups else None
         if options.out is not None:
             model = repeats[-1].outcome.model
             if model is not None:
                 run_folder.write_model(folder, model.state_dict())
             run_folder.write_result(folder, record)
-            remove_unfinished(folder)
+            run_folder.remove_unfinished(folder)
             log.info("result written")
         for scene in scenes:
             scene.end_collection()
@@ -183,50 +185,48 @@ def _repeat(scene: RepeatContext, *, keep_graph: bool) -> Repeat:
 
 
 def _repeat_beside(trainings: Trainings, scene: RepeatContext, *, keep_graph: bool) -> Repeat:
-    setup, state, run = scene.setup, scene.state, run_of(scene.setup.method)
+    options, state, run = scene.setup.options, scene.state, run_of(scene.setup.method)
     # References need no report. While this thread asks and trains, one core is left: they are one piece of work.
     trained = trainings.start(partial(references, run, scene, told=False)) if trainings.workers > 1 else None
     outcome = run.work(scene)
     getattr(outcome.model, "forget_graph", lambda: None)()  # its matrices are as large as the features
-    if not keep_graph:
-        outcome = replace(outcome, graph=None)
-
     if outcome.predictions is None:
         assert outcome.accuracy is not None
-        accuracy = outcome.accuracy
-        own = Score(accuracy["test"])
+        accuracy, score = outcome.accuracy, Score(outcome.accuracy["test"])
     else:
-        accuracy, own = run.figures(scene, outcome.predictions), run.score(scene, outcome.predictions)
-    known = outcome.lifetime
-    if known is None:
-        nobody = setup.options.from_reports is None
-        known = nothing_known(complete=nobody) if state is None else read_ledgers(state, None)[0]
+        accuracy, score = run.figures(scene, outcome.predictions), run.score(scene, outcome.predictions)
+    lifetime = outcome.lifetime
+    if lifetime is None:
+        nobody = options.from_reports is None
+        lifetime = nothing_known(complete=nobody) if state is None else read_ledgers(state, None)[0]
     if trained is None:
         trained = trainings.start(partial(references, run, scene))
     started = time.perf_counter()
-    if setup.options.nulls:
+    nulls = {}
+    if options.nulls:
         scene.tell("nulls", None)
-    pending = start_nulls(trainings, run, scene, null_models(scene, outcome)) if setup.options.nulls else {}
-    nulls = {name: score for name, found in pending.items() if (score := found()) is not None}
+        waiting = start_nulls(trainings, run, scene, null_models(scene, outcome))
+        nulls = {name: taken for name, wait in waiting.items() if (taken := wait()) is not None}
     null_seconds = time.perf_counter() - started
     reference, reference_own = trained()
     reported = () if outcome.known is None else outcome.known.reported
+    shuffled = [name for name in nulls if name.startswith(SHUFFLED)]
     return Repeat(
-        outcome=replace(outcome, known=None, reports=None),
+        outcome=replace(outcome, known=None, reports=None, graph=outcome.graph if keep_graph else None),
         accuracy=accuracy,
-        score=own,
+        score=score,
         reference=reference,
         reference_own=None if reference_own is None else reference_own.test,
         nulls=nulls,
-        ask_nobody=tuple(name for name in nulls if asks_nobody(name, reported)),
+        ask_nobody=tuple(name for name in nulls if asks_nobody(name, reported) or shuffled == [name]),
         null_seconds=null_seconds,
-        lifetime=known,
+        lifetime=lifetime,
         seeded=None if state is None else bool(state.head["simulation_seeded"]),
     )
 
 
-def _spent(setup: RunSetup, repeats: Sequence[Repeat]) -> Spent:
-    """Return what all collections of a run cost the people together, who were the same in each repeat."""
+def _spent(setup: RunSetup, repeats: Sequence[Repeat]) -> tuple[Guarantee, Losses]:
+    """Return the guarantee over all collections of the people of a run, and their losses by the ledgers."""
     run, outcomes = run_of(setup.method), [repeat.outcome for repeat in repeats]
     fresh = run.fresh(setup, outcomes)
     guarantee = run.guarantee_of(setup, [outcomes[number].released for number in fresh])
@@ -234,8 +234,7 @@ def _spent(setup: RunSetup, repeats: Sequence[Repeat]) -> Spent:
         guarantee = guarantee.as_bound()
     if len(fresh) > 1:
         guarantee = guarantee.beside(run.guarantee_of(setup, [outcomes[fresh[0]].released]))
-    written = [repeats[number].lifetime for number in fresh]
-    return Spent(guarantee, sum(written[1:], start=written[0]))
+    return guarantee, reduce(add, [repeats[number].lifetime for number in fresh])
 
 
 def _homes(options: RunOptions, folder: Path) -> list[Path]:
@@ -266,6 +265,40 @@ def _folder_for(setup: RunSetup) -> Iterator[Path]:
                     if not any(parent.iterdir()):
                         parent.rmdir()
             raise
+
+
+def may_have_answered(setup: RunSetup, homes: Sequence[Path]) -> bool:
+    """Return whether a device may have answered in the present collections of a run: then its folder has to stay."""
+    try:
+        return any(State(home).answered(setup.digest) for home in homes if is_enrolled(home))
+    except (LedgerDamaged, ValueError):
+        return True  # nobody can say
+
+
+def kept_of(setup: RunSetup, folder: Path, homes: Sequence[Path]) -> str:
+    """Return the line about a run; it is read from the ledgers and the checkpoint.
+
+    Args:
+        setup: The run.
+        folder: Its folder.
+        homes: Folders of the devices, one for each repeat.
+    """
+    options = setup.options
+    if options.out is None and options.state is None:
+        return "nothing is kept: the run has no folder of its own"
+    if options.from_reports is not None:
+        return f"the reports in {options.from_reports} are as before; {AGAIN} with them"
+    rounds = run_folder.finished_rounds(folder)
+    if rounds:
+        return f"{rounds:,} rounds are finished and kept in {folder}; {AGAIN} after them"
+    try:
+        answered = sum(State(home).answered(setup.digest) for home in homes if is_enrolled(home))
+    except (LedgerDamaged, ValueError) as error:
+        return f"{error}; see {folder}"
+    if not answered:
+        return f"no device has answered yet; {AGAIN} in {folder}"
+    devices = len(setup.population) * len(homes)
+    return f"{answered:,} of {devices:,} devices have answered and their answers are kept; {AGAIN} in {folder}"
 
 
 __all__ = ["Refused", "RunFailed", "RunResult", "simulate"]

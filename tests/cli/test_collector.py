@@ -73,20 +73,3 @@ def test_terms_are_signed_where_the_key_is(tmp_path: Path, monkeypatch: pytest.M
     assert key.seed.hex() not in shown.stdout and "PRIVATE" not in shown.stdout
     fresh = [ldpsim("collector", "sign", "run.toml", "--collector-key", "key").stdout for _ in range(2)]
     assert len({tomllib.loads(text)["collection"] for text in fresh}) == 2
-
-
-@pytest.mark.parametrize(("more", "says"), [
-    ('facts = "none.json"', "facts none.json cannot be read"), ('facts = "run.toml"', "not a file of public facts"),
-    ('collection = "a b"', "the collection id is malformed"), ('method = "raw"', "a reference asks nobody"),
-    ('out = "x"', "no key out"), ("epsilon = -1.0", "--epsilon -1"),
-    ('dataset = "cora"', "a deployment does not read it"),
-])  # fmt: skip
-def test_what_cannot_be_signed_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str, says: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    ldpsim("collector", "keygen", "key")
-    Path("facts.json").write_text('{"facts": {"n": 4, "d": 16, "classes": 2}, "labels": {"0": 0}}')
-    Path("run.toml").write_text(more)
-    shown = ldpsim("collector", "sign", "run.toml", "--collector-key", "key")
-    assert (shown.exit_code, shown.stdout, shown.stderr.count("\n")) == (2, "", 1) and says in shown.stderr

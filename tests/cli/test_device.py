@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -197,27 +196,6 @@ def test_a_vault_that_counts_notices_an_old_ledger(tmp_path: Path, own: Path, ag
     assert device.answer(question(own, "a")) is Refusal.COUNTER_MISMATCH
 
 
-def test_a_second_sigterm_ends_a_vault_that_is_busy(tmp_path: Path, own: Path, agreed: Path, start: Start) -> None:
-    path = tmp_path / "v"
-    vault = start("--data", own, "--policy", agreed, "--state", tmp_path / "state", "--socket", path)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as slow:
-        slow.connect(str(path))  # and says nothing: the first one waits for its end
-        time.sleep(0.2)
-        vault.send_signal(signal.SIGTERM)
-        time.sleep(1.0)
-        assert vault.poll() is None
-        vault.send_signal(signal.SIGTERM)
-        assert vault.wait() == -signal.SIGTERM
-    start("--state", tmp_path / "state", "--socket", path)
-    assert isinstance(VaultDevice(str(path), 2, 600).answer(question(own, "a")), Report)
-
-
-def test_the_clientapp_waits_for_a_vault_that_starts(tmp_path: Path, own: Path, agreed: Path, start: Start) -> None:
-    path = tmp_path / "v"
-    start("--data", own, "--policy", agreed, "--state", tmp_path / "state", "--socket", path, wait=False)
-    assert isinstance(VaultDevice(str(path), 2, 600).answer(question(own, "a")), Report)
-
-
 def error_of(*arguments: object) -> str:
     shown = CliRunner().invoke(app, ["device", *map(str, arguments)])
     assert shown.exit_code == 2, shown.output
@@ -254,22 +232,6 @@ def test_mistakes_change_nothing(tmp_path: Path, own: Path) -> None:
         other.listen()
         assert "another process listens there" in error_of(*where, "--data", own)
     assert not state.exists()
-
-
-@pytest.mark.usefixtures("unmasked")
-def test_an_enrolled_folder_keeps_what_it_has(tmp_path: Path, own: Path, agreed: Path, start: Start) -> None:
-    state, path = tmp_path / "state", tmp_path / "v"
-    vault = start("--data", own, "--policy", agreed, "--state", state, "--socket", path)
-    vault.kill()
-    vault.wait()  # until then it listens
-    own.write_text(json.dumps({"facts": FACTS, "records": {"2": {**RECORDS["2"], "label": 2}}}))
-    where = ("serve", "--state", state, "--socket", path)
-    assert "enrolled with other data" in error_of(*where, "--data", own)
-    (tmp_path / "policy.json").write_text(CliRunner().invoke(app, ["device", "policy", "--facts", str(own)]).stdout)
-    assert "agreed to theirs when they were enrolled" in error_of(*where, "--policy", tmp_path / "policy.json")
-    assert "agreed to theirs when they were enrolled" in error_of(*where, "--counters", tmp_path / "count")
-    state.chmod(0o755)
-    assert "other users may enter it" in error_of(*where)
 
 
 def policy_text(*arguments: object) -> str:
@@ -342,18 +304,6 @@ def test_a_vault_keeps_the_role_of_its_person(tmp_path: Path, volunteering: Path
         assert device.answer(other) is Refusal.POLICY_REFUSED
 
 
-def test_a_volunteer_without_a_class_is_not_enrolled(tmp_path: Path, volunteering: Path) -> None:
-    policy = tmp_path / "policy.json"
-    policy.write_text(policy_text("--facts", volunteering, "--method", "vote"))
-    given = ("--policy", policy, "--state", tmp_path / "s")
-    own = _record(tmp_path / "own.json", 2)
-    assert "person 2 volunteers, and has no label to give" in error_of("enrol", "--data", own, *given)
-    assert not (tmp_path / "s").exists()
-    ordinary = _record(tmp_path / "own.json", 1)
-    made = CliRunner().invoke(app, ["device", "enrol", "--data", str(ordinary), *map(str, given)])
-    assert made.exit_code == 0, made.output  # nobody asks this person for a label
-
-
 def test_a_policy_comes_with_its_sheet(tmp_path: Path, volunteering: Path) -> None:
     command = ["device", "policy", "--facts", str(volunteering), "--method", "vote", "--epsilon", "4"]
     shown = CliRunner().invoke(app, command)
@@ -387,14 +337,3 @@ def test_a_vault_tells_its_person_before_the_first_answer(tmp_path: Path, own: P
         assert made.exit_code == 0 and "Volunteers" not in made.stderr
         assert f"\n## {mine} (" in path.read_text() and f"\n## {other} (" not in path.read_text()
         assert path.stat().st_mode & 0o777 == 0o644  # the vault's own files stay private
-
-
-def test_a_vault_that_enrols_as_it_starts_tells_it_too(tmp_path: Path, own: Path, agreed: Path, start: Start) -> None:
-    where = ("--state", tmp_path / "s", "--socket", tmp_path / "v")
-    for arguments, told in ((("--data", own, "--policy", agreed), True), ((), False)):
-        vault = start(*where, *arguments, wait=False)
-        assert vault.stderr is not None
-        before = "".join(iter(vault.stderr.readline, f"serving 1 devices of {tmp_path / 's'} on {tmp_path / 'v'}\n"))
-        assert ("How often could somebody guess right?" in before) == told
-        vault.terminate()
-        vault.communicate()

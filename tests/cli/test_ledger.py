@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import json
-import math
 import os
-import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -13,12 +11,12 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from ldpsim.cli.ledger import read_account, states_in
+from ldpsim.cli.ledger import states_in
 from ldpsim.cli.main import app
 from ldpsim.devices.data.population import build_population
-from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.devices.mechanisms import Loss, OneBit, RandomizedResponse
-from ldpsim.devices.policy.policy import Policy, policy_for
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.mechanisms import OneBit, RandomizedResponse
+from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import Report
 
@@ -82,18 +80,6 @@ def test_a_runs_folder_means_its_devices(state: Path) -> None:
     assert [s.folder.name for s in states_in(state.parent)] == ["state", "state-1"]
 
 
-def test_several_folders_each_with_its_devices(state: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    make(other, silent=5)
-    shown = show(state, other, state)
-    assert shown.exit_code == 0, shown.output
-    assert [line for line in shown.stdout.splitlines() if line.startswith(str(tmp_path))] == [str(state), str(other)]
-    found = json.loads(show(state.parent, other, "--device", 0, "--json").stdout)["states"]
-    assert [entry["folder"] for entry in found] == [str(state), str(other)]
-    assert all(entry["device"] == 0 for entry in found)
-    assert "no such folder" in error_line(state, tmp_path / "none")  # nothing is shown of the first one
-
-
 def test_the_last_run_is_the_newest_of_runs_and_cells(state: Path, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     homes = [runs / "hogs-a-0", runs / "sweep-x" / "hogs-b-0", runs / "hogs-c-0"]
@@ -114,23 +100,6 @@ def test_the_last_run_is_the_newest_of_runs_and_cells(state: Path, tmp_path: Pat
     assert "holds no run" in error_line("--last", "--out", tmp_path / "empty")
     assert "and not both" in error_line("--last", state)
     assert "and not both" in error_line()
-
-
-def test_a_copy_of_the_last_run_is_not_shown_in_its_place(state: Path, tmp_path: Path) -> None:
-    runs = tmp_path / "runs"
-    for number, name in enumerate(("hogs-a-0", "hogs-b-0")):
-        make(runs / name / "state", silent=number + 1)
-        (runs / name / "config.toml").write_text('method = "hogs"\n')
-        (runs / name / "log.txt").write_text(f"2030-01-01 0{number}:00:00,000 INFO hogs\nmore\n")
-        os.utime(runs / name / "config.toml", (number, number))
-    shutil.copytree(runs / "hogs-b-0", runs / "backup" / "hogs-b-0")
-    line = error_line("--last", "--out", runs)
-    assert f"{runs}/backup/hogs-b-0 and {runs}/hogs-b-0 are copies of one run" in line
-    shutil.rmtree(runs / "backup")
-    shutil.copytree(runs / "hogs-a-0", runs / "hogs-a-0.bak", copy_function=shutil.copy)  # with the time of now
-    assert f"{runs}/hogs-a-0 and {runs}/hogs-a-0.bak are copies of one run" in error_line("--last", "--out", runs)
-    shutil.rmtree(runs / "hogs-a-0.bak")
-    assert show("--last", "--out", runs).exit_code == 0
 
 
 def test_one_device(state: Path) -> None:
@@ -155,26 +124,6 @@ def test_as_json(state: Path) -> None:
         ("adjacency", 2.0, 22.0), ("features", 0.5, 2.5),
     ]  # fmt: skip
     assert one["lifetime_per_device"]["vector"]["max"] == 2.5
-
-
-def test_one_device_and_all_of_them_agree(state: Path) -> None:
-    whole = read_account(State(state)).lifetime
-    each = [read_account(State(state), device).lifetime for device in range(N)]
-    for level, values in whole.items():
-        own = [account[level]["max"] or 0.0 for account in each]
-        assert values["max"] == pytest.approx(max(own))
-        assert values["mean"] == pytest.approx(math.fsum(own) / N, abs=1e-8)
-
-
-def test_an_unbounded_loss_is_called_unprotected(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(OneBit, "loss", lambda mechanism, *, device=None: Loss(math.inf, math.inf))
-    monkeypatch.setattr(Policy, "allows", lambda policy, query, *, device: True)
-    make(state.parent / "unbounded")
-    state = state.parent / "unbounded"
-    text = " ".join(show(state).stdout.split())
-    assert "a feature unprotected unprotected" in text
-    (document,) = json.loads(show(state, "--json").stdout)["states"]
-    assert document["lifetime_per_device"]["user"] == {"max": None, "mean": None}
 
 
 def test_mistakes(state: Path, tmp_path: Path) -> None:
@@ -211,20 +160,3 @@ def test_an_edited_row_is_found(state: Path, change: str) -> None:
     line = error_line(state)
     assert "does not carry its seal" in line or "is missing" in line
     assert "LEDGER_DAMAGED" in line
-
-
-def test_rows_of_a_later_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import ldpsim.devices.enrolment.state
-
-    monkeypatch.setattr(ldpsim.devices.enrolment.state, "SHARD", 5)
-    make(tmp_path, silent=0)
-    assert sorted(path.name for path in tmp_path.glob("ledger*.sqlite")) == [
-        "ledger-0001.sqlite", "ledger-0002.sqlite", "ledger.sqlite",
-    ]  # fmt: skip
-    (document,) = json.loads(show(tmp_path, "--json").stdout)["states"]
-    assert [release["devices"] for release in document["releases"]] == [N, N]
-    shutil.copy(tmp_path / "enrolment.json", tmp_path / "ledger-0001.sqlite")
-    assert "ledger-0001.sqlite is damaged" in error_line(tmp_path)
-    (tmp_path / "ledger-0002.sqlite").unlink()
-    (tmp_path / "ledger-0001.sqlite").unlink()
-    assert "ledger-0001.sqlite is missing" in error_line(tmp_path)

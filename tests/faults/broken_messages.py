@@ -13,12 +13,12 @@ import numpy as np
 import ldpsim.devices.atomic_files
 import ldpsim.devices.device
 import ldpsim.devices.ledger.chain
-import ldpsim.strategies.rounds.stages
+import ldpsim.strategies.rounds.collect_once
 from ldpsim.devices.collector import SignedTerms
 from ldpsim.devices.device import Device, Refusal
 from ldpsim.devices.policy.terms import collection_of
 from ldpsim.devices.query import Query
-from ldpsim.strategies.rounds.stages import Stages
+from ldpsim.strategies.rounds.collect_once import Stages
 from tests.faults.broken_ledger import after_answering
 from tests.faults.questions import KEYS
 from tests.faults.variants import put, variant
@@ -102,7 +102,7 @@ def _grouping_not_synced() -> Any:
             ldpsim.devices.atomic_files.write_atomically(path, make(), durable=False)
         return path.read_text()
 
-    return put(ldpsim.strategies.rounds.stages, "made_once", made_once)
+    return put(ldpsim.strategies.rounds.collect_once, "made_once", made_once)
 
 
 @variant("a grouping that a killed collector left is not synced before it is sent (mended)")
@@ -111,7 +111,7 @@ def _grouping_left() -> Any:
         return path.read_text() if path.is_file() else real(path, make)
 
     real = ldpsim.devices.atomic_files.made_once
-    return put(ldpsim.strategies.rounds.stages, "made_once", made_once)
+    return put(ldpsim.strategies.rounds.collect_once, "made_once", made_once)
 
 
 @variant("the names in a folder are not synced")

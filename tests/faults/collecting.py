@@ -18,8 +18,7 @@ from ldpsim.curator.privacy.guarantee import Claim, local_guarantee
 from ldpsim.devices import client_app
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.report import Report
-from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, run_collection
-from ldpsim.strategies.rounds.stages import Stages
+from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, Stages, run_collection
 from tests.faults.computers import Plan, Process
 from tests.faults.disk import Died
 from tests.faults.hosts import Copy, Mail

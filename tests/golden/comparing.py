@@ -25,6 +25,9 @@ def check(name: str, found: Block) -> None:
     golden = dict(GOLDEN[name])
     for table in golden.keys() & found.keys() & set(BY_LEVEL):
         found[table] = {level: held for level, held in found[table].items() if level in golden[table]}
+    if golden.get("nulls") is not None:  # a run takes all data of others; it has the name of the one attribute reported
+        taken, shuffled = found["nulls"]["shuffled"], golden["nulls"]["shuffled"]
+        golden["nulls"] = {**golden["nulls"], "shuffled": {name: shuffled[name] for name in shuffled if name in taken}}
     here = machine() == golden.pop("machine", load()["machine"])
     check_exact(found, golden, but=set() if here else OF_THE_MACHINE)
     assert found.keys() == golden.keys()

@@ -23,7 +23,7 @@ from safetensors.numpy import load_file
 
 from ldpsim.curator.methods import find
 from ldpsim.strategies import Refused, RunOptions, simulate
-from ldpsim.strategies.engines.flower_processes import Flower
+from ldpsim.strategies.engines.flower import Flower
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.server_app import run_on_grid
 from tests.golden.runs import DEFAULTS, Block, Golden

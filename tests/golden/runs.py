@@ -10,7 +10,8 @@ from typing import Any
 from ldpsim.curator.methods import table
 
 Block = dict[str, Any]
-DEFAULTS: Block = {"dataset": "generated", "clients": 120, "reference": False, "nulls": False, "device": "cpu"}
+DEFAULTS: Block = {"dataset": "generated", "clients": 120, "reference": False, "nulls": False, "all_nulls": True,
+                   "device": "cpu"}  # fmt: skip
 
 
 @dataclass(frozen=True)

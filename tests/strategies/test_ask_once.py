@@ -7,7 +7,6 @@ import math
 import pytest
 import torch
 from torch_geometric.data import Data
-from torch_geometric.transforms import Compose, NormalizeFeatures
 
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.ask_once import AskOnce
@@ -55,24 +54,7 @@ def test_masks_of_the_data_divide_the_people() -> None:
     assert not torch.equal(drawn.test_mask, masks["test_mask"])
 
 
-def test_it_composes_and_says_what_it_is() -> None:
-    found = Compose([AskOnce("hogs", epsilon=2), NormalizeFeatures()])(people())
-    assert found.num_nodes == N
-    assert repr(AskOnce("rr", epsilon=2)) == "AskOnce(rr, epsilon=2)" and repr(AskOnce()) == "AskOnce(hogs)"
-
-
 @pytest.mark.parametrize("method", ["fedavg-mlp", "privgnn", "silo-fedavg-gcn"])
 def test_a_method_without_one_question_is_refused(method: str) -> None:
     with pytest.raises(ValueError, match=f"^{method}: its devices do not answer one question"):
         AskOnce(method)(people())
-
-
-def test_references_ask_nobody() -> None:
-    """``mlp`` and ``raw`` read the true records: nobody would be asked."""
-    with pytest.raises(ValueError, match="raw: its devices do not answer one question"):
-        AskOnce("raw")(people())
-
-
-def test_a_fault_of_the_data_is_one_line() -> None:
-    with pytest.raises(ValueError, match="x, edge_index and y"):
-        AskOnce()(Data(x=torch.eye(4)))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ldpsim.strategies.palette import MARKS, SERIES, SERIES_ON_DARK
+from ldpsim.strategies.palette import SERIES, SERIES_ON_DARK
 
 APART = 15.0  # CIEDE2000; from about 10 on two colours are told apart at a glance
-OLD = ("#0b62a8", "#b35900", "#00765a", "#8b3f78", "#a3242b", "#4d5bc4", "#5c6b12", "#6a7079")  # of earlier pages
 # Machado, Oliveira and Fernandes 2009, severity 1, on linear RGB.
 SIGHT = {
     "all cones": np.eye(3),
@@ -74,11 +73,3 @@ def test_the_difference_is_that_of_the_published_pairs(
 @pytest.mark.parametrize("colours", [SERIES, SERIES_ON_DARK])
 def test_eight_colours_stay_apart(colours: tuple[str, ...], sight: str) -> None:
     assert len(set(colours)) == 8 and least_difference(colours, sight) > APART
-
-
-def test_the_colours_of_earlier_pages_did_not() -> None:
-    assert least_difference(OLD, "no red cones") < 1 and least_difference(OLD, "no green cones") < 5
-
-
-def test_colour_and_mark_together_repeat_late() -> None:
-    assert len({(at % len(SERIES), at % len(MARKS)) for at in range(88)}) == 88

@@ -24,10 +24,9 @@ from ldpsim.devices.client_app import app
 from ldpsim.devices.enrolment.state import State
 from ldpsim.strategies import server_app
 from ldpsim.strategies.engines.collect import collect
-from ldpsim.strategies.engines.flower_processes import Flower, FlowerFailed
-from ldpsim.strategies.engines.flower_runtime import SOCKET, FlowerGrid
+from ldpsim.strategies.engines.flower import SOCKET, Flower, FlowerFailed, FlowerGrid
 from ldpsim.strategies.engines.grids import DirectGrid
-from ldpsim.strategies.flower_app.roster import introduce, roster_of, strategy_of_nodes, wait_for_nodes
+from ldpsim.strategies.flower_app.alone import introduce, roster_of, strategy_of_nodes, wait_for_nodes
 from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, run_collection
 from ldpsim.strategies.server_app import run_on_grid
 
@@ -63,21 +62,6 @@ class Shuffled(DirectGrid):
 def collect_on(grid: Shuffled, questions: tuple[Question, ...], devices: int, **more: frozenset[int]) -> Collected:
     roster = roster_of(introduce(grid, list(grid.get_node_ids()), timeout=1))
     return run_collection(strategy_of_nodes(questions, devices, roster, **more), grid)
-
-
-def test_it_waits_for_the_nodes_and_says_how_many_there_are(enrolled: Enrolled) -> None:
-    grid = Shuffled(enrolled().folder, 40, range(4), late=1)
-    assert len(wait_for_nodes(grid, 4, seconds=5)) == 4
-    with pytest.raises(TimeoutError, match="^4 of 5 nodes are connected after 0 seconds$"):
-        wait_for_nodes(grid, 5, seconds=0)
-    with pytest.raises(TimeoutError, match="^0 of 0 nodes"):
-        wait_for_nodes(Shuffled(enrolled().folder, 40, []), 0, seconds=0)
-
-
-def test_nodes_say_who_they_are(enrolled: Enrolled) -> None:
-    grid = Shuffled(enrolled().folder, 40, [3, 17])
-    known = introduce(grid, list(grid.get_node_ids()), timeout=1)
-    assert {node: device for node, (device, _) in known.items()} == {1000 - 21: 3, 1000 - 119: 17}
 
 
 def test_of_several_nodes_that_claim_a_number_none_counts() -> None:
@@ -117,13 +101,6 @@ def test_messages_to_nodes_cannot_be_guessed_from_each_other(enrolled: Enrolled,
     assert collect_on(grid, ask(), 4, silent=frozenset({3})).reported == 3
     assert len(sent) == len(set(sent)) == 4 + 3  # the roster and the question
     assert min(map(len, sent)) >= 32
-
-
-def test_devices_without_a_node_are_silent(ask: Ask) -> None:
-    known = {40: (1, False), 60: (0, False), 70: (9, False)}
-    strategy = strategy_of_nodes(ask(), 4, roster_of(known), silent=frozenset({0}))
-    assert list(strategy.nodes) == [60, 40, -1, -1]
-    assert strategy.silent == {0, 2, 3}
 
 
 @contextmanager
@@ -177,13 +154,6 @@ def test_a_server_app_that_ends_is_one_line(
     with pytest.raises(FlowerFailed, match="ended without an answer; the log .*log ends: 4 of 40 nodes"):
         with passed_on(Shuffled(enrolled().folder, 40, range(4)), tmp_path, monkeypatch):
             raise AssertionError("nobody can be asked")
-
-
-def test_a_second_collection_is_refused_on_the_grid_too(enrolled: Enrolled, ask: Ask) -> None:
-    grid = Shuffled(enrolled().folder, 40, range(40))
-    assert collect_on(grid, ask("one"), 40).reported == 40
-    assert collect_on(grid, ask("one"), 40).replayed == 40
-    assert dict(collect_on(grid, ask("two"), 40).refused) == {"REPORT_COLLECTED": 40}
 
 
 def test_the_client_app_is_imported_whole_with_the_server_app() -> None:

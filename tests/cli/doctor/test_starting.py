@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ldpsim.cli.doctor import starting
-from ldpsim.strategies.engines import flower_processes
+from ldpsim.strategies.engines import flower
 
 
 def test_torch_names_its_device() -> None:
@@ -20,9 +20,9 @@ def test_ray_runs_a_task_and_stays_if_it_ran_before(ray_here: None) -> None:
 
 def test_a_superlink_that_does_not_start_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> str:
-        raise flower_processes.FlowerFailed(f"the command {name} was not found")
+        raise flower.FlowerFailed(f"the command {name} was not found")
 
-    monkeypatch.setattr(flower_processes, "_executable", missing)
+    monkeypatch.setattr(flower, "_executable", missing)
     found = starting.flower()
     assert found.status == "problem" and "flower-superlink was not found" in found.text
 

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from ldpsim.curator.methods import HoGS, Question
@@ -23,8 +22,7 @@ from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.enrolment.state import SHARD, enrol
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.strategies.engines import collect as collecting
-from ldpsim.strategies.engines.collect import PROCESSES_PAY_FROM, collect, worker_processes
-from ldpsim.strategies.engines.pool import available_cores
+from ldpsim.strategies.engines.collect import PROCESSES_PAY_FROM, collect
 from ldpsim.strategies.rounds.collect_once import Collected
 
 PEOPLE = 6 * SHARD
@@ -111,31 +109,6 @@ def test_a_process_that_is_killed_changes_no_report(
     monkeypatch.setattr(collecting, "PROCESSES_PAY_FROM", PROCESSES_PAY_FROM)
     again = collect(folder, questions, devices=PEOPLE, engine="local")
     assert (again.replayed, again.reports_sha256) == (PEOPLE, undisturbed.reports_sha256)
-
-
-def test_processes_are_started_where_they_pay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collecting, "available_cores", lambda: 4)
-    assert worker_processes(PROCESSES_PAY_FROM - 1, 8) == 1
-    assert [worker_processes(PROCESSES_PAY_FROM, wanted) for wanted in (None, 1, 3, 1000)] == [4, 1, 3, 49]
-    monkeypatch.setattr(collecting.multiprocessing, "parent_process", lambda: object())
-    assert worker_processes(10**6, None) == 1  # a cell of a sweep has one core
-    assert available_cores() >= 1
-
-
-def test_the_devices_that_are_asked_decide_on_further_processes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    questions = people(tmp_path, 300)
-    seen: list[int] = []
-
-    def one(asked: int, wanted: int | None) -> int:
-        seen.append(asked)
-        return 1
-
-    monkeypatch.setattr(collecting, "worker_processes", one)
-    for who in (np.arange(120), None):
-        collect(tmp_path, [Question(questions[0].query, who)], devices=300, engine="local", workers=2)
-    assert seen == [120, 300]
 
 
 @pytest.mark.cluster

@@ -9,11 +9,10 @@ Covers flower_internals.
 from __future__ import annotations
 
 import tomllib
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from flwr.app import ArrayRecord, Error, Message, RecordDict
+from flwr.app import Message, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
@@ -21,16 +20,11 @@ from flwr.supercore.task_identity import TaskIdentity
 from packaging.requirements import Requirement
 
 from ldpsim.devices.client_app import app
-from ldpsim.devices.device import Refusal
-from ldpsim.devices.wire import QUERY_TYPE, TEXTS, WHOAMI_TYPE, read_introduction, reply
-from ldpsim.strategies.engines.flower_internals import assume_identity, set_message_id
+from ldpsim.devices.wire import QUERY_TYPE
+from ldpsim.strategies.engines.grids import assume_identity, set_message_id
 
 ROOT = Path(__file__).resolve().parents[3]
 READ = ("1.41", "1.42")  # versions whose source was read, and under which the tests of this folder passed
-
-
-def test_the_version_is_one_that_was_read() -> None:
-    assert ".".join(version("flwr").split(".")[:2]) in READ
 
 
 def test_the_range_admits_the_versions_that_were_read_and_no_other() -> None:
@@ -62,19 +56,6 @@ def test_a_message_id_can_be_set_and_a_reply_carries_it() -> None:
     assert answer.metadata.src_node_id == 5
 
 
-def test_our_codes_fit_beside_flowers_own() -> None:
-    from flwr.common.constant import ErrorCode
-
-    flowers = {value for name, value in vars(ErrorCode).items() if name.isupper()}
-    assert not flowers & {refusal.value for refusal in Refusal}
-    message = Message(RecordDict(), 5, QUERY_TYPE)
-    for refusal in Refusal:
-        answer = reply(refusal, message, device=-1)
-        assert answer.has_error() and not answer.has_content()
-        assert (answer.error.code, answer.error.reason) == (refusal.value, TEXTS[refusal])
-    assert Error(4004, "text").reason == "text"
-
-
 def test_the_abstract_methods_are_the_known_ones() -> None:
     assert Grid.__abstractmethods__ == {
         "set_run", "run", "create_message", "get_node_ids", "push_messages", "pull_messages", "send_and_receive",
@@ -84,52 +65,8 @@ def test_the_abstract_methods_are_the_known_ones() -> None:
     }  # fmt: skip
 
 
-def test_start_takes_any_message_and_empty_arrays() -> None:
-    """``configure_train`` may ask a query; an empty ArrayRecord will do; both rounds go through the Grid."""
-    asked: list[list[str]] = []
-
-    class Once(Strategy):
-        def configure_train(self, server_round: int, arrays: object, config: object, grid: Grid) -> list[Message]:
-            return [Message(RecordDict(), 1, QUERY_TYPE)]
-
-        def aggregate_train(self, server_round: int, replies: object) -> tuple[None, None]:
-            return None, None
-
-        def configure_evaluate(self, server_round: int, arrays: object, config: object, grid: Grid) -> list[Message]:
-            return []
-
-        def aggregate_evaluate(self, server_round: int, replies: object) -> None:
-            return None
-
-        def summary(self) -> None:
-            return None
-
-    class Recording:
-        def send_and_receive(self, messages: list[Message], *, timeout: float | None = None) -> list[Message]:
-            asked.append([message.metadata.message_type for message in messages])
-            return []
-
-    Once().start(Recording(), ArrayRecord(), num_rounds=2)  # type: ignore[arg-type]
-    assert asked == [[QUERY_TYPE], [], [QUERY_TYPE], []]
-
-
 def test_the_apps_are_what_pyproject_names() -> None:
     from ldpsim.strategies.server_app import app as server
 
     assert isinstance(app, ClientApp)
     assert callable(server)
-
-
-def test_a_node_says_which_device_it_is_and_opens_nothing() -> None:
-    from flwr.app import Context
-
-    message = Message(RecordDict(), 5, WHOAMI_TYPE)
-    for config, expected in (
-        ({"partition-id": 3}, (3, False)),
-        ({"partition-id": 0, "state-dir": "/nowhere/at/all"}, (0, True)),
-    ):
-        answer = app(message, Context(1, 5, config, RecordDict(), {}))
-        assert read_introduction(answer) == expected
-    nobody = app(message, Context(1, 5, {}, RecordDict(), {}))
-    assert nobody.error.code in {refusal.value for refusal in Refusal}
-    assert read_introduction(nobody) is None

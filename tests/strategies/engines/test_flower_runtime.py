@@ -22,18 +22,13 @@ import numpy as np
 import psutil
 import pytest
 
-from ldpsim.curator.methods import LDPGen, Question
-from ldpsim.curator.methods.base import Budget
+from ldpsim.curator.methods import Question
 from ldpsim.devices.client_app import STATE
-from ldpsim.devices.collector import CollectorKey, generate
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.policy.policy import policy_for
-from ldpsim.devices.policy.terms import terms_of
 from ldpsim.strategies.engines.collect import collect
-from ldpsim.strategies.engines.flower_processes import MARK, Flower, FlowerFailed, app_folder
-from ldpsim.strategies.rounds.stages import Stages
+from ldpsim.strategies.engines.flower import MARK, Flower, FlowerFailed, app_folder
 
 pytestmark = pytest.mark.flower
 Ask = Callable[..., tuple[Question, ...]]
@@ -84,27 +79,6 @@ def test_reports_are_those_of_the_other_engines(tmp_path: Path, population: Popu
     rest = collect(folders[0], questions, devices=40, engine="local")
     assert (rest.reported, rest.replayed) == (2, 38)
     assert {device: rest.reports[device] for device in theirs.reports} == theirs.reports
-
-
-@pytest.mark.slow
-def test_a_plan_of_two_stages_is_that_of_the_other_engines(tmp_path: Path, population: Population) -> None:
-    """Both stages are inside the signed terms."""
-    generate(tmp_path / "key")
-    key = CollectorKey.load(tmp_path / "key")
-    method = LDPGen(groups=3)
-    split = make_split("random", population, 0)
-    questions = method.questions(population.facts, split, Budget(epsilon=4, public_features=True), "first")
-    policy = policy_for([question.query for question in questions], population.facts, collector=key.public)
-    terms = key.sign(terms_of([(question.query, question.devices) for question in questions], 40))
-    seen = []
-    for engine in ("flower", "local"):
-        folder = enrol(tmp_path / engine, population, policy, seed=5).folder
-        stages = Stages(method, population.facts, folder)
-        collected = collect(folder, questions, devices=40, engine=engine, workers=2, stages=stages, terms=terms)
-        collected.seconds = 0.0
-        seen.append(collected)
-    assert seen[0] == seen[1]
-    assert (seen[0].rounds, seen[0].reported) == (2, 40) and seen[0].grouping is not None
 
 
 SCRIPT = '''
@@ -271,19 +245,10 @@ def test_a_run_that_fails_is_one_line_and_everything_is_stopped(tmp_path: Path) 
     assert marked() == []
 
 
-def test_an_interrupt_stops_everything(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        with Flower(simulation=True, log=tmp_path / "flower.log") as flower:
-            home = flower.folder
-            assert flower.processes()
-            raise KeyboardInterrupt
-    assert marked() == [] and not home.exists()
-
-
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel ends children only on Linux")
 def test_a_killed_program_leaves_no_superlink(tmp_path: Path) -> None:
     program = (
-        "import sys, time; from pathlib import Path; from ldpsim.strategies.engines.flower_processes import Flower\n"
+        "import sys, time; from pathlib import Path; from ldpsim.strategies.engines.flower import Flower\n"
         f"with Flower(simulation=True, log=Path({str(tmp_path / 'flower.log')!r})) as flower:\n"
         "    print(flower.folder, flush=True); time.sleep(60)\n"
     )

@@ -22,7 +22,6 @@ from ldpsim.devices import NO_TELEMETRY
 from tests.golden.comparing import GOLDEN, OF_THE_MACHINE, check, check_exact
 from tests.golden.performing import figures, perform
 from tests.golden.runs import RUNS
-from tests.strategies.tracking.conftest import needs
 
 ROOT = Path(__file__).resolve().parents[3]
 # Ray's helper process asks at start whether it runs in a cloud, although its statistics are switched off.
@@ -135,33 +134,6 @@ def test_a_run_of_the_command_line_connects_to_nobody(
         "a package was loaded a second time, by its bare name"
     )
     assert len({process for _, process in loaded}) > (engine != "local"), "the workers load it, too"
-
-
-@pytest.mark.parametrize("silent", [True, False])
-def test_a_tracked_run_connects_to_nobody(
-    silent: bool, audit: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All three trackers with what they have on this machine. Power: MLflow's client alone calls its maker."""
-    for client in ("mlflow", "tensorboard", "wandb"):
-        needs(client)
-    for name in ("CI", "PYTEST_CURRENT_TEST"):  # MLflow's client would tell nothing anyway
-        monkeypatch.delenv(name, raising=False)
-    if not silent:
-        python("-c", "import os, time\nfrom mlflow import MlflowClient\n"
-               f"MlflowClient('sqlite:///{tmp_path}/a.db').create_experiment('a')\n"
-               "end = time.monotonic() + 90\n"
-               "while not os.path.exists(os.environ['AUDIT_LOG']) and time.monotonic() < end:\n"
-               "    time.sleep(0.05)")  # fmt: skip
-        assert asked(audit) != set()
-        return
-    monkeypatch.setenv("WANDB_MODE", "offline")
-    monkeypatch.setenv("WANDB_DIR", str(tmp_path))
-    trackers = ("wandb", f"tensorboard:{tmp_path / 'events'}", f"mlflow:sqlite:///{tmp_path}/runs.db")
-    python("-m", "ldpsim.cli.main", "run", "--clients", "40", "--set", "epochs=3", "--no-reference", "--no-nulls",
-           "--quiet", "--out", str(tmp_path / "out"), *(word for name in trackers for word in ("--track", name)),
-           folder=tmp_path)  # fmt: skip
-    assert list((tmp_path / "out").glob("*/result.json"))
-    assert asked(audit) == set()
 
 
 @pytest.mark.flower

@@ -9,13 +9,12 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 
-from ldpsim.strategies.engines.pool import Pool, WorkerDied, available_cores, on_ray, processes
+from ldpsim.strategies.engines.pool import Pool, WorkerDied, on_ray, processes
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("real_processes")
@@ -31,10 +30,6 @@ def threads_here(_: object) -> tuple[int, str]:
     import torch
 
     return torch.get_num_threads(), os.environ["OMP_NUM_THREADS"]
-
-
-def torch_is_loaded(_: object) -> bool:
-    return "torch" in sys.modules
 
 
 def slow_or_bad(number: int) -> int:
@@ -113,14 +108,6 @@ def test_a_single_worker_may_be_this_process(workers: int, tasks: int | None) ->
             list(pool.in_order(interrupted, [1]))
 
 
-def test_there_are_no_more_processes_than_tasks() -> None:
-    for workers, tasks, count in ((4, 2, 2), (2, 4, 2), (None, 1, 1), (3, None, 3), (2, 0, 1)):
-        with processes(workers, tasks=tasks, prepare=None) as pool:
-            assert pool.workers == count
-    with processes(1, prepare=None) as pool:  # nobody asked for this process
-        assert list(pool.in_order(process_of, [1])) != [os.getpid()]
-
-
 def test_a_task_that_fails_ends_the_running_ones(tmp_path: Path) -> None:
     with pytest.raises(KeyError), processes(2, prepare=None) as pool:
         tasks = ((number, None if number and started(tmp_path) else tmp_path) for number in range(2))
@@ -153,12 +140,6 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     wait_until(lambda: is_gone(worker))
 
 
-def test_a_worker_is_prepared_before_its_first_task(tmp_path: Path) -> None:
-    with processes(1, prepare=partial(Path.touch, tmp_path / "prepared")) as pool:
-        assert list(pool.in_order(Path.exists, [tmp_path / "prepared"])) == [True]
-        assert list(pool.in_order(torch_is_loaded, [None])) == [False]  # nobody asked for it: its import takes seconds
-
-
 def test_ray_gives_the_same(ray_here: None) -> None:
     with on_ray(None, None) as pool:
         ((threads, _),) = pool.in_order(threads_here, [None])
@@ -166,7 +147,3 @@ def test_ray_gives_the_same(ray_here: None) -> None:
         assert list(pool.in_order(str, range(4))) == ["0", "1", "2", "3"]
         with pytest.raises(KeyError):
             list(pool.in_order(slow_or_bad, [1]))
-
-
-def test_no_more_workers_than_cores_by_default() -> None:
-    assert 1 <= available_cores() <= (os.cpu_count() or 1)

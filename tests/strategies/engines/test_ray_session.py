@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 
 from ldpsim.strategies import NO_TELEMETRY
-from ldpsim.strategies.engines.ray_session import RaySession
+from ldpsim.strategies.engines.pool import RaySession
 
 
 class Ray(SimpleNamespace):
@@ -44,52 +43,10 @@ class Ray(SimpleNamespace):
         self.stopped += 1
 
 
-@pytest.mark.parametrize(
-    ("workers", "address", "expected"), [(2, None, ("local", 2)), (2, "ray://far:1", ("ray://far:1", None))]
-)
-def test_ray_is_started_once_and_stopped_once(
-    monkeypatch: pytest.MonkeyPatch, workers: int, address: str | None, expected: tuple[Any, ...]
-) -> None:
-    ray = Ray()
-    monkeypatch.setitem(sys.modules, "ray", ray)  # type: ignore[arg-type]
-    session = RaySession(workers, address)
-    (given,) = ray.started
-    assert (given["address"], given["num_cpus"]) == expected
-    assert given["include_dashboard"] is given["log_to_driver"] is False
-    assert session.cores == 6
-    session.close()
-    session.close()
-    assert ray.stopped == 1
-
-
-def test_sigterm_ends_the_process_as_it_did_before_ray(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray has a handler of its own, which aborts."""
-
-    class Aborting(Ray):
-        def init(self, **given: Any) -> None:
-            super().init(**given)
-            signal.signal(signal.SIGTERM, lambda *_: os.abort())
-
-    monkeypatch.setitem(sys.modules, "ray", Aborting())  # type: ignore[arg-type]
-    mine = signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    try:
-        RaySession().close()
-        assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGTERM, mine)
-
-
-def test_a_ray_that_ran_before_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    ray = Ray(running=True)
-    monkeypatch.setitem(sys.modules, "ray", ray)  # type: ignore[arg-type]
-    RaySession(2, "auto").close()
-    assert ray.started == [] and ray.stopped == 0
-
-
 ALONE = """
 import json, os, sys, grpc, psutil
 from ray.core.generated import gcs_service_pb2 as messages, gcs_service_pb2_grpc as services
-from ldpsim.strategies.engines.ray_session import RaySession
+from ldpsim.strategies.engines.pool import RaySession
 
 def entered(gcs, *metadata):
     stub = services.NodeInfoGcsServiceStub(grpc.insecure_channel(gcs))

@@ -7,29 +7,11 @@ import threading
 import pytest
 
 from ldpsim.curator.steps import track
-from ldpsim.strategies.engines.trainings import Stopped, Trainings, side_by_side
+from ldpsim.strategies.engines.pool import Stopped, Trainings, side_by_side
 
 
 def fails() -> int:
     raise ValueError("no label")
-
-
-def test_one_worker_works_at_once_and_in_this_thread() -> None:
-    with side_by_side(1) as trainings:
-        found = trainings.start(threading.current_thread)
-        assert found() is threading.current_thread()
-        with pytest.raises(ValueError, match="no label"):
-            trainings.start(fails)
-
-
-def test_several_run_beside_one_another_and_errors_wait_for_their_result() -> None:
-    both = threading.Barrier(2)  # passed only by two at a time
-    with side_by_side(2) as trainings:
-        started = [trainings.start(both.wait) for _ in range(2)]
-        broken = trainings.start(fails)
-        assert sorted(found() for found in started) == [0, 1]
-        with pytest.raises(ValueError, match="no label"):
-            broken()
 
 
 def test_an_error_in_the_block_stops_what_runs_at_its_next_step() -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import mmap
 import subprocess
 import sys
 import time
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 from ldpsim.strategies.engines import usage
-from ldpsim.strategies.engines.usage import cpu_seconds, forget_peak, note_ended, note_ending, peak_rss, phase_peak
+from ldpsim.strategies.engines.usage import cpu_seconds, forget_peak, note_ended, note_ending, peak_rss
 from tests.waiting import wait_until
 
 BUSY = "import time\nwhile time.process_time() < 0.4: pass\n"
@@ -68,34 +67,6 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
     return kernel
 
 
-def test_the_peak_of_a_run_is_the_largest_of_its_phases(kernel: Kernel) -> None:
-    found = []
-    for size in (20, 90, 30):
-        kernel.grow(size * MIB)
-        kernel.grow(10 * MIB)
-        found.append(phase_peak() // MIB)
-    assert found == [20, 90, 30]
-    assert peak_rss() == 90 * MIB
-
-
-def test_forgetting_leaves_earlier_runs_out(kernel: Kernel) -> None:
-    kernel.grow(90 * MIB)
-    phase_peak()
-    kernel.grow(15 * MIB)
-    forget_peak()
-    assert peak_rss() == 15 * MIB
-
-
-def test_where_the_mark_cannot_be_lowered_a_phase_has_the_peak_of_the_process(
-    monkeypatch: pytest.MonkeyPatch, kernel: Kernel, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(usage, "_LOWER", tmp_path)  # a folder: to write raises OSError
-    forget_peak()
-    kernel.grow(90 * MIB)
-    kernel.grow(10 * MIB)
-    assert [phase_peak(), phase_peak(), peak_rss()] == [90 * MIB] * 3
-
-
 def told() -> int:
     """The mark that the kernel tells of this process, in bytes."""
     return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) * 1024
@@ -113,31 +84,9 @@ def lowered_here() -> bool:
         return False
 
 
-@pytest.mark.skipif(not lowered_here(), reason="the kernel's mark cannot be lowered here")
-def test_the_kernels_own_mark_is_lowered() -> None:
-    block = mmap.mmap(-1, 96 * MIB)  # its pages go back to the kernel at once when it is closed
-    block.write(b"1" * (96 * MIB))
-    forget_peak()
-    whole = peak_rss()
-    block.close()
-    during = phase_peak()
-    after = phase_peak()
-    assert min(whole, during) > after + 80 * MIB
-
-
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the kernel's own figure is Linux's")
 def test_the_peak_is_what_the_kernel_says() -> None:
     forget_peak()
     block = np.ones(64 * MIB, np.uint8)
     assert abs(peak_rss() - told()) < 8 * MIB
     del block
-
-
-def test_a_system_without_the_kernels_files_has_the_peak_of_its_process(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(usage, "_STATUS", tmp_path / "none")
-    monkeypatch.setattr(usage, "_LOWER", tmp_path / "none" / "either")
-    forget_peak()
-    assert phase_peak() >= 32 * MIB
-    assert peak_rss() == phase_peak()

@@ -17,9 +17,8 @@ from ldpsim.devices.federated.wire import EXCHANGE_TYPE, record_of, round_reply,
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import Task
 from ldpsim.strategies.engines.grids import LocalGrid
-from ldpsim.strategies.federated.ego_fedavg import EgoFedAvg
-from ldpsim.strategies.rounds.flower_rounds import run_rounds
-from ldpsim.strategies.rounds.training_grid import TrainingGrid
+from ldpsim.strategies.federated import EgoFedAvg
+from ldpsim.strategies.rounds.training_grid import TrainingGrid, run_rounds
 from tests.fleets import release_states
 
 PEOPLE, HIDDEN = 60, 3

@@ -10,23 +10,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from flwr.app import ConfigRecord, Message, MessageType
 from flwr.serverapp.strategy import FedAvg
 
-from ldpsim.curator.methods.federated.fednova import FedNova
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.generated import generate
-from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import enrol
-from ldpsim.devices.federated.wire import STEPS, round_content, weights_record
 from ldpsim.devices.network import softmax
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import Task
 from ldpsim.strategies.engines.grids import LocalGrid
-from ldpsim.strategies.federated.fedavg import EVERYBODY
-from ldpsim.strategies.federated.fednova import NormalisedAverage
-from ldpsim.strategies.rounds.flower_rounds import run_rounds
-from ldpsim.strategies.rounds.training_grid import TrainingGrid
+from ldpsim.strategies.federated import NormalisedAverage
+from ldpsim.strategies.rounds.training_grid import TrainingGrid, run_rounds
 from tests.fleets import release_states
 
 PEOPLE, D = 8, 20
@@ -87,36 +81,3 @@ def test_its_rounds_are_those_of_the_paper(people: Population, tmp_path: Path) -
     assert np.abs(trained(tmp_path / "nova", people, strategy) - expected).max() < 1e-12
     plain = trained(tmp_path / "plain", people, NormalisedAverage(1, 5, 3, normalised=False))
     assert np.abs(plain - expected).max() > 1e-3  # power: the same updates without their weights
-
-
-def test_equal_numbers_of_steps_are_fedavg_byte_for_byte(people: Population, tmp_path: Path) -> None:
-    found = trained(tmp_path / "nova", people, NormalisedAverage(5, 5, 3))
-    assert np.array_equal(found, trained(tmp_path / "plain", people, FedAvg(**EVERYBODY)))
-
-
-def test_the_numbers_of_steps_are_drawn_by_round_and_node() -> None:
-    strategy = NormalisedAverage(2, 5, 3)
-    drawn = np.array([[strategy.steps(number, node) for node in range(1, 41)] for number in range(1, 41)])
-    assert set(drawn.ravel()) == {2, 3, 4, 5}
-    for axis in (0, 1):  # 40 equal draws of 4: 4e-24 each
-        assert (drawn.max(axis=axis) > drawn.min(axis=axis)).all()
-    counts = np.bincount(drawn.ravel())[2:]
-    assert np.abs(counts - 400).max() < 4.9 * np.sqrt(1600 * 0.25 * 0.75)  # 1e-6 each
-    assert (drawn == [[NormalisedAverage(2, 5, 3).steps(n, m) for m in range(1, 41)] for n in range(1, 41)]).all()
-
-
-@pytest.mark.parametrize("steps", [0, 6, -1, 2.0, "2", True])
-def test_a_number_of_steps_outside_the_task_is_refused(people: Population, tmp_path: Path, steps: object) -> None:
-    state = enrol(tmp_path / "state", people, policy_for_training(TASK, people.facts, answers=9), seed=4)
-    config = ConfigRecord({"task": TASK.to_bytes(), "server-round": 1, STEPS: steps})  # type: ignore[dict-item]
-    message = Message(round_content(weights_record(TASK.shape.initial(1)), config), 1, MessageType.TRAIN)
-    (reply,) = LocalGrid(state.folder, PEOPLE).send_and_receive([message])
-    assert reply.has_error() and reply.error.code == Refusal.UNKNOWN_QUERY.value
-
-
-@pytest.mark.parametrize("wrong", ["0", "6"])
-def test_its_range_of_steps_is_checked(wrong: str) -> None:
-    with pytest.raises(ValueError, match=f"--set least_steps={wrong}: must be 1..5"):
-        FedNova.from_settings({"least_steps": wrong})
-    given = FedNova.from_settings({"least_steps": "5", "normalised": "false"})
-    assert given == FedNova(least_steps=5, normalised=False)

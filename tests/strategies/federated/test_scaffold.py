@@ -14,21 +14,18 @@ import pytest
 from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType
 from flwr.serverapp.strategy import FedAvg
 
-from ldpsim.curator.methods import find
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.federated.local_steps import variate_size
-from ldpsim.devices.federated.wire import OTHERS, WEIGHTS, record_of, round_content, weights_record
+from ldpsim.devices.federated.wire import record_of, round_content, weights_record
 from ldpsim.devices.network import softmax
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import GaussianUpdate, Task
 from ldpsim.strategies.engines.grids import LocalGrid
-from ldpsim.strategies.federated.fedavg import EVERYBODY
-from ldpsim.strategies.federated.scaffold import Scaffold
-from ldpsim.strategies.rounds.flower_rounds import run_rounds
-from ldpsim.strategies.rounds.training_grid import TrainingGrid
+from ldpsim.strategies.federated import EVERYBODY, Scaffold
+from ldpsim.strategies.rounds.training_grid import TrainingGrid, run_rounds
 from tests.fleets import release_states
 
 PEOPLE, D = 8, 20
@@ -116,12 +113,6 @@ def test_two_rounds_and_more_are_those_of_the_paper(people: Population, tmp_path
         assert np.abs(plain - expected).max() > 1e-3  # power: the correction moves the weights
 
 
-def test_one_device_alone_trains_as_with_fedavg(people: Population, tmp_path: Path) -> None:
-    found, plain = (trained(tmp_path / str(place), people, strategy, lambda number: [3])
-                    for place, strategy in enumerate((Scaffold(1, REACH), FedAvg(**EVERYBODY))))  # fmt: skip
-    assert np.abs(found - plain).max() < 1e-13 and not np.array_equal(found, TASK.shape.initial(1, np.float64))
-
-
 def test_devices_with_one_record_train_as_with_fedavg(people: Population, tmp_path: Path) -> None:
     found, plain = (trained(tmp_path / str(place), alike(people), strategy, everybody)
                     for place, strategy in enumerate((Scaffold(PEOPLE, REACH), FedAvg(**EVERYBODY))))  # fmt: skip
@@ -141,21 +132,6 @@ def asked(
     return Message(round_content(weights_record(weights), config, own, variate), 1, kind)
 
 
-def test_an_answer_depends_on_the_question_alone_and_is_one_release(people: Population, tmp_path: Path) -> None:
-    """A round that is asked again gets the same bytes; weights and control variate are one entry of the ledger."""
-    state = enrolled(tmp_path / "state", people, TASK)
-    grid = LocalGrid(state.folder, PEOPLE)
-    own = record_of(variate=np.linspace(0, 1, variate_size(TASK), dtype=np.float32))
-    replies = [next(iter(grid.send_and_receive([asked(TASK, own=given)]))) for given in (own, None, own, None)]
-    parts = [(reply.content["arrays"][WEIGHTS].data, reply.content[OTHERS]["variate"].data) for reply in replies]  # type: ignore[call-overload]
-    assert parts[0] == parts[2] != parts[1] == parts[3]
-    rows = state.ledger(0).answers(0)
-    assert len(rows) == 4 and rows[0].parts == rows[2].parts != rows[1].parts
-    sent = replies[0].content.array_records[OTHERS]
-    assert sent["variate"].shape == (variate_size(TASK),)
-    assert rows[0].size == 4 * TASK.shape.size + sent.count_bytes() and rows[0].scope == ("features", "label")
-
-
 @pytest.mark.parametrize("wrong", ["short", "not a number", "variate", "dtype", "evaluate", "noise", "neighbours"])
 def test_a_control_variate_goes_with_an_update_in_clear_alone(people: Population, tmp_path: Path, wrong: str) -> None:
     """Beside an update under noise it would be an exact function of the record."""
@@ -171,10 +147,3 @@ def test_a_control_variate_goes_with_an_update_in_clear_alone(people: Population
     (reply,) = LocalGrid(state.folder, PEOPLE).send_and_receive([message])
     assert reply.has_error() and reply.error.code == Refusal.UNKNOWN_QUERY.value
     assert not state.ledger(0).answers(0)
-
-
-def test_the_method_names_its_strategy() -> None:
-    method = find("scaffold")
-    with pytest.raises(ValueError, match="server_optimiser=adam: must be one of average"):
-        method.from_settings({"server_optimiser": "adam"})
-    assert (method.spec.strategy, method.spec.trust) == ("scaffold", "trusted curator")  # type: ignore[attr-defined]

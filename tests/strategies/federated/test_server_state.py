@@ -1,7 +1,7 @@
 """State of every federated method's strategy: a training that is restored goes on as if nobody had stopped it.
 
 The members come from the registry of methods, and the variants of a method from the choices that it allows. It covers
-``strategies/rounds/server_state.py``.
+``strategies/rounds/checkpoint.py``.
 
 Covers strategies/rounds/server_state.
 """
@@ -11,30 +11,27 @@ from __future__ import annotations
 import copy
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pytest
-from flwr.app import ArrayRecord, Message, MetricRecord
-from flwr.serverapp.strategy import FedAvg, Strategy
+from flwr.serverapp.strategy import Strategy
 
 from ldpsim.curator.methods import Budget, table
 from ldpsim.curator.methods.federated.fedavg import Federated
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.enrolment.state import enrol
-from ldpsim.devices.federated.wire import WEIGHTS, weights_record
+from ldpsim.devices.federated.wire import weights_record
 from ldpsim.devices.network import FloatArray
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import Task
 from ldpsim.strategies.engines.grids import LocalGrid
-from ldpsim.strategies.federated.fedavg import EVERYBODY
-from ldpsim.strategies.federated.making import TrainingPlan, strategy_for
-from ldpsim.strategies.rounds.flower_rounds import run_rounds
-from ldpsim.strategies.rounds.server_state import restore_state, state_of
-from ldpsim.strategies.rounds.training_grid import TrainingGrid, draw_nodes
+from ldpsim.strategies.federated import TrainingPlan, strategy_for
+from ldpsim.strategies.rounds.checkpoint import restore_state, state_of
+from ldpsim.strategies.rounds.training_grid import TrainingGrid, draw_nodes, run_rounds
 from ldpsim.strategies.seeded import seeded
 from tests.fleets import release_states
 
@@ -160,53 +157,3 @@ def test_a_restored_training_goes_on_byte_for_byte(name: str, tmp_path: Path) ->
     rounds = Rounds(tmp_path, sees=method.spec.sees)
     found = check_restored(rounds, lambda: strategy_for(method, rounds.plan))
     assert len(set(found.weights.values())) == ROUNDS + 1  # power: every round changes the weights
-
-
-class Velocity(FedAvg):
-    """Keeps a mean of the updates, and says so to nobody."""
-
-    velocity: FloatArray | None = None
-
-    def aggregate_train(self, server_round: int, replies: Any) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        heard: list[Message] = list(replies)
-        arrays, metrics = super().aggregate_train(server_round, heard)
-        assert arrays is not None
-        new = arrays[WEIGHTS].numpy()
-        self.velocity = new if self.velocity is None else np.float32(0.5) * self.velocity + new
-        return weights_record(self.velocity), metrics
-
-
-class Remembered(Velocity):
-    """Keeps it, and tells."""
-
-    def state(self) -> dict[str, np.ndarray]:
-        return {} if self.velocity is None else {"velocity": self.velocity}
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        self.velocity = state["velocity"]
-
-
-def test_a_strategy_that_keeps_state_for_itself_fails_and_its_attribute_is_named(tmp_path: Path) -> None:
-    """Power."""
-    rounds = Rounds(tmp_path, sees="own")
-    with pytest.raises(AssertionError, match=r"Velocity goes on .* after round 1: .* velocity$"):
-        check_restored(rounds, lambda: Velocity(**EVERYBODY))
-    check_restored(rounds, lambda: Remembered(**EVERYBODY))
-
-
-def test_one_half_of_the_protocol_is_refused() -> None:
-    class Saves(FedAvg):
-        def state(self) -> dict[str, np.ndarray]:
-            return {}
-
-    class Restores(FedAvg):
-        def restore(self, state: Mapping[str, np.ndarray]) -> None: ...
-
-    for kind, has in ((Saves, "state"), (Restores, "restore")):
-        for use in (state_of, lambda strategy: restore_state(strategy, {})):
-            with pytest.raises(TypeError, match=rf"{kind.__name__} has {has}\(\) alone"):
-                use(kind(**EVERYBODY))
-    assert state_of(FedAvg(**EVERYBODY)) == {}
-    restore_state(FedAvg(**EVERYBODY), {})
-    with pytest.raises(TypeError, match=r"FedAvg has no restore\(\) for a, b"):
-        restore_state(FedAvg(**EVERYBODY), {"b": np.ones(1), "a": np.ones(1)})

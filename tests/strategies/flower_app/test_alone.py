@@ -8,16 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ldpsim.devices.client_app import STATE, default_state_folder
 from ldpsim.devices.collector import CollectorKey
-from ldpsim.devices.datasets.generated import generate
-from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms import GRR
-from ldpsim.devices.policy.policy import policy_for
-from ldpsim.devices.query import Ask, Query
 from ldpsim.strategies.flower_app import alone
-from ldpsim.strategies.flower_app.given import options_given
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
 
@@ -35,32 +28,6 @@ def test_the_app_of_the_checkout_lists_the_keys_that_are_read() -> None:
     assert set(listed) == {*alone.OWN_KEYS, *options}
     for key, value in listed.items():
         assert not value or value == options[key].default, f"{key}: empty text and 0 mean not given"
-
-
-def test_a_configuration_becomes_options_of_their_types() -> None:
-    config = {
-        "method": "blink",
-        "epsilon": 4,
-        "data-dir": "/data",
-        "out": "/out",
-        "collector-key": "/key",
-        "seed": 3.0,
-        "split": "",
-        "eps-labels": 0.0,
-    }
-    given = options_given(config)
-    assert given == {"method": "blink", "epsilon": 4.0, "seed": 3}  # no key that names a file
-    assert isinstance(given["epsilon"], float) and isinstance(given["seed"], int)
-
-
-def test_settings_are_pairs_with_commas_between_them() -> None:
-    config = {"settings": "tau=0.7, l=1", "feature-share": "0.3", "reporting": "one-end"}
-    given = options_given(config)
-    assert given == {"settings": {"tau": "0.7", "l": "1"}, "feature_share": 0.3, "reporting": "one-end"}
-    assert options_given({"method": "vote", "volunteers": 0.1}) == {"method": "vote", "volunteers": 0.1}
-    assert options_given({"feature-share": "auto"}) == {"feature_share": "auto"}
-    with pytest.raises(ValueError, match="settings tau: must be KEY=VALUE"):
-        options_given({"settings": "tau"})
 
 
 class Told:
@@ -86,16 +53,6 @@ class Told:
         alone.run_alone(None, SimpleNamespace(run_config=config, run_id=7))  # type: ignore[arg-type]
 
 
-def test_nodes_without_devices_of_their_own_are_enrolled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    told = Told(monkeypatch, {1: (0, False), 2: (1, False)}, connected=3)
-    monkeypatch.setenv(STATE, str(tmp_path / "state"))
-    told.run(**{"state-dir": "/etc", "minimum-nodes": 2})
-    monkeypatch.delenv(STATE)
-    told.run(**{"state-dir": "/etc"})
-    assert told.simulated == [(tmp_path / "state", 3), (default_state_folder(7), 3)]
-    assert told.expected == [2, 0]
-
-
 @pytest.mark.parametrize("own", [(True, True), (True, False), (False, True)])
 def test_devices_of_nodes_are_not_enrolled_again(monkeypatch: pytest.MonkeyPatch, own: tuple[bool, bool]) -> None:
     """Also where one node alone has devices: a curator who enrols them would hold their secrets."""
@@ -103,16 +60,6 @@ def test_devices_of_nodes_are_not_enrolled_again(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(ValueError, match="have devices of their own, which a curator does not enrol"):
         told.run()
     assert not told.simulated and not told.deployed
-
-
-def test_a_rehearsal_names_the_folder_of_its_devices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    people = generate(5, 40, 2)
-    query = Query("c", ((Ask("label", (GRR.from_epsilon(1.0, categories=2),)),),))
-    enrol(tmp_path, people, policy_for([query], people.facts), seed=1).close()
-    told = Told(monkeypatch, {1: (0, True), 2: (1, True)}, connected=2)
-    monkeypatch.setenv(STATE, str(tmp_path))
-    told.run()
-    assert told.simulated == [(tmp_path, 5)] and told.expected == [5]
 
 
 def test_nodes_that_say_nothing_are_no_devices(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,14 +80,6 @@ def test_public_facts_are_a_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told.expected == [9, 4]
     with pytest.raises(ValueError, match="the facts are missing"):
         told.run(terms=terms.to_text())
-
-
-@pytest.mark.parametrize("dataset", ["/etc/passwd", "own.npz", "graph.pt", "none"])
-def test_a_simulation_reads_data_sets_by_name_alone(monkeypatch: pytest.MonkeyPatch, dataset: str) -> None:
-    monkeypatch.setattr(alone, "wait_for_nodes", lambda grid, expected: [1])
-    monkeypatch.setattr(alone, "introduce", lambda grid, nodes, timeout: {1: (0, False)})
-    with pytest.raises(ValueError, match=f"dataset {dataset}: no data set of this name"):
-        alone.run_alone(None, SimpleNamespace(run_config={"dataset": dataset}, run_id=7))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("text", "says"), [

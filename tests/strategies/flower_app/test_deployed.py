@@ -12,18 +12,14 @@ import numpy as np
 import pytest
 from flwr.app import Context, Message, RecordDict
 
-from ldpsim.curator.methods import FPLDPGen, Question
-from ldpsim.curator.methods.base import Budget
 from ldpsim.devices.collector import CollectorKey, SignedTerms, generate
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.devices.policy.policy import policy_for
 from ldpsim.strategies import Refused
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy, results_folder, signed_config
 from ldpsim.strategies.server_app import run_on_grid
 
-Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]
 
 
@@ -101,14 +97,6 @@ def test_a_node_that_claims_the_number_of_somebody_else(
     claimed = "node 900" if bound else "node 3, node 900"
     assert f"number 2 is claimed by {claimed}: no such claim counts" in capsys.readouterr().out
     assert len(state.ledger(2).answers(2)) == bound
-
-
-@pytest.mark.parametrize("nodes", [{"40": 1}, {"0": 1, "1": 1}, {"x": 1}, {"0": "no"}, [1], {"0": None}])
-def test_a_file_with_other_nodes_is_refused(facts: Path, nodes: object) -> None:
-    facts.write_text(json.dumps({**json.loads(facts.read_text()), "nodes": nodes}))
-    with pytest.raises(ValueError, match="not a file of public facts") as error:
-        PublicFile.load(facts)
-    assert "\n" not in str(error.value)
 
 
 def test_devices_that_pin_their_collector(tmp_path: Path, enrolled: Enrolled, facts: Path) -> None:
@@ -245,22 +233,6 @@ def test_a_curator_enrols_nobody_who_lives_elsewhere(
     assert not (tmp_path / "empty").exists() and not (tmp_path / "flwr").exists()
 
 
-def test_a_method_that_needs_raw_data_is_refused(tmp_path: Path, enrolled: Enrolled, facts: Path) -> None:
-    settings = {"facts": facts.read_text(), "method": "raw"}
-    with pytest.raises(ValueError, match="raw: a reference asks nobody"):
-        run_on_grid(LocalGrid(enrolled().folder, 40), context(**settings))
-
-
-def test_a_method_on_a_public_graph_is_refused_before_anybody_is_asked(
-    tmp_path: Path, enrolled: Enrolled, facts: Path
-) -> None:
-    state = enrolled()
-    settings = {"facts": facts.read_text(), "method": "rgnn"}
-    with pytest.raises(ValueError, match="rgnn: its graph is public"):
-        run_on_grid(LocalGrid(state.folder, 40), context(**settings))
-    assert not (tmp_path / "flwr").exists()
-
-
 @pytest.mark.parametrize("method", ["dp-fedavg", "ldp-fedavg", "fedgcn", "pate-m", "silo-fedgcn"])
 def test_a_method_that_asks_for_no_report_is_refused(
     tmp_path: Path, enrolled: Enrolled, facts: Path, method: str
@@ -274,21 +246,6 @@ def test_a_method_that_asks_for_no_report_is_refused(
         agreed_policy({"method": method}, PublicFile.load(facts))
 
 
-def test_a_plan_of_two_stages_is_deployed_too(tmp_path: Path, population: Population, facts: Path) -> None:
-    """The grouping between the stages is kept in the collection's folder: the same collection goes on with it."""
-    split, spend = PublicFile.load(facts).split(0), Budget(epsilon=8.0)
-    queries = [question.query for question in FPLDPGen().questions(population.facts, split, spend, "mine")]
-    state = enrol(tmp_path / "state", population, policy_for(queries, population.facts), seed=5)
-    settings = {"facts": facts.read_text(), "epsilon": 8.0, "collection": "mine"}
-    for counted in ("reported", "replayed"):
-        run_on_grid(LocalGrid(state.folder, 40), context(**settings, method="fp-ldpgen"))
-        folder = tmp_path / "flwr" / "fp-ldpgen-mine"
-        summary = json.loads((folder / "summary.json").read_text())
-        assert summary["devices"][counted] == 40
-        assert summary["privacy"]["holds"]["bit_adjacency"]["value"] == pytest.approx(7.2)
-        assert (folder / "grouping-mine-1.json").is_file()
-
-
 VOLUNTEERS = (0, 2, 5, 6, 9, 11, 20, 31, 33)
 VOTE = {"method": "vote", "epsilon": 4.0}
 
@@ -298,15 +255,6 @@ def volunteers(tmp_path: Path, population: Population) -> Path:
     path = tmp_path / "volunteers.json"
     path.write_text(json.dumps({"facts": population.facts.to_dict(), "volunteers": VOLUNTEERS[::-1]}))
     return path
-
-
-def test_volunteers_of_the_facts_train_and_validate(volunteers: Path) -> None:
-    public = PublicFile.load(volunteers)
-    split = public.split(0)
-    assert split.labelled.tolist() == list(VOLUNTEERS)
-    assert (len(split.train), len(split.val), len(split.test)) == (6, 3, 31)
-    assert not set(split.test.tolist()) & set(VOLUNTEERS)
-    assert public.split(1).val.tolist() != split.val.tolist()
 
 
 def test_volunteers_are_asked_in_clear_and_everybody_else_votes(
@@ -330,45 +278,3 @@ def test_volunteers_are_asked_in_clear_and_everybody_else_votes(
         assert sorted(given) == (["features", "label"] if device in VOLUNTEERS else ["adjacency", "features"])
     with pytest.raises(Refused, match="REPORT_COLLECTED': 9"):
         run_on_grid(LocalGrid(state.folder, 40), context(**settings, collection="another"))
-
-
-def test_labelled_people_beside_volunteers_answer_their_label_in_place_of_a_vote(
-    tmp_path: Path, population: Population
-) -> None:
-    path, labelled = tmp_path / "labelled.json", [1, 30, 17]
-    given = {"facts": population.facts.to_dict(), "volunteers": VOLUNTEERS, "labelled": labelled}
-    path.write_text(json.dumps(given))
-    public = PublicFile.load(path)
-    split = public.split(0)
-    assert split.ordinary.tolist() == sorted(labelled) and not set(labelled) & set(split.test.tolist())
-    policy = agreed_policy(VOTE, public)
-    assert policy.caps["label"].vector == policy.user_cap == 4.0
-    state = enrol(tmp_path / "state", population, policy, seed=5)
-    settings = {**VOTE, "facts": path.read_text(), "settings": "batches=2"}
-    run_on_grid(LocalGrid(state.folder, 40), context(**settings, collection="mine"))
-    summary = json.loads((tmp_path / "flwr" / "vote-mine" / "summary.json").read_text())
-    assert summary["devices"]["reported"] == 40 and summary["privacy"]["holds"]["user"]["value"] == pytest.approx(4.0)
-    for device in range(40):
-        (row,) = state.ledger(device).answers(device)
-        usual = {"label"} if device in labelled else {"adjacency", "features"}
-        assert {part.attribute for part in row.parts} == ({"features", "label"} if device in VOLUNTEERS else usual)
-
-
-@pytest.mark.parametrize(
-    ("config", "says"),
-    [
-        ({"method": "hogs"}, "--method hogs: it does not ask the volunteers that the facts name"),
-        ({**VOTE, "volunteers": 0.2}, "--volunteers 0.2: a deployment does not read it; its people are those"),
-        ({**VOTE, "eps-labels": 1.0}, "--eps-labels 1: volunteers give theirs in clear, and nobody else"),
-    ],
-)
-def test_what_does_not_go_with_volunteers_is_one_line(volunteers: Path, config: dict[str, object], says: str) -> None:
-    with pytest.raises(ValueError, match=says) as caught:
-        agreed_policy(config, PublicFile.load(volunteers))
-    assert "\n" not in str(caught.value)
-
-
-def test_questions_that_follow_from_answers_cannot_be_pinned(facts: Path, volunteers: Path) -> None:
-    for path in (facts, volunteers):
-        with pytest.raises(ValueError, match="--only-this: the questions of vote follow from earlier answers"):
-            agreed_policy(VOTE, PublicFile.load(path), only_this=True)

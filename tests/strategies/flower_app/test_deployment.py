@@ -23,7 +23,7 @@ from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.strategies.engines.collect import collect
-from ldpsim.strategies.engines.flower_processes import MARK, Flower
+from ldpsim.strategies.engines.flower import MARK, Flower
 from ldpsim.strategies.setup.options import RunOptions
 
 pytestmark = pytest.mark.deployment
@@ -135,25 +135,6 @@ def test_a_curator_who_knows_public_facts_alone(
     assert "replayed 4" in log_of(deployment, start)
     again = json.loads((results / "hogs-one" / "summary.json").read_text())
     assert again["devices"]["reports_sha256"] == summary["devices"]["reports_sha256"] != reports_digest({})
-
-
-def test_two_nodes_that_claim_one_number(
-    started: Callable[..., Flower], enrolled: Callable[[str], State], people: Population, tmp_path: Path
-) -> None:
-    """Nobody said which node a person has: neither counts, both are named, and the others report."""
-    own, other, deployment = enrolled("devices"), enrolled("other"), started()
-    for device, folder in ((0, own.folder), (1, own.folder), (2, own.folder), (2, other.folder)):
-        deployment.start_supernode({"partition-id": device, "state-dir": str(folder)})
-    labels = {str(person): int(people.labels[person]) for person in range(24)}
-    facts = json.dumps({"facts": people.facts.to_dict(), "labels": labels})
-    config = {"facts": facts, "epsilon": 8.0, "minimum-nodes": SUPERNODES, "collection": "one"}
-    deployment.start_run(ROOT, config).wait(240)
-    summary = json.loads((tmp_path / "home" / "flwr" / "hogs-one" / "summary.json").read_text())
-    assert summary["devices"]["reported"] == 2
-    (nodes,) = summary["refused_claims"].values()
-    assert list(summary["refused_claims"]) == ["2"] and len(set(nodes)) == 2
-    assert f"number 2 is claimed by node {nodes[0]}, node {nodes[1]}: no such claim counts" in log_of(deployment)
-    assert not own.ledger(2).answers(2) and not other.ledger(2).answers(2)
 
 
 def test_nothing_is_left_of_this_test_run() -> None:

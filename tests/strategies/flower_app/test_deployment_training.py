@@ -16,7 +16,7 @@ from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import GaussianUpdate, Task
-from ldpsim.strategies.engines.flower_processes import Flower, app_folder
+from ldpsim.strategies.engines.flower import Flower, app_folder
 from ldpsim.strategies.engines.grids import LocalGrid
 from tests.fleets import release_states
 from tests.strategies.flower_app.training_app.server_app import trained

@@ -24,7 +24,7 @@ from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.facts import PublicKnowledge
 from ldpsim.devices.ledger.rows import Part
 from ldpsim.devices.policy.file import read_policy, write_policy
-from ldpsim.strategies.engines.flower_processes import Flower
+from ldpsim.strategies.engines.flower import Flower
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy
 from ldpsim.strategies.rounds.batches import questions_to_json
@@ -121,31 +121,6 @@ def _once(devices: int) -> str:
 
 def _nobody(devices: int, code: str) -> str:
     return f"none of {devices} devices reported ({{'{code}': {devices}}})"
-
-
-def test_four_vaults_vote_once(people: Population, facts: Path, tmp_path: Path) -> None:
-    twin = _enrolled(tmp_path / "twin", people, facts)
-    config = _config(facts, "one")
-    run_on_grid(LocalGrid(twin.folder, DEVICES), Context(1, 0, {}, RecordDict(), config))
-    vaults = [_enrolled(tmp_path / f"vault-{i}", people, facts, range(i, i + 1)) for i in range(DEVICES)]
-
-    with _deployed(vaults, tmp_path / "flower.log") as flower:
-        told = _run(flower, _config(facts, "one"))
-        assert _once(DEVICES) in told, told[-3000:]
-
-        # another collection, which asks all four at once: each device has given its one answer
-        _ask_everybody_at_once(facts, tmp_path / "out" / "flwr" / "vote-two", "two")
-        told = _run(flower, _config(facts, "two"))
-        assert _nobody(DEVICES, "REPORT_COLLECTED") in told, told[-3000:]
-    ours, theirs = tmp_path / "out" / "flwr" / "vote-one", tmp_path / "local" / "flwr" / "vote-one"
-    summary, local = (json.loads((folder / "summary.json").read_text()) for folder in (ours, theirs))
-    assert summary["devices"] == local["devices"]  # the counts, and the SHA-256 of all reports
-    assert summary["privacy"]["holds"]["user"]["value"] == pytest.approx(4.0)
-    assert _questions(ours) == _questions(theirs) != {}
-    for device, vault in enumerate(vaults):
-        (answer,) = _answers(vault, device)
-        assert [answer] == _answers(twin, device)
-    assert not (tmp_path / "out" / "flwr" / "vote-two" / "summary.json").exists()
 
 
 # The least number of volunteers, two people who vote one after the other, and one who answers the own label.

@@ -20,7 +20,7 @@ from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices import datasets
 from ldpsim.strategies import RunOptions, RunResult, simulate
 from ldpsim.strategies.outputs.graph import NoGraph, ResultGraph
-from ldpsim.strategies.runs.asking import public_knowledge
+from ldpsim.strategies.runs.run import public_knowledge
 from ldpsim.strategies.runs.set_up import set_up
 
 QUICK = {"epochs": "2"}

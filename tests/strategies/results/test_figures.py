@@ -13,7 +13,7 @@ def test_the_figures_of_a_run_are_those_of_its_record() -> None:
     assert found["privacy.holds.relationship"] == record["privacy"]["holds"]["relationship"]["value"]
     assert record["privacy"]["holds"]["label"]["value"] is None and "privacy.holds.label" not in found
     assert found["nulls.chance"] == record["nulls"]["chance"]["test"]
-    assert found["nulls.shuffled_adjacency"] == record["nulls"]["shuffled"]["adjacency"]["test"]
+    assert found["nulls.shuffled_all"] == record["nulls"]["shuffled"]["all"]["test"]
     assert found["communication.uplink_bytes"] == record["communication"]["uplink_bytes"]
     assert found["seconds.total"] > 0 and found["reference.nonprivate_test"] <= 1
     assert all(type(value) is float for value in found.values())

@@ -1,29 +1,21 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from ldpsim.curator.privacy.level import Level
 from ldpsim.curator.privacy.levels import LEVELS
-from ldpsim.devices.atomic_files import exclusive_lock
 from ldpsim.strategies.results.folder import (
     hold_folder,
-    log_file,
     origin_of,
-    prepare,
     read_result,
-    write_config,
     write_result,
 )
 from tests import warm
@@ -105,65 +97,12 @@ def test_processes_at_once_hold_folders_of_their_own_and_death_frees_them(tmp_pa
         processes.communicate()
 
 
-def test_a_folder_that_is_finished_or_removed_before_it_is_locked_is_not_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from ldpsim.strategies.results import folder as module
-
-    tricks = [lambda folder: write_result(folder, {}), Path.rmdir, lambda folder: None]
-
-    @contextmanager
-    def late(folder: Path, *, wait: bool) -> Iterator[int]:
-        """The lock, on a folder to which another process did something after it was opened."""
-        with exclusive_lock(folder, wait=wait) as handle:
-            tricks.pop(0)(folder)
-            yield handle
-
-    monkeypatch.setattr(module, "exclusive_lock", late)
-    with hold_folder(tmp_path, **NAME) as (folder, _):
-        assert (folder.name, folder.is_dir(), tricks) == ("hogs-generated-abc-0-2", True, [])
-
-
-def test_a_path_as_data_set_gives_a_plain_name(tmp_path: Path) -> None:
-    with hold_folder(tmp_path, **{**NAME, "dataset": "/some/where/my graph.npz"}) as (folder, _):
-        assert folder.name == "hogs-my_graph-abc-0"
-
-
 def test_a_result_is_whole_or_not_there(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="Out of range float"):
         write_result(tmp_path, {"x": float("nan")})
     assert list(tmp_path.iterdir()) == []
     write_result(tmp_path, {"x": 1})
     assert json.loads((tmp_path / "result.json").read_text()) == {"x": 1}
-
-
-def test_config_leaves_out_what_was_not_given(tmp_path: Path) -> None:
-    write_config(
-        tmp_path, {"epsilon": 8.0, "state": None, "out": Path("runs"), "settings": {"tau": "0.9"}, "seeds": {}}
-    )
-    assert tomllib.loads((tmp_path / "config.toml").read_text()) == {
-        "epsilon": 8.0, "out": "runs", "settings": {"tau": "0.9"},
-    }  # fmt: skip
-
-
-def test_log_lines_go_to_the_folder_and_stop_with_the_run(tmp_path: Path) -> None:
-    log = logging.getLogger("ldpsim")
-    with log_file(tmp_path):
-        log.info("inside")
-    log.info("outside")
-    assert "inside" in (text := (tmp_path / "log.txt").read_text()) and "outside" not in text
-
-
-def test_a_folder_below_a_file_cannot_be_prepared(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(ValueError, match="cannot be written"):
-        prepare(tmp_path / "file" / "run")
-
-
-def test_a_file_that_is_no_object_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "result.json").write_text("[1]")
-    with pytest.raises(ValueError, match="no JSON object"):
-        read_result(tmp_path / "result.json")
 
 
 def test_a_result_from_before_a_level_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,13 +33,6 @@ def test_a_run_of_reports_says_how_many_devices_have_answered(tmp_path: Path) ->
     assert note == (f"60 of 120 devices have answered and their answers are kept; the same command goes on in {folder}")
 
 
-def test_devices_of_an_earlier_collection_do_not_count(tmp_path: Path) -> None:
-    options = RunOptions(**SMALL, settings={"epochs": "2"}, out=tmp_path / "a", state=tmp_path / "state",
-                         on_requery="replay")  # fmt: skip
-    simulate(options)
-    assert stopped_at(options, "collect").startswith("no device has answered yet")
-
-
 def test_a_training_in_rounds_says_how_many_are_finished(tmp_path: Path) -> None:
     settings = {"rounds": "3", "evaluate_every": "0"}
     options = RunOptions(**SMALL, method="fedavg-mlp", settings=settings, out=tmp_path)
@@ -48,15 +41,6 @@ def test_a_training_in_rounds_says_how_many_are_finished(tmp_path: Path) -> None
     assert note == f"2 rounds are finished and kept in {folder}; the same command goes on after them"
     (folder / "checkpoint-0.npz").write_bytes(b"damaged")
     assert "of 60 devices have answered" in stopped_at(options, "rounds")
-
-
-def test_a_damaged_ledger_does_not_hide_the_interrupt(tmp_path: Path) -> None:
-    options = RunOptions(**SMALL, settings={"epochs": "2"}, out=tmp_path)
-    stopped_at(options, "train")
-    (folder,) = tmp_path.iterdir()
-    (folder / "state" / "ledger.sqlite").write_bytes(b"x" * 4096)
-    (folder / "state" / "ledger.sqlite-wal").unlink(missing_ok=True)
-    assert "ledger.sqlite" in stopped_at(options, "collect")
 
 
 def test_a_mistake_that_is_found_after_devices_answered_removes_nothing(
@@ -73,7 +57,3 @@ def test_a_mistake_that_is_found_after_devices_answered_removes_nothing(
         with pytest.raises(ValueError, match="a mistake"):
             simulate(options, progress=tell)
         assert len(list(tmp_path.glob("*/state/secrets.bin"))) == left
-
-
-def test_a_run_without_a_folder_keeps_nothing() -> None:
-    assert "nothing is kept" in stopped_at(RunOptions(**SMALL, out=None), "collect")

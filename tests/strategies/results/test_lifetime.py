@@ -4,20 +4,17 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from ldpsim.curator.methods import Question
 from ldpsim.devices.client_app import open_state
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import RoundPermit
-from ldpsim.devices.enrolment import state as enrolment
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import GaussianUpdate, Task
 from ldpsim.strategies.engines.collect import collect
-from ldpsim.strategies.results.lifetime import Losses, extremes, ledger_levels, lifetime, nothing_known, read_ledgers
-from ldpsim.strategies.rounds import outbox
+from ldpsim.strategies.results.lifetime import lifetime, nothing_known, read_ledgers
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]
@@ -47,35 +44,6 @@ def test_one_end_rows_cost_each_device_its_own_loss(
     d = state.policy.facts.d
     assert user["max"] == pytest.approx(39 * 7.2 + 0.8 * d)
     assert user["mean"] == pytest.approx(39 / 2 * 7.2 + 0.8 * d)
-
-
-def test_kinds_of_answers_that_wait_are_added_up_at_any_time(
-    enrolled: Enrolled, ask: Ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A copy of a ledger in the place of another shard's counts again, as rows that were released twice."""
-    monkeypatch.setattr(enrolment, "SHARD", 20)
-    monkeypatch.setattr(outbox, "SHARD", 20)
-    state = enrolled()
-    collect(state.folder, ask(), devices=40)
-    whole = lifetime(State(state.folder))
-    monkeypatch.setattr("ldpsim.strategies.results.lifetime._MOST_KINDS", 0)
-    assert lifetime(State(state.folder)) == whole and whole["complete"] is True
-    open_state.cache_clear()
-    (state.folder / "ledger-0001.sqlite").write_bytes((state.folder / "ledger.sqlite").read_bytes())
-    for most in (0, 9):
-        monkeypatch.setattr("ldpsim.strategies.results.lifetime._MOST_KINDS", most)
-        found = lifetime(State(state.folder))
-        assert found["user"] == {"max": pytest.approx(2 * whole["user"]["max"]), "mean": whole["user"]["mean"]}
-
-
-def test_a_row_that_was_changed_makes_the_figures_incomplete(enrolled: Enrolled, ask: Ask) -> None:
-    state = enrolled()
-    collect(state.folder, ask(), devices=40)
-    open_state.cache_clear()
-    with sqlite3.connect(state.folder / "ledger.sqlite") as database:
-        database.execute("UPDATE answer SET collection = 'other' WHERE device = 3")
-    assert lifetime(State(state.folder))["complete"] is False
-    assert set(nothing_known(complete=False).figures()) == {*ledger_levels(), "complete"}
 
 
 @pytest.mark.parametrize(
@@ -129,20 +97,3 @@ def test_the_answers_of_a_training_are_those_of_the_device_that_gave_most(
     assert found["user"]["max"] == pytest.approx(tasks["other", 8.0].loss("update").vector)  # of all collections
     assert found["user"]["mean"] == pytest.approx((2.5 + 0.5 + 8.0 + 1.5) / len(population))
     assert found["bit_adjacency"] == {"max": 0.0, "mean": 0.0} and found["complete"] is True
-
-
-def test_deltas_add_up_beside_the_losses_and_are_left_out_where_there_are_none() -> None:
-    losses, deltas = np.array([1.0, 3.0, 0.0]), np.array([1e-5, 3e-5, 0.0])
-    assert extremes(losses, deltas) == {"max": 3.0, "mean": 1.333333334, "delta": 3e-5}
-    assert extremes(losses, 0 * deltas) == {"max": 3.0, "mean": 1.333333334}
-    assert extremes(np.array([1.0, np.inf]), deltas[:2]) == {"max": None, "mean": None}
-
-
-def test_the_ledgers_of_two_collections_add_up_device_by_device() -> None:
-    levels = ({"user": np.array([1.0, 4.0])}, {"user": np.array([5.0, 0.5])})
-    deltas = ({"user": np.array([0.0, 1e-6])}, {"user": np.array([0.0, 2e-6])})
-    first, second = (Losses(loss, delta, True) for loss, delta in zip(levels, deltas, strict=True))
-    both = (first + second).figures()
-    assert both == {"user": {"max": 6.0, "mean": 5.25, "delta": pytest.approx(3e-6)}, "complete": True}
-    assert not (first + Losses(*(levels[0], deltas[0]), complete=False)).complete
-    assert (first + nothing_known(complete=False)).figures()["user"] == {"max": None, "mean": None}

@@ -8,40 +8,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from ldpsim.curator.privacy.level import Level
 from ldpsim.strategies import RunOptions, simulate
-from ldpsim.strategies.results.averages import mean, spread
-from ldpsim.strategies.results.outcome import Repeat, Score, Spent
+from ldpsim.strategies.results.outcome import Repeat, Score
 from ldpsim.strategies.results.record import assemble
 from ldpsim.strategies.runs.set_up import run_of, set_up
 from ldpsim.strategies.setup.run_setup import RunSetup
 
 
-def test_the_spread_is_the_sample_standard_deviation() -> None:
-    figures = [0.5, 0.7, 0.8, 0.9]
-    assert spread(figures) == pytest.approx(statistics.stdev(figures), rel=1e-12)
-    assert spread([0.4, 0.6]) == pytest.approx(0.02**0.5)  # not 0.1, the population's
-    assert spread([0.4, None, 0.6]) == pytest.approx(0.02**0.5)
-    assert spread([0.4]) is None is spread([None, 0.4])
-
-
-def test_the_mean_leaves_out_what_is_not_known() -> None:
-    assert mean([0.4, None, 0.8, 0.9]) == pytest.approx(0.7)
-    assert mean([None]) is None is mean([])
-
-
 def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three repeats with figures of our own: means, the spread, sums, those of the first and those of the last."""
-    seen: list[tuple[RunSetup, Sequence[Repeat], Spent]] = []
+    seen: list[tuple[RunSetup, Sequence[Repeat], tuple[Any, Any]]] = []
 
     def watched(
-        setup: RunSetup, repeats: Sequence[Repeat], seconds: Mapping[str, float], spent: Spent
+        setup: RunSetup, repeats: Sequence[Repeat], seconds: Mapping[str, float], *spent: Any
     ) -> dict[str, Any]:  # fmt: skip
         seen.append((setup, repeats, spent))
-        return assemble(setup, repeats, seconds, spent)
+        return assemble(setup, repeats, seconds, *spent)
 
     monkeypatch.setattr("ldpsim.strategies.runs.simulate.assemble", watched)
     settings = {"epochs": "1"}
@@ -68,7 +53,7 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
         )
         for number, (repeat, figure) in enumerate(zip(repeats, figures, strict=True))
     ]
-    record = assemble(setup, changed, {"population": 1.0, "total": 9.0, "cpu": 8.0}, spent)
+    record = assemble(setup, changed, {"population": 1.0, "total": 9.0, "cpu": 8.0}, *spent)
     assert record["accuracy"] == {
         "test": pytest.approx(0.4), "val": pytest.approx(0.2), "macro_f1": pytest.approx(0.1),
         "per_repeat": list(figures), "std": pytest.approx(statistics.stdev(figures)),
@@ -81,7 +66,7 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
     assert record["reconstruction"]["posterior"]["figure"] == figures[0]  # a method's notes: the first repeat's
     assert record["simulation_seeded"] is False
     searched = replace(setup, settings=replace(setup.settings, collections=5))
-    privacy = assemble(searched, changed, {"population": 1.0, "total": 9.0, "cpu": 8.0}, spent)["privacy"]
+    privacy = assemble(searched, changed, {"population": 1.0, "total": 9.0, "cpu": 8.0}, *spent)["privacy"]
     assert (privacy["collections"], privacy["searched"]) == (3, 5)
     digests = [hashlib.sha256(repeat.split.test.astype("<i8").tobytes()).hexdigest() for repeat in setup.repeats]
     assert record["dataset"]["scored_sha256"] == digests and len(set(digests)) == 3
@@ -114,25 +99,6 @@ def test_what_the_same_people_are_asked_again_with_fresh_noise_adds_up(vary: str
     assert life["user"]["max"] == pytest.approx(privacy["holds"]["user"]["value"])
     assert life["user"]["mean"] == pytest.approx(3 * once["user"]["mean"]) and life["complete"]
     assert any("3 times" in reason for reason in privacy["why_they_differ"])
-
-
-def test_the_same_question_under_the_same_noise_is_one_collection() -> None:
-    """Only the division into training and test people varies: each device gives the same bytes three times."""
-    privacy = _privacy(method="hogs", epsilon=4.0, repeats_vary="split")
-    assert (privacy["collections"], privacy["repeats"]) == (1, None)
-    assert privacy["holds"] == privacy["alone"]["holds"]
-    assert privacy["lifetime_per_device"] == privacy["alone"]["lifetime_per_device"]
-
-
-def test_labels_are_asked_of_other_people_in_each_division() -> None:
-    """Nobody is asked for the label in all three collections, and everybody for the features."""
-    people = {"method": "lpgnn", "clients": 20, "label_rate": 0.05, "seed": 1}
-    privacy = _privacy(**people, epsilon=2.0, repeats_vary="all")
-    setups = set_up(RunOptions(**people, repeats=3)).repeats  # type: ignore[arg-type]
-    asked = np.bincount(np.concatenate([repeat.split.labelled for repeat in setups])).max()
-    assert asked < 3
-    assert privacy["holds"]["label"]["value"] == pytest.approx(asked * privacy["alone"]["holds"]["label"]["value"])
-    assert privacy["holds"]["vector"]["value"] == pytest.approx(3 * privacy["alone"]["holds"]["vector"]["value"])
 
 
 def test_an_owner_that_answers_again_loses_what_three_times_the_queries_lose() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,16 +14,14 @@ from flwr.serverapp.strategy import FedAvg
 
 from ldpsim.devices.federated.wire import WEIGHTS, round_reply
 from ldpsim.strategies.engines.grids import DirectGrid
-from ldpsim.strategies.federated.fedavg import EVERYBODY
+from ldpsim.strategies.federated import EVERYBODY
+from ldpsim.strategies.results.folder import remove_unfinished
 from ldpsim.strategies.rounds.checkpoint import (
     CheckpointFile,
     Standing,
-    finished_rounds,
-    remove_unfinished,
     run_kept_rounds,
 )
-from ldpsim.strategies.rounds.flower_rounds import Best
-from ldpsim.strategies.rounds.training_grid import Phase, RoundTally, TrainingGrid
+from ldpsim.strategies.rounds.training_grid import Best, Phase, RoundTally, TrainingGrid
 from ldpsim.strategies.seeded import seeded
 
 KEY = ("config", "collection")
@@ -80,20 +77,6 @@ def test_a_checkpoint_of_another_training_is_left_aside(tmp_path: Path, key: tup
     assert CheckpointFile(tmp_path, 0, KEY).load() is not None
 
 
-@pytest.mark.parametrize("wrong", [
-    {"weights": np.zeros(5, np.float32)}, {"weights": np.array([1, np.nan, 2, 3], np.float32)},
-    {"weights": np.zeros((2, 2), np.float32)}, {"weights": np.array(["a"] * 4)}, {"best": np.zeros(3, np.float32)},
-    {"server.m_t.weights": np.array([np.inf] * 4)}, {"words": np.zeros(3, "<U2")},
-], ids=str)  # fmt: skip
-def test_a_checkpoint_of_another_model_is_left_aside(tmp_path: Path, wrong: dict[str, np.ndarray]) -> None:
-    CheckpointFile(tmp_path, 0, KEY).save(standing())
-    assert CheckpointFile(tmp_path, 0, KEY).load(4) is not None
-    with np.load(tmp_path / "checkpoint-0.npz") as arrays:
-        found = {**arrays, **wrong}
-    np.savez(tmp_path / "checkpoint-0.npz", **found)
-    assert CheckpointFile(tmp_path, 0, KEY).load(4) is None
-
-
 def test_a_damaged_checkpoint_is_left_aside(tmp_path: Path) -> None:
     kept = CheckpointFile(tmp_path, 0, KEY)
     kept.add_model(standing().weights)
@@ -124,13 +107,6 @@ def test_what_a_killed_run_wrote_after_its_checkpoint_is_not_in_the_digest(tmp_p
     again.save(standing())
     last = CheckpointFile(tmp_path, 0, KEY)
     assert last.load() is not None and last.digest.digest() == expected.digest()
-
-
-def test_nothing_is_kept_without_a_folder(tmp_path: Path) -> None:
-    kept = CheckpointFile(None, 0, KEY)
-    kept.add_model(np.ones(3))
-    kept.save(standing())
-    assert kept.load() is None
 
 
 class Counting(DirectGrid):
@@ -166,52 +142,6 @@ def test_a_training_that_goes_on_returns_the_best_weights_of_all_rounds(tmp_path
     assert asked == [1, 2, 3, 4, 5]
     found = CheckpointFile(tmp_path, 0, KEY).load()
     assert found is not None and found.weights.tolist() == [5.0, 5.0] and found.best.accuracy == 1.0
-
-
-def test_what_a_checkpoint_says_and_what_its_absence_means(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO", "ldpsim")
-    assert CheckpointFile(tmp_path, 0, KEY).load() is None and finished_rounds(tmp_path) == 0 and not caplog.records
-    kept = CheckpointFile(tmp_path, 3, KEY)
-    first = standing()
-    first.best, first.attempt = Best(), 9
-    kept.save(first)
-    found = CheckpointFile(tmp_path, 3, KEY).load()
-    assert found is not None and (found.best.accuracy, found.best.weights, found.attempt) == (-1.0, None, 0)
-    assert not (tmp_path / "checkpoint-3.models").exists()
-    CheckpointFile(tmp_path, 1, KEY).save(standing())
-    assert finished_rounds(tmp_path) == 4
-    assert CheckpointFile(tmp_path, 3, ("other",)).load() is None
-    (tmp_path / "checkpoint-1.npz").write_bytes(b"?")
-    assert CheckpointFile(tmp_path, 1, KEY).load() is None and finished_rounds(tmp_path) == 2
-    assert [record.getMessage().partition(" (")[0] for record in caplog.records] == [
-        "checkpoint-3.npz belongs to another training: rounds start again", "checkpoint-1.npz cannot be read"
-    ]  # fmt: skip
-    (tmp_path / "checkpoint.txt").touch()
-    (tmp_path / "noise-secret-1").touch()
-    (tmp_path / "teachers-0a1b" / "private").mkdir(parents=True)
-    remove_unfinished(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.txt"]
-
-
-def test_a_checkpoint_of_another_format_is_left_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    CheckpointFile(tmp_path, 0, KEY).save(standing())
-    monkeypatch.setattr("ldpsim.strategies.rounds.checkpoint.FORMAT", 2)
-    assert CheckpointFile(tmp_path, 0, KEY).load() is None
-
-
-def test_models_follow_one_another_and_their_digest_is_that_of_all(tmp_path: Path) -> None:
-    kept, models = CheckpointFile(tmp_path, 0, KEY), [np.full(3, k, np.float32) for k in range(4)]
-    for model in models[:2]:
-        kept.add_model(model)
-    kept.save(standing())
-    kept.add_model(models[2])
-    kept.add_model(models[3])
-    again = CheckpointFile(tmp_path, 0, KEY)
-    assert again.load() is not None
-    again.add_model(models[3])
-    data = b"".join(models[k].tobytes() for k in (0, 1, 3))
-    assert again.digest.hexdigest() == hashlib.sha256(data).hexdigest()
-    assert (tmp_path / "checkpoint-0.models").read_bytes() == data + models[3].tobytes()
 
 
 def generators() -> tuple[object, list[int]]:

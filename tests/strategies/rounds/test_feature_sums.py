@@ -14,9 +14,8 @@ from ldpsim.devices.federated.members import contribution_of
 from ldpsim.devices.federated.wire import EXCHANGE_TYPE, read_own, round_reply
 from ldpsim.devices.training_task import Task
 from ldpsim.strategies.engines.grids import DirectGrid
-from ldpsim.strategies.rounds.feature_sums import exchange_sums
 from ldpsim.strategies.rounds.replies import Replies
-from ldpsim.strategies.rounds.training_grid import TrainingGrid
+from ldpsim.strategies.rounds.training_grid import TrainingGrid, exchange_sums
 
 PEOPLE = 40
 TASK = Task("first", "sums", 256, 4, 5, 0.1, 1)

@@ -10,9 +10,6 @@ import numpy as np
 import pytest
 from flwr.app import Message
 
-from ldpsim.curator.reports.question import Question
-from ldpsim.curator.reports.reports import Reports
-from ldpsim.devices.data.population import Population
 from ldpsim.devices.mechanisms.base import Mechanism
 from ldpsim.devices.mechanisms.bits import pack_integers
 from ldpsim.devices.query import Query
@@ -20,8 +17,6 @@ from ldpsim.devices.report import Report, pack_parts, pack_report
 from ldpsim.devices.wire import read_query, reply
 from ldpsim.strategies.engines.grids import DirectGrid
 from ldpsim.strategies.progress import quiet
-from ldpsim.strategies.rounds.collect_once import Collected
-from ldpsim.strategies.rounds.reading import read_reports
 from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.read_options import read_alone
@@ -86,18 +81,3 @@ def test_hostile_bytes_do_not_end_a_run(method: str, given: dict, tmp_path: Path
         assert outcome.predictions is not None and len(outcome.predictions) == 40
         assert counted.asked == counted.reported + counted.replayed + counted.silent + counted.failed
         assert counted.failed <= len(HOSTILE) and len(counted.reports_sha256) == 64
-
-
-def test_answers_that_are_wrong_in_another_way_still_raise(population: Population) -> None:
-    """A report of somebody who was not asked is a mistake of the collection, not a lie."""
-    from ldpsim.curator.methods import HoGS
-    from ldpsim.curator.methods.base import Budget
-    from ldpsim.devices.data.splits import make_split
-
-    split = make_split("random", population, 0)
-    (question,) = HoGS().questions(population.facts, split, Budget(), "first")
-    nobody = Question(question.query, np.array([1]))
-    collected = Collected(answers={0: {}}, reported=1)
-    with pytest.raises(ValueError, match="without being asked|did not report it"):
-        read_reports(population.facts, [question], collected)
-    assert isinstance(read_reports(population.facts, [nobody], Collected()), Reports)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -18,7 +17,6 @@ from ldpsim.devices.federated.local_steps import SparseRows
 from ldpsim.devices.federated.wire import (
     EXCHANGE_TYPE,
     OTHERS,
-    RECEIVE_TYPE,
     WEIGHTS,
     record_of,
     round_content,
@@ -126,13 +124,6 @@ def test_an_accuracy_is_a_share_of_the_people_of_a_party(metrics: dict[str, Any]
     assert Replies(OWN, PEOPLE).problem(asked, reply) == problem
 
 
-def test_a_silo_has_at_most_as_many_people_as_there_are() -> None:
-    asked, judge = question(), Replies(SILOS, PEOPLE)
-    for members, problem in ((PEOPLE, ""), (1, ""), (0, "the number of people is impossible"),
-                             (PEOPLE + 1, "the number of people is impossible")):  # fmt: skip
-        assert judge.problem(asked, round_reply(asked, weights=START, people=members)) == problem
-
-
 def silo_rows(
     ids: list[int], columns: list[int], members: list[int], degrees: list[int], value: float = 1.0
 ) -> ArrayRecord:
@@ -161,21 +152,6 @@ def test_a_silos_sums_name_people_that_are_there_and_make_a_matrix(told: ArrayRe
     assert Replies(SILOS, PEOPLE).problem(asked, round_reply(asked, others=told)) == problem
 
 
-NO_ANSWER = "the reply is no answer to the question"
-
-
-def test_values_for_others_belong_to_the_answers_that_have_them() -> None:
-    ego, plain = Replies(Task("first", "ego", 20, 3, 3, 0.3, 2), PEOPLE), Replies(OWN, PEOPLE)
-    asked = question()
-    update = round_reply(asked, weights=START, people=1)
-    assert plain.problem(asked, update) == "" and ego.problem(asked, update) == NO_ANSWER
-    corrected = question(control=True)
-    assert plain.problem(corrected, round_reply(corrected, weights=START, people=1)) == NO_ANSWER
-    sums = question(RECEIVE_TYPE, arrays=False)
-    assert plain.problem(sums, round_reply(sums, others=ArrayRecord())) == ""
-    assert plain.problem(sums, Message(RecordDict(), reply_to=sums)) == NO_ANSWER
-
-
 @pytest.mark.parametrize("sees", ["ego", "sums"])
 def test_a_party_names_a_neighbour_once(sees: str) -> None:
     """The server forwards a row for each name: 4 bytes would bring as many as a row has."""
@@ -188,14 +164,6 @@ def test_a_party_names_a_neighbour_once(sees: str) -> None:
         if sees == "sums":
             told = rows_record(SparseRows.one(np.arange(2), np.ones(2)), neighbours=listed)
         assert judge.problem(asked, round_reply(asked, others=told)) == problem
-
-
-@pytest.mark.parametrize("who", [{}, {"device": 0}, {"sent": b""}])
-def test_nothing_stands_in_the_place_of_the_values_for_others(who: dict[str, Any]) -> None:
-    asked = question(RECEIVE_TYPE, arrays=False)
-    reply = round_reply(asked)
-    reply.content["who"] = ConfigRecord(who)
-    assert Replies(OWN, PEOPLE).problem(asked, reply) == NO_ANSWER
 
 
 @pytest.fixture(scope="module")
@@ -245,16 +213,3 @@ def test_more_than_half_of_those_with_one_question_stop_a_training() -> None:
     judge.check_failed({1: "a"}, messages[:1], "round 4")  # one liar never stops the others
     judge.check_failed({}, [], "round 4")
     assert stop(judge, {1: "a", 2: "b"}, "train", "train").startswith("2 of 2")
-
-
-def test_a_party_is_named_as_the_caller_knows_it() -> None:
-    assert Replies(OWN, 3).name(4) == "device 3" and Replies(SILOS, 3).name(4) == "silo 3"
-    assert Replies(OWN, name="node {}".format).name(77) == "node 77"
-
-
-def test_no_reply_is_changed() -> None:
-    asked = question()
-    reply = round_reply(asked, weights=START, people=1)
-    before = copy.deepcopy(reply.content)
-    Replies(OWN, PEOPLE).problem(asked, reply)
-    assert reply.content == before

@@ -33,9 +33,9 @@ from ldpsim.devices.fleet import Fleet
 from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.results import folder as run_folder
-from ldpsim.strategies.rounds import outbox
+from ldpsim.strategies.rounds import messages as outbox
 from ldpsim.strategies.rounds.checkpoint import CheckpointFile
-from ldpsim.strategies.rounds.stages import Stages
+from ldpsim.strategies.rounds.collect_once import Stages
 from ldpsim.strategies.runs import simulate as simulation
 from ldpsim.strategies.runs import teachers as teaching
 from tests.strategies.forks import serve

@@ -10,23 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpsim.curator.methods import LPGNN, HoGS, find
+from ldpsim.curator.methods import LPGNN, HoGS
 from ldpsim.curator.methods.base import Method
-from ldpsim.devices.collector import CollectorKey
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.device import Refusal
-from ldpsim.devices.policy.terms import people_asked
 from ldpsim.devices.wire import REASONS
-from ldpsim.strategies.engines.flower_processes import FlowerFailed
+from ldpsim.strategies.engines.grids import FlowerFailed
 from ldpsim.strategies.people.owned_graph import sparse_features
 from ldpsim.strategies.rounds.collect_once import Collected
-from ldpsim.strategies.runs.asking import ask_devices, public_knowledge
-from ldpsim.strategies.runs.run import Refused, RunFailed
+from ldpsim.strategies.runs.run import Refused, RunFailed, ask_devices, public_knowledge
 from ldpsim.strategies.runs.set_up import set_up
 from ldpsim.strategies.setup.options import RunOptions
-
-KEY = CollectorKey(Path("key"), bytes(32))
 
 
 @pytest.mark.parametrize("method, given, labels, features, edges", [
@@ -53,15 +48,6 @@ def test_the_curator_knows_what_is_public_and_no_test_label(
         assert (public.features != sparse_features(population)).nnz == 0
     if public.edges is not None:
         assert np.array_equal(public.edges, population.edges)
-
-
-@pytest.mark.parametrize("method", ["vote", "hogs"])
-def test_labels_of_volunteers_are_asked_or_public(population: Population, method: str) -> None:
-    options = RunOptions(method=method, volunteers=0.3)
-    split = make_split("random", population, 0, volunteers=0.3)
-    known = public_knowledge(population, split, options, find(method)())
-    assert known.features is None
-    assert np.flatnonzero(known.labels >= 0).tolist() == ([] if method == "vote" else split.labelled.tolist())
 
 
 class Scene:
@@ -102,28 +88,3 @@ def test_a_collection_without_a_report_says_why(
     if ended:
         reasons = str(raised.value).removeprefix(said).removesuffix(f"; {again}").split("; ")
         assert sorted(reasons) == sorted([REASONS[Refusal.REPORT_COLLECTED], REASONS[Refusal.POLICY_REFUSED]])
-
-
-@pytest.mark.parametrize(("method", "decode", "names"), [
-    ("rr", False, set()), ("rr", True, {"facts"}), ("ldpgen", False, {"stages"}), ("ldpgen", True, {"stages", "facts"}),
-])  # fmt: skip
-def test_the_devices_of_a_scene_are_asked_once(
-    population: Population, tmp_path: Path, method: str, decode: bool, names: set[str]
-) -> None:
-    for counts in ({"reported": 1, "refused": Counter(POLICY_REFUSED=2)}, {"replayed": 1}):
-        scene: Any = Scene(population, tmp_path, method, asked=3, **counts)
-        scene.found.grouping = (0,) * len(population) if method == "ldpgen" else None
-        questions, found = ask_devices(scene, decode=decode)
-        ((home, asked, more),) = scene.asked
-        assert found is scene.found and home == tmp_path and asked is scene.questions and scene.ended == 0
-        assert {"devices", "silent"} | names == set(more)
-        assert (more["devices"], more["silent"]) == (len(population), {3})
-        last = 1 if method == "ldpgen" else 0
-        assert [question.query.stage for question in questions] == [last] * len(asked)
-        assert [question.query.grouping for question in questions] == [scene.found.grouping] * len(asked)
-        signed: Any = Scene(population, tmp_path, method, asked=3, **counts)
-        signed.setup = replace(signed.setup, collector=KEY)
-        ask_devices(signed)
-        (_, sent, given) = signed.asked[0]
-        assert given["terms"].is_signed_by(KEY.public)
-        assert all(people_asked(given["terms"].terms, each.query, len(population)).any() for each in sent)

@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpsim.curator.defences import DEFENCES, Defended, defend
+from ldpsim.curator.defences import DEFENCES, defend
 from ldpsim.curator.methods import OwnerMethod, Reference, find, table
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.strategies import RunOptions, simulate
-from ldpsim.strategies.runs.asking import public_knowledge
-from ldpsim.strategies.runs.one_report import OneReportRun, _without_flagged
-from ldpsim.strategies.runs.run import RepeatContext
+from ldpsim.strategies.runs.run import public_knowledge
 from ldpsim.strategies.runs.set_up import set_up
 
 SETTINGS: dict[str, dict[str, str]] = {"rgnn": {"C": "4"}, "lpgnn": {"k_x": "2", "k_y": "2"}}
@@ -74,35 +72,6 @@ def test_a_liar_counts_as_silent_and_is_named(tmp_path: Path) -> None:
     assert sum(record["reconstruction"]["degrees"]["noisy"]) == 59  # the liar's row is not among the reported ones
 
 
-def test_the_class_of_a_liar_is_not_learned_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    options = _options("blink", epsilon=6.0, out=tmp_path, save_reports=True)
-    folder = simulate(options).folder
-    assert folder is not None
-    _with_a_liar(folder / "reports", 3)
-    divisions: list[Any] = []
-    real = OneReportRun.graph
-
-    def graph(run: OneReportRun, scene: Any, reports: Reports | None) -> Any:
-        divisions.append(scene.split)
-        return real(run, scene, reports)
-
-    monkeypatch.setattr(OneReportRun, "graph", graph)
-    again = replace(options, out=None, save_reports=False, from_reports=folder / "reports")
-    scores = [simulate(replace(again, defence=name)).record["accuracy"]["per_repeat"] for name in ("none", "degree")]
-    plain, guarded = divisions
-    assert 3 in plain.labelled and guarded.labelled.tolist() == [node for node in plain.labelled if node != 3]
-    assert guarded.test.tolist() == plain.test.tolist() and len(scores) == 2
-
-
-def test_somebody_is_left_to_learn_from() -> None:
-    setup = set_up(_options("blink"))
-    scene = RepeatContext(setup, 0, Path(), Path(), None, "c", False, (), lambda *_: None)
-    everybody = Defended(None, np.ones(60, np.bool_), {})  # type: ignore[arg-type]
-    assert _without_flagged(scene, everybody) is scene and _without_flagged(scene, None) is scene
-    half = replace(everybody, flagged=np.isin(np.arange(60), scene.split.train[1:]))
-    assert _without_flagged(scene, half).split.train.tolist() == scene.split.train[:1].tolist()
-
-
 def test_null_models_have_the_same_defences(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
 
@@ -113,16 +82,4 @@ def test_null_models_have_the_same_defences(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("ldpsim.strategies.runs.one_report.defend", counted)
     record = simulate(_options("solitude", defence="both-ends", nulls=True)).record
     shuffled = [name for name in record["nulls"] if name.startswith("shuffled")]
-    assert shuffled and len(calls) == 4  # the run, its two private attributes, and both
-
-
-def test_a_hash_changes_with_a_defence_alone() -> None:
-    plain = _options("blink")
-    assert set_up(plain).digest == set_up(replace(plain, defence="none", false_alarm=1e-3)).digest
-    assert set_up(plain).digest != set_up(replace(plain, defence="degree")).digest
-
-
-@pytest.mark.parametrize("name", ["b1", "fedavg-mlp", "ldp-fedavg", "silo-fedgcn"])
-def test_where_nobody_reports_there_is_nothing_to_defend(name: str) -> None:
-    with pytest.raises(ValueError, match=f"--defence all: {name} does not read it"):
-        set_up(_options(name, defence="all", clients=300, settings={}))
+    assert shuffled and len(calls) == 2  # the run, and all data of others

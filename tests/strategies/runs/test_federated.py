@@ -16,16 +16,13 @@ from flwr.app import Message, MessageType, RecordDict
 from flwr.serverapp.strategy import FedAvg
 
 from ldpsim.curator.privacy.federated import Rounds, central_epsilon, updates_epsilon
-from ldpsim.devices.datasets.generated import CLASSES, FEATURES, generate
 from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.federated.wire import WEIGHTS
-from ldpsim.strategies import Refused, RunFailed, RunOptions, simulate
-from ldpsim.strategies.federated.fedavg import EVERYBODY
-from ldpsim.strategies.runs import federated as federated_run
-from ldpsim.strategies.runs import isolated as isolated_run
-from ldpsim.strategies.runs.federated_training import Training
+from ldpsim.strategies import Refused, RunOptions, simulate
+from ldpsim.strategies.federated import EVERYBODY
+from ldpsim.strategies.runs import in_rounds
 from ldpsim.strategies.runs.set_up import set_up
-from ldpsim.strategies.setup.options import Seeds
+from ldpsim.strategies.runs.training import Training
 
 SMALL = {"clients": 60, "reference": False, "nulls": False}
 
@@ -60,7 +57,7 @@ class Watched(Training):
 
 
 def test_the_aggregate_is_flowers_fedavg_of_the_same_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(federated_run, "Training", Watched)
+    monkeypatch.setattr(in_rounds, "Training", Watched)
     record = run(tmp_path, "fedavg-mlp")
     seen: Watched = Watched.last  # type: ignore[attr-defined]
     assert len(seen.rounds) == 3 and record["federated"]["rounds_answered"] == 3
@@ -70,37 +67,6 @@ def test_the_aggregate_is_flowers_fedavg_of_the_same_replies(tmp_path: Path, mon
     plain = np.mean([reply.content["arrays"][WEIGHTS].numpy().astype(np.float64) for reply in seen.rounds[-1]], axis=0)  # type: ignore[call-overload]
     assert np.abs(plain - seen.final).max() < 1e-6
     assert record["devices"]["asked"] == record["devices"]["reported"] == 30
-
-
-def test_bytes_are_those_of_the_encoded_payloads(tmp_path: Path) -> None:
-    record = run(tmp_path, "fedavg-mlp")
-    size = 4 * (FEATURES * 16 + 16 + 16 * CLASSES + CLASSES)
-    costs = record["communication"]
-    assert costs["rounds"] == 3 and costs["messages"] == 3 * 30 * 2
-    assert 3 * size < costs["uplink_bytes_per_device"] < 3 * (size + 250)
-    assert 3 * size < costs["downlink_bytes_per_device"] < 3 * (size + 700)
-    assert costs["by_phase"]["training"]["uplink_bytes"] == costs["uplink_bytes"]
-
-
-def test_neighbours_pay_for_every_edge_in_both_directions(tmp_path: Path) -> None:
-    record = run(tmp_path, "fedavg-gnn")
-    edges, hidden = record["dataset"]["edges"], 16
-    training = record["communication"]["by_phase"]["training"]
-    model = 4 * (FEATURES * 16 + 16 + 16 * CLASSES + CLASSES)
-    extra_down = training["downlink_bytes"] - 3 * 60 * model
-    forwarded = 3 * 2 * edges * 2 * hidden * 4  # three rounds, both ends, two vectors of 16 floats
-    assert forwarded < extra_down < forwarded + 3 * 60 * 900
-    extra_up = training["uplink_bytes"] - 3 * 30 * model
-    assert 3 * 60 * 2 * hidden * 4 < extra_up < 3 * 60 * (2 * hidden * 4 + 400)
-    assert record["communication"]["by_phase"]["subscription"]["messages"] == 120
-    assert record["privacy"]["lifetime_per_device"]["bit_adjacency"] == {"max": None, "mean": None}
-
-
-def test_fedgcn_exchanges_once(tmp_path: Path) -> None:
-    record = run(tmp_path, "fedgcn")
-    phases = record["communication"]["by_phase"]
-    assert {name: phase["rounds"] for name, phase in phases.items()} == {"contribution": 1, "sums": 1, "training": 3}
-    assert record["devices"]["reported"] == 60
 
 
 def test_fedgcn_in_one_step_is_the_gcns_own_gradient(tmp_path: Path) -> None:
@@ -113,8 +79,7 @@ def test_fedgcn_in_one_step_is_the_gcns_own_gradient(tmp_path: Path) -> None:
 
     from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix
     from ldpsim.devices.data.splits import make_split
-    from ldpsim.strategies.runs.federated import task_of
-    from ldpsim.strategies.runs.federated_network import scaled_features
+    from ldpsim.strategies.runs.in_rounds import scaled_features, task_of
 
     setup = set_up(dataclasses.replace(options, out=None))
     people, seeds = setup.population, options.seeds_of(0)
@@ -133,62 +98,6 @@ def test_fedgcn_in_one_step_is_the_gcns_own_gradient(tmp_path: Path) -> None:
     for name, part in zip(("weight1", "bias1", "weight2", "bias2"), parts, strict=True):
         expected = (part - task.lr * part.grad).detach().numpy()  # type: ignore[operator]
         assert np.abs(found[name] - expected).max() < 1e-5
-
-
-def test_features_are_scaled_as_on_a_device() -> None:
-    """Also those of a person without any: nothing is divided by 0."""
-    from ldpsim.devices.data.population import build_population
-    from ldpsim.strategies.runs.federated_network import scaled_features
-
-    people = build_population(
-        "three", n=3, d=3, edges=np.array([[0], [1]]), feature_indptr=np.array([0, 2, 2, 3]),
-        feature_indices=np.array([0, 2, 1]), feature_values=np.array([3.0, -4.0, 5.0], np.float32), labels=np.zeros(3),
-        classes=2, feature_range=(-4.0, 5.0),
-    )  # fmt: skip
-    rows = {"none": [[3, 0, -4], [0, 0, 0], [0, 5, 0]], "unit": [[0.6, 0, -0.8], [0, 0, 0], [0, 1, 0]],
-            "sum": [[3 / 7, 0, -4 / 7], [0, 0, 0], [0, 1, 0]]}  # fmt: skip
-    for scaling, wanted in rows.items():
-        with np.errstate(all="raise"):
-            found = scaled_features(people, scaling)
-        assert found.toarray() == pytest.approx(np.array(wanted), abs=1e-7) and found.dtype == np.float32
-
-
-@pytest.mark.parametrize("settings", [{"server_optimiser": "adam"}, {"evaluate_every": "1"}, {"fraction": "0.5"}])
-def test_options_of_a_training(tmp_path: Path, settings: dict[str, str]) -> None:
-    record = run(tmp_path, "fedavg-mlp", settings=settings)
-    assert 0 <= record["accuracy"]["test"] <= 1
-    if "evaluate_every" in settings:
-        assert record["communication"]["by_phase"]["evaluation"]["rounds"] == 3 and record["devices"]["asked"] == 45
-    if "fraction" in settings:
-        assert record["communication"]["messages"] == 3 * 15 * 2
-
-
-def test_devices_that_drop_out_are_lost_for_a_round_and_a_lost_round_is_no_end(tmp_path: Path) -> None:
-    record = run(tmp_path, "fedavg-mlp", settings={"rounds": "40", "dropping": "0.96"})
-    federated, devices = record["federated"], record["devices"]
-    assert 0 < federated["rounds_answered"] < 40  # some rounds got no answer at all
-    assert devices["asked"] == 30 == devices["reported"] + devices["silent"]
-    with pytest.raises(RunFailed, match="none of 30 devices answered in 3 rounds"):
-        run(tmp_path, "fedavg-mlp", dropout=0.98, settings={"dropping": "0.999"})
-
-
-@pytest.mark.parametrize(("method", "asked"), [("fedavg-mlp", 60), ("fedavg-gnn", 120), ("fedgcn", 120)])
-def test_silent_devices_answer_in_no_round(tmp_path: Path, method: str, asked: int) -> None:
-    """With ``--dropout 0.3``, 36 of 120 devices answer in no round."""
-    record = run(tmp_path, method, clients=120, dropout=0.3)
-    devices = record["devices"]
-    assert devices["asked"] == asked == devices["reported"] + devices["silent"]
-    assert devices["silent"] == 36 if asked == 120 else 8 <= devices["silent"] <= 28  # 18 are expected of 60
-    if asked == 60:
-        assert record["communication"]["messages"] == 3 * (60 + devices["reported"])
-
-
-def test_people_without_neighbours_train_with_the_others(tmp_path: Path) -> None:
-    population = generate(120, seed=Seeds.derive(0).population)
-    assert np.diff(population.neighbour_indptr).min() == 0
-    record = run(tmp_path, "fedavg-gnn", clients=120, settings={"evaluate_every": "1"})
-    assert record["devices"]["reported"] == record["devices"]["asked"] == 120
-    assert record["communication"]["by_phase"]["evaluation"]["rounds"] == 3
 
 
 def test_devices_enrolled_for_reports_refuse_to_train(tmp_path: Path) -> None:
@@ -239,7 +148,7 @@ def test_central_noise_is_that_of_the_replies_that_came() -> None:
 
     from ldpsim.curator.methods.federated.private import DPFedAvg
     from ldpsim.devices.federated.wire import weights_record
-    from ldpsim.strategies.federated.dp_fedavg import private
+    from ldpsim.strategies.federated import private
 
     start = np.zeros(4000)
     asked = Message(RecordDict({"config": ConfigRecord()}), 1, MessageType.TRAIN)
@@ -257,32 +166,15 @@ def test_central_noise_is_that_of_the_replies_that_came() -> None:
         assert noise_of(replies) == pytest.approx(3.0 * 2.0 / replies, rel=0.1)
 
 
-def test_options_that_do_not_fit_are_one_line(tmp_path: Path) -> None:
-    for more, line in (
-        ({"save_reports": True}, "fedavg-mlp does not read it"), ({"engine": "flower"}, "--engine flower"),
-        ({"gnn": "sage"}, "--gnn"), ({"private_labels": True}, "--private-labels: fedavg-mlp does not read it"),
-        ({"settings": {"rounds": "x"}}, "rounds=x"),
-    ):  # fmt: skip
-        with pytest.raises(ValueError, match=line):
-            run(tmp_path / "nothing", "fedavg-mlp", **more)
-    assert not (tmp_path / "nothing").exists()
-
-
 def test_isolated_devices_send_nothing(tmp_path: Path) -> None:
     record = run(tmp_path, "isolate", settings={"local_steps": "5"})
     assert record["devices"]["asked"] == 0 and record["communication"]["uplink_bytes"] == 0
     assert record["privacy"]["lifetime_per_device"]["user"]["max"] == 0
 
 
-def test_seeds_decide(tmp_path: Path) -> None:
-    digests = {run(tmp_path / str(k), "fedavg-mlp", seed=k % 2)["devices"]["reports_sha256"] for k in range(4)}
-    assert len(digests) == 2
-    assert Seeds.derive(0) != Seeds.derive(1)
-
-
 def test_who_trains_in_a_round_and_who_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Training people alone train, drawn anew in each round; validation people alone judge."""
-    monkeypatch.setattr(federated_run, "Training", Watched)
+    monkeypatch.setattr(in_rounds, "Training", Watched)
     run(tmp_path / "a", "fedavg-mlp", settings={"fraction": "0.5", "evaluate_every": "2"})
     seen: Watched = Watched.last  # type: ignore[attr-defined]
     train, val = (set((part + 1).tolist()) for part in (seen.split.train, seen.split.val))
@@ -299,35 +191,3 @@ def test_who_trains_in_a_round_and_who_judges(tmp_path: Path, monkeypatch: pytes
     assert turns[:5] == turns[5:]  # a device takes part in every fifth round
     assert sorted(node for nodes in turns[:5] for node in nodes) == sorted(train)
     assert turns[0] != sorted(train)[::5]  # who trains together is drawn
-
-
-def test_isolated_devices_are_the_training_people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trained: list[int] = []
-
-    class Spy(isolated_run.Stack):
-        def __init__(self, alone: Any, task: Any) -> None:
-            trained.extend(int(label) for one in alone for label in one.labels)
-            super().__init__(alone, task)
-
-    monkeypatch.setattr(isolated_run, "Stack", Spy)
-    options = RunOptions(method="isolate", out=None, settings={"local_steps": "1"}, **SMALL)
-    simulate(options)
-    setup = set_up(options)
-    assert trained == setup.population.labels[setup.repeats[0].split.train].tolist()
-
-
-def test_what_is_released_is_known_before_where_it_depends_on_who_trains() -> None:
-    from ldpsim.strategies.runs.federated import InRounds
-
-    setup = set_up(RunOptions(method="dp-fedavg", out=None, settings={"rounds": "4"}, **SMALL))
-    split = setup.repeats[0].split
-    found = InRounds().released_before(setup, split)
-    assert found is not None and (found.people, found.models) == (len(split.train), 4)
-    assert found.answers.complete and found.answers.counts.tolist() == [setup.method.answers] * len(setup.population)  # type: ignore[attr-defined]
-    plain = set_up(RunOptions(method="fedavg-mlp", out=None, settings={"rounds": "4"}, **SMALL))
-    assert InRounds().released_before(plain, plain.repeats[0].split) is None
-
-
-def test_devices_that_train_alone_have_no_phase(tmp_path: Path) -> None:
-    record = run(tmp_path, "isolate")
-    assert record["communication"]["by_phase"] == {} and record["communication"]["messages"] == 0

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ldpsim.curator.methods.owner.graph_owner import GraphOwner
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.people.owner_graphs import handed_lists
-from ldpsim.strategies.rounds.reading import read_records
+from ldpsim.strategies.rounds.batches import read_records
 from ldpsim.strategies.runs import graph_owner
 from ldpsim.strategies.runs.set_up import set_up, temporary_scene
 
@@ -49,31 +47,6 @@ def test_the_row_without_a_graph_stands_beside_every_result() -> None:
         assert record["reference"]["nonprivate_test"] is not None
 
 
-def test_the_row_without_a_graph_is_the_method_without_hops(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[GraphOwner, bool]] = []
-    learn = GraphOwner.learn
-
-    def watched(self: GraphOwner, *given: Any, noise: bool = True, **more: Any) -> Any:
-        seen.append((self, noise))
-        return learn(self, *given, noise=noise, **more)
-
-    monkeypatch.setattr(GraphOwner, "learn", watched)
-    simulate(options(nulls=True, reference=True, settings=NODE))
-    assert sorted((method.hops, noise) for method, noise in seen) == [(0, True), (2, False), (2, True), (2, True)]
-    assert all(method.level == "node" for method, _ in seen)
-
-
-def test_repeats_are_releases_about_the_same_people() -> None:
-    one, two = (simulate(options(settings=NODE, repeats=repeats)).record for repeats in (1, 2))
-    first, second = (record["privacy"]["holds"]["central_node"] for record in (one, two))
-    assert first["value"] < second["value"] and two["privacy"]["collections"] == 2
-
-
-def test_silent_people_have_no_class_and_send_nothing() -> None:
-    record = simulate(options(dropout=0.3)).record
-    assert record["devices"]["silent"] > 0
-
-
 def test_the_owners_lists_are_those_that_were_handed_over() -> None:
     setup = set_up(options())
     with temporary_scene(setup, 0) as scene:
@@ -88,15 +61,3 @@ def test_the_owners_lists_are_those_that_were_handed_over() -> None:
     rest = np.delete(np.arange(80), 5)
     assert (data.features[rest] - whole.features[rest]).count_nonzero() == 0
     assert data.arcs(0, None)[[5]].nnz == 0  # an arc needs the names of both ends
-
-
-@pytest.mark.parametrize(("given", "said"), [
-    ({"settings": {"gnn_dropout": "0.5"}}, "gnn_dropout"), ({"device": "cuda"}, "--device cuda"),
-    ({"gnn": "gat"}, "--gnn"), ({"volunteers": 0.3}, "--volunteers"), ({"defence": "all"}, "--defence"),
-    ({"epsilon": 2000.0}, "--epsilon"), ({"settings": {"level": "node", "edges": "arc"}}, "edges"),
-    ({"settings": {"batch": "3"}}, "batch"), ({"settings": {"delta": "0.5"}}, "delta=0.5"),
-])  # fmt: skip
-def test_what_is_refused_in_one_line(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        set_up(replace(options(), **given))
-    assert said in str(caught.value) and "\n" not in str(caught.value)

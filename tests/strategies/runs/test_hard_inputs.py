@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpsim.curator.methods import RGNN, Budget, OwnerMethod, Reference, find, table
-from ldpsim.devices.facts import PublicFacts, Split
+from ldpsim.curator.methods import OwnerMethod, Reference, find, table
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.setup.read_options import read_alone
 
@@ -83,12 +82,6 @@ def test_it_runs(name: str, what: str, tmp_path: Path) -> None:
         assert record["devices"]["reported"] == N
 
 
-def test_labels_that_nobody_passes_on(tmp_path: Path) -> None:
-    """LPGNN's Drop takes a node's neighbours' labels, not its own: in an empty graph it has none."""
-    with pytest.raises(ValueError, match=r"no label reaches a training node over 2 hops.*--set k_y=0 takes"):
-        _run("lpgnn", _people(tmp_path, **HARD["nothing"]))
-
-
 @pytest.mark.parametrize(
     "name, settings, line",
     [
@@ -107,33 +100,3 @@ def test_more_than_there_is_is_one_line(name: str, settings: dict[str, str], lin
     with pytest.raises(ValueError) as caught:
         _run(name, _people(tmp_path), settings=settings)
     assert str(caught.value).startswith(line) and "\n" not in str(caught.value)
-
-
-def test_a_domain_of_one_category_is_refused() -> None:
-    """A feature, or a label, that has one value says nothing; the line says so."""
-    split = Split(np.arange(4), np.arange(4, 6), np.arange(6, 9))
-    with pytest.raises(ValueError, match="a feature with a single one says nothing"):
-        RGNN(m=1, C=2).questions(PublicFacts(9, 4, 2, domains=(1, 3)), split, Budget(), "c")
-    for name in ("rgnn", "lpgnn"):
-        method = find(name).from_settings({"m": "1", "C": "2"} if name == "rgnn" else {"m": "1"})
-        with pytest.raises(ValueError, match="at least 2 categories"):
-            method.questions(PublicFacts(9, 4, 1), split, Budget(), "c")
-
-
-def test_a_cluster_without_labelled_nodes_is_left_out(tmp_path: Path) -> None:
-    """Two thirds of RGNN's clusters have nobody who trains: the mean of the loss is over the others."""
-    split = {"train": np.arange(3), "val": np.arange(3, 6), "test": np.arange(6, N)}
-    record = _run("rgnn", _people(tmp_path, **split), settings={"C": "20"})
-    assert 0 <= record["accuracy"]["test"] <= 1
-
-
-def test_rows_that_do_not_fit_are_refused_before_anybody_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ldpsim.curator.methods.local.ldpgcn.available_memory", lambda: 10_000)
-    monkeypatch.setattr(
-        "ldpsim.strategies.runs.one_report.gather_reports", lambda *given, **named: pytest.fail("somebody was asked")
-    )
-    with pytest.raises(ValueError, match=r"ldpgcn asks each of 40 devices for 39 numbers: 40 bytes a device and about"):
-        _run("ldpgcn", _people(tmp_path), out=tmp_path / "runs")
-    assert not (tmp_path / "runs").exists()

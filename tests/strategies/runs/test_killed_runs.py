@@ -25,7 +25,6 @@ from tests import warm
 
 KILLED = -9
 FIGURES = ("claimed", "holds", "collections", "lifetime_per_device", "why_they_differ")
-Start = Callable[..., int]
 
 
 @dataclass
@@ -283,13 +282,6 @@ def test_a_device_that_was_asked_twice_refuses_its_last_turn(start: Commands, tm
     assert {round(row[4], 6) for row in run.rows} == {2.0}
 
 
-def test_a_run_whose_devices_have_no_answer_left_is_refused(start: Commands, tmp_path: Path) -> None:
-    args = [arg.replace("rounds=6", "rounds=1").replace("=0.5", "=1") for arg in command("ldp-fedavg", tmp_path)]
-    assert start(args, "unsaved", 2) == KILLED
-    assert start(args) == 3
-    assert not list(tmp_path.glob("*/result.json"))
-
-
 @pytest.mark.parametrize("damage", ["cut", "foreign", "gone"])
 def test_without_a_checkpoint_the_rounds_begin_anew_and_every_answer_counts(
     damage: str, start: Commands, tmp_path: Path
@@ -334,32 +326,3 @@ def test_the_noise_of_a_round_that_is_asked_again_is_drawn_anew(
     assert len(models[1]) == 3 * one
     assert models[0][: 2 * one] == models[1][: 2 * one]
     assert models[0][2 * one :] != models[1][2 * one :]
-
-
-def test_answers_that_no_round_took_up_count_as_lost(start: Commands, tmp_path: Path) -> None:
-    """Every device answers the first round twice, and refuses the second: it lost two answers and gave one."""
-    args = [arg.replace("rounds=6", "rounds=2").replace("=0.5", "=1") for arg in command("ldp-fedavg", tmp_path)]
-    assert start(args, "unsaved", 2) == KILLED
-    assert start(args) == 0
-    run = ended(tmp_path)
-    check_ledgers(run)
-    federated = run.record["federated"]
-    assert (federated["rounds_answered"], federated["begun_again"]) == (1, 1)
-    assert federated["answers_per_device"] == {"max": 2, "mean": 2.0} and federated["answers_lost"] == 20
-    assert set(run.answers.values()) == {2}
-    assert run.record["privacy"]["holds"]["user"]["value"] == updates_epsilon(2, run.rows[0][4], run.rows[0][5])
-    assert max(run.spent().values()) == pytest.approx(6)
-
-
-def test_a_sample_of_a_dp_round_that_is_asked_again_is_drawn_anew(
-    start: Commands, tmp_path: Path, undisturbed: Callable[[str], Ended]
-) -> None:
-    """Amplification by sampling is stated for releases whose samples are independent."""
-    args = command("dp-adaptive", tmp_path)
-    assert start(args, "unsaved", 2) == KILLED
-    (folder,) = [path.parent for path in tmp_path.glob("*/config.toml")]
-    first = set(Ended(folder).answers)
-    assert start(args, "unsaved", 2) == KILLED
-    both = Ended(folder).answers
-    assert len(first) == 10 and both.total() == 20
-    assert set(both) != first

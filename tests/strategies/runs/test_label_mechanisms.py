@@ -8,11 +8,8 @@ from typing import Any
 import pytest
 
 from ldpsim.curator.methods import table
-from ldpsim.curator.methods.base import Budget
 from ldpsim.devices import mechanisms
-from ldpsim.devices.datasets.generated import CLASSES
 from ldpsim.strategies import RunOptions, simulate
-from ldpsim.strategies.runs.set_up import set_up
 from tests.curator.reports.kinds import Flags, Unequal
 from tests.devices.mechanisms.test_of_another_package import Entry
 
@@ -54,33 +51,6 @@ def test_a_mechanism_of_another_package_works_with_every_method(method: str) -> 
     assert record["devices"]["reported"] > 0 and not record["devices"]["failed"]
     assert 0 <= record["accuracy"]["test"] <= 1 and record["nulls"]
     assert record["privacy"]["holds"]["label"]["value"] == pytest.approx(1.0, abs=1e-8)
-
-
-@pytest.mark.usefixtures("short_perceptron")
-@pytest.mark.parametrize("mechanism", ["unequal", "subset_selection"])
-@pytest.mark.parametrize("method", ["lpgnn", "rgnn", "sbp", "vote"])
-def test_methods_with_a_reading_of_their_own(method: str, mechanism: str) -> None:
-    result = simulate(options(method, mechanism, nulls=False))
-    loss = mechanisms.every()[mechanism].from_epsilon(1.0, categories=CLASSES).loss()  # type: ignore[attr-defined]
-    assert result.record["privacy"]["holds"]["label"]["value"] == loss.vector
-
-
-@pytest.mark.parametrize("method", ["sbp", "vote"])
-def test_nearly_noiseless_flags_are_believed(method: str) -> None:
-    """The same labels without noise, by another mechanism: a reader that took them for something else would fail."""
-    given = {"eps_labels": 40.0, "clients": 300, "nulls": False, "settings": {}}
-    flags, grr = (simulate(options(method, name, **given)).record["accuracy"]["test"] for name in ("flags", "grr"))
-    assert abs(flags - grr) < 0.06
-
-
-def test_the_question_holds_the_named_mechanism_and_the_hash_covers_it() -> None:
-    setups = {name: set_up(options("hogs", name)) for name in ("grr", "subset_selection")}
-    assert len({setup.digest for setup in setups.values()}) == 2
-    for name, setup in setups.items():
-        questions = setup.questions(setup.repeats[0].split, "c")
-        asked = [m.name for q in questions for a in q.query.asks if a.attribute == "label" for m in a.mechanisms]
-        assert asked == [name]
-    assert Budget().label_mechanism == "grr"
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ import pytest
 from ldpsim.curator.methods import table
 from ldpsim.curator.owner.teachers import randomness
 from ldpsim.strategies import RunOptions, RunResult, simulate
-from ldpsim.strategies.federated import dp_fedavg
+from ldpsim.strategies import federated as flower_strategies
 from ldpsim.strategies.results import folder as run_folder
-from ldpsim.strategies.runs import federated_training, graph_owner
+from ldpsim.strategies.runs import graph_owner, training
 
 OS = {"noise": None}
 LEFT = {"result.json", "config.toml", "log.txt", "model.safetensors", "state"}
@@ -72,7 +72,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> set[tuple[int, str]]:
         found.add((seed, re.sub(r"^noise [\d.e-]+$", "noise", purpose)))
         return plain(seed, purpose, number)
 
-    for module in (randomness, dp_fedavg, federated_training, graph_owner):
+    for module in (randomness, flower_strategies, training, graph_owner):
         monkeypatch.setattr(module, "derive", watched)
     return found
 
@@ -158,10 +158,3 @@ def test_a_run_that_continues_draws_the_same_and_then_forgets(
     assert {seed for seed, _ in first} <= {seed for seed, _ in private(drawn)} and first
     assert len({seed for seed, purpose in private(drawn) if purpose in ("attempt", "noise", "graph owner hop")}) == 1
     assert {path.name for path in result.folder.iterdir()} <= LEFT
-
-
-def test_every_repeat_has_a_secret_of_its_own(tmp_path: Path, drawn: set[tuple[int, str]]) -> None:
-    name, settings, _ = DRAWN["gap"]
-    result = simulate(options(tmp_path, name, settings, seeds=OS, repeats=2))
-    assert result.folder is not None and not list(result.folder.glob("noise-secret*"))
-    assert len({seed for seed, _ in private(drawn)}) == 2

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,23 +13,21 @@ from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.client_app import open_state
 from ldpsim.devices.enrolment.state import State
 from ldpsim.strategies import RunOptions, simulate
-from ldpsim.strategies.engines.trainings import Trainings
+from ldpsim.strategies.engines.pool import Trainings
 from ldpsim.strategies.people.shuffled import shuffled
 from ldpsim.strategies.progress import quiet
 from ldpsim.strategies.runs import nulls as module
 from ldpsim.strategies.runs import run as run_module
-from ldpsim.strategies.runs.asking import ask_devices
-from ldpsim.strategies.runs.one_report import OneReportRun
-from ldpsim.strategies.runs.run import RepeatContext
+from ldpsim.strategies.runs.run import RepeatContext, ask_devices
 from ldpsim.strategies.runs.set_up import set_scene, set_up
 
 pytestmark = pytest.mark.usefixtures("short_perceptron")
-ALL = ("adjacency", "features", "label")
 CLEAR = {"method": "lpgnn", "eps_features": float("inf"), "eps_labels": float("inf")}
 
 
 def options(out: Path | None, **given: Any) -> RunOptions:
-    usual = {"clients": 60, "settings": {"epochs": "3"}, "reference": False, "device": "cpu", "out": out}
+    usual = {"clients": 60, "settings": {"epochs": "3"}, "reference": False, "all_nulls": True, "device": "cpu",
+             "out": out}  # fmt: skip
     return RunOptions(**{**usual, **given})  # type: ignore[arg-type]
 
 
@@ -79,54 +74,6 @@ def test_reports_with_one_attribute_of_others_are_those_of_shuffled_people(
     assert not np.array_equal(changed, now)
 
 
-@pytest.mark.parametrize("scene", [{"method": "hogs", "eps_adjacency": 40.0}], indirect=True)
-def test_both_ends_of_a_shuffled_pair_agree(scene: RepeatContext) -> None:
-    real, strangers = reports_of(scene), asked(scene, ("adjacency", "features"))
-    composed = real.with_answers_of(strangers, "adjacency")
-    ones = composed.adjacency.toarray()  # type: ignore[union-attr]
-    before = real.adjacency.toarray()  # type: ignore[union-attr]
-    assert np.array_equal(ones, ones.T) and ones.sum() == before.sum() and not np.array_equal(ones, before)
-    assert np.array_equal(composed.features, real.features) and not np.array_equal(strangers.features, real.features)
-
-
-@pytest.mark.parametrize("scene", [{}], indirect=True)
-@pytest.mark.parametrize(("engine", "wanted"), [("flower", "auto"), ("local", "local"), ("ray", "ray")])
-def test_shuffled_people_are_asked_without_flower_and_leave_nothing(
-    scene: RepeatContext, engine: str, wanted: str
-) -> None:
-    given = replace(scene.setup.options, engine=engine, save_reports=True)  # type: ignore[arg-type]
-    with module._others(
-        replace(scene, setup=replace(scene.setup, options=given)), None, ("label",), frozenset()
-    ) as other:
-        options = other.setup.options
-        assert (options.engine, options.out, options.state, options.save_reports) == (wanted, None, None, False)
-        assert other.setup.collect.keywords["engine"] == wanted  # type: ignore[attr-defined]
-        assert other.setup.repeats[0].seeds.noise not in (None, scene.seeds.noise)
-        folder = scene.place("nulls")
-        assert folder.is_dir()
-    assert not folder.exists()
-
-
-@pytest.mark.parametrize("scene", [{"dropout": 0.3}], indirect=True)
-def test_people_who_gave_no_report_give_none_in_a_null(scene: RepeatContext) -> None:
-    """Silent ones by --dropout, and one more whose device refused or failed."""
-    real = reports_of(scene)
-    answered = real.answered.copy()
-    answered[np.flatnonzero(answered)[0]] = False
-    found: list[Reports] = []
-
-    @contextmanager
-    def others(attributes: Iterable[str], silent: frozenset[int]) -> Iterator[RepeatContext]:
-        found.append(asked(scene, attributes, silent))
-        raise KeyboardInterrupt
-        yield
-
-    outcome: Any = SimpleNamespace(reports=replace(real, answered=answered))
-    with pytest.raises(KeyboardInterrupt):
-        list(OneReportRun().shuffled(scene, outcome, others))
-    assert answered.sum() == 41 and np.array_equal(found[0].answered, answered)
-
-
 @pytest.mark.parametrize("method", ["hogs", "fp-ldpgen"])
 def test_each_private_attribute_is_shuffled_alone_and_all_together(
     method: str, monkeypatch: pytest.MonkeyPatch
@@ -139,14 +86,24 @@ def test_each_private_attribute_is_shuffled_alone_and_all_together(
         return shuffled(people, attributes, seed, **more)
 
     monkeypatch.setattr(module, "shuffled", noted)
-    assert list(nulls_of(method=method)["shuffled"]) == ["adjacency", "features", "all"]
+    every = nulls_of(method=method)["shuffled"]
+    assert list(every) == ["adjacency", "features", "all"]
     both = ("adjacency", "features")
     assert collections == ([both] if method == "hogs" else [both, ("adjacency",), ("features",)])
+    collections.clear()
+    assert nulls_of(method=method, all_nulls=False)["shuffled"] == {"all": every["all"]} and collections == [both]
 
 
-def test_one_private_attribute_is_all() -> None:
-    found = nulls_of(public_features=True)["shuffled"]
-    assert found["adjacency"] == found["all"]
+def test_one_private_attribute_is_all_data_of_others_under_its_name() -> None:
+    record = simulate(options(None, public_features=True)).record
+    assert list(record["nulls"]["shuffled"]) == ["adjacency"]
+    assert "shuffled_adjacency" in record["verdict"]["ask_nobody"]
+
+
+@pytest.mark.parametrize("every", [True, False])
+def test_the_reference_with_settings_of_its_own_is_one_of_all(every: bool) -> None:
+    found = simulate(options(None, reference=True, nulls=False, all_nulls=every)).record["reference"]
+    assert found["nonprivate_test"] is not None and (found["nonprivate_test_own_settings"] is not None) == every
 
 
 # ---- what a shuffle takes away -------------------------------------------------------
@@ -167,13 +124,6 @@ def test_shuffling_the_features_that_say_everything_leaves_chance(tmp_path: Path
     assert shuffled_tests["features"]["test"] < 43 / 60 and shuffled_tests["all"]["test"] < 43 / 60
     assert bought["features"]["low"] > 0.25
     assert record["nulls"]["features_alone"]["test"] > 0.97
-
-
-def test_shuffling_one_attribute_leaves_the_others() -> None:
-    """Features alone say nothing here; the edges do."""
-    found = simulate(options(None, clients=200, public_features=False, settings={"epochs": "40"})).record
-    tests = found["nulls"]["shuffled"]
-    assert tests["features"]["test"] > tests["adjacency"]["test"] + 0.2
 
 
 # ---- other devices, other people, nothing left ---------------------------------------
@@ -245,25 +195,7 @@ def test_a_run_that_dies_in_its_null_models_is_continued(
     assert again.record["devices"]["reports_sha256"] == whole["devices"]["reports_sha256"]
 
 
-def test_unseeded_devices_stay_unseeded(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[int | None] = []
-
-    def noted(setup: Any, number: int, *places: Any) -> RepeatContext:
-        seen.append(setup.repeats[number].seeds.noise)
-        return set_scene(setup, number, *places)
-
-    monkeypatch.setattr(module, "set_scene", noted)
-    nulls_of(seeds={"noise": None})
-    nulls_of(seeds={"noise": 5})
-    assert seen[0] is None and seen[1] not in (None, 5)
-
-
 # ---- each kind of run ----------------------------------------------------------------
-
-
-def test_without_nulls_there_is_neither_section() -> None:
-    record = simulate(options(None, nulls=False)).record
-    assert record["nulls"] is None and record["verdict"] is None and "nulls" not in record["seconds"]
 
 
 @pytest.mark.parametrize(
@@ -296,10 +228,10 @@ def test_each_kind_of_run_has_its_null_models(
 @pytest.mark.parametrize(
     ("given", "names", "taught"),
     [
-        ({"method": "vote", "public_features": True}, {"features_alone"}, True),
-        ({"method": "hogs", "public_features": True}, {"features_alone"}, False),
-        ({"method": "hogs"}, set(), False),
-        ({"method": "upgnet"}, {"graph_alone"}, False),
+        ({"method": "vote", "public_features": True}, {"features_alone", "shuffled_adjacency"}, True),
+        ({"method": "hogs", "public_features": True}, {"features_alone", "shuffled_adjacency"}, False),
+        ({"method": "hogs"}, {"shuffled_all"}, False),
+        ({"method": "upgnet"}, {"graph_alone", "shuffled_features"}, False),
     ],
     ids=["vote", "hogs-public", "hogs", "upgnet"],
 )
@@ -313,56 +245,9 @@ def test_null_models_that_ask_nobody_and_the_labels_they_learn_from(
     record = simulate(
         options(None, **{"settings": {} if given["method"] == "vote" else {"epochs": "3"}, **given})
     ).record
-    assert set(record["verdict"]["ask_nobody"]) == names | {"chance", "shuffled_all"}
+    assert set(record["verdict"]["ask_nobody"]) == names | {"chance"}
     (known,) = seen
     assert known.taught_by_validation is taught
-
-
-def test_features_alone_depends_on_what_is_public_and_not_on_the_method() -> None:
-    """Neither on the budget; methods that learn from validation labels have a figure of their own."""
-    alike: list[list[dict[str, Any]]] = [
-        [{"method": "hogs"}, {"method": "hogs", "epsilon": 1.0}, {"method": "noisy"}, {"method": "lp-and"}],
-        [
-            {"method": "vote"},
-            {"method": "vote", "epsilon": 1.0},
-        ],
-    ]
-    for methods in alike:
-        found = [nulls_of(**{"settings": {"epochs": "3"} if given["method"] in ("hogs", "noisy") else {}, **given},
-                          public_features=True, clients=200)["features_alone"] for given in methods]  # fmt: skip
-        assert found[0] is not None and all(each == found[0] for each in found)
-
-
-def test_kept_reports_have_no_people_to_shuffle(tmp_path: Path) -> None:
-    first = simulate(options(tmp_path, save_reports=True))
-    assert first.folder is not None
-    again = nulls_of(from_reports=first.folder / "reports")
-    assert again["shuffled"] == {}
-    assert {name: again[name] for name in ("chance", "graph_alone", "features_alone")} == {
-        name: first.record["nulls"][name] for name in ("chance", "graph_alone", "features_alone")
-    }
-
-
-def test_the_public_people_of_an_owner_keep_their_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    moved: list[Any] = []
-
-    def noted(people: Any, attributes: Iterable[str], seed: int, *, among: Any) -> Any:
-        moved.append((people, among, shuffled(people, attributes, seed, among=among)))
-        return moved[-1][2]
-
-    monkeypatch.setattr(module, "shuffled", noted)
-    record = simulate(options(None, method="pate-g", clients=160,
-                              settings={"queries": "20", "teachers": "4", "epochs": "4"})).record  # fmt: skip
-    ((people, private, others),) = moved
-    assert len(private) == record["teachers"]["private"]
-    public = np.setdiff1d(np.arange(len(people)), private)
-    assert np.array_equal(people.labels[public], others.labels[public])
-    assert not np.array_equal(people.labels[private], others.labels[private])
-
-
-def test_repeats_give_each_null_its_spread() -> None:
-    found = nulls_of(repeats=2)
-    assert all(entry["std"] is not None for entry in (found["graph_alone"], *found["shuffled"].values()))
 
 
 @pytest.mark.parametrize("given", [
@@ -382,31 +267,10 @@ def test_models_side_by_side_are_the_models_one_after_another(
             waited.append(self.workers)
             return super().start(work)
 
-    monkeypatch.setattr("ldpsim.strategies.engines.trainings.Trainings", Seen)
+    monkeypatch.setattr("ldpsim.strategies.engines.pool.Trainings", Seen)
     monkeypatch.setattr("ldpsim.strategies.runs.simulate.models_at_once", lambda setup: 3)
     beside = simulate(options(None, **usual)).record
     assert set(waited) == {3} and len(waited) > 3
     for part in ("accuracy", "reference"):
         assert alone[part] == beside[part]
     assert {**alone["nulls"], "seconds": 0} == {**beside["nulls"], "seconds": 0}
-
-
-def test_trainings_beside_one_another_are_as_many_as_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One at a time: on one thread, for large features, and for methods of other packages."""
-    monkeypatch.setattr("ldpsim.curator.linear.threads.os.cpu_count", lambda: 4)
-    monkeypatch.setattr("ldpsim.curator.linear.threads.torch.get_num_threads", lambda: 4)
-
-    def found(**given: Any) -> int:
-        return module.models_at_once(set_up(options(None, **given)))
-
-    assert found(method="hogs") == 2
-    assert found(method="fedavg-mlp", settings={}) == 1
-    hogs = set_up(options(None, method="hogs"))
-    monkeypatch.setattr(module, "BUILT_IN", {})
-    assert module.models_at_once(hogs) == 1
-    monkeypatch.undo()
-    monkeypatch.setattr("ldpsim.curator.linear.threads.torch.get_num_threads", lambda: 1)
-    assert module.models_at_once(hogs) == 1
-    monkeypatch.undo()
-    monkeypatch.setattr("ldpsim.curator.linear.threads._ENTRIES_A_THREAD", 100)
-    assert module.models_at_once(hogs) == 1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import signal
 import sys
@@ -11,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from ldpsim.curator.owner.privacy.label import shared_label_epsilon
@@ -20,9 +17,7 @@ from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.generated import CLASSES
 from ldpsim.devices.enrolment.state import State
 from ldpsim.strategies import Refused, RunOptions, simulate
-from ldpsim.strategies.people.owner_graphs import handed_over
 from ldpsim.strategies.people.private_and_public import divide
-from ldpsim.strategies.runs import owner as owner_run
 from ldpsim.strategies.runs import set_up as set_up_module
 from tests import warm
 
@@ -85,17 +80,6 @@ def test_only_its_owner_may_read_what_lies_in_clear(tmp_path: Path) -> None:
     assert room.stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize("method", ["pate-g", "pate-m", "b1", "b1-sampled", "b2"])
-def test_the_others(method: str) -> None:
-    given = {"settings": {"teachers": "3"}} if method.startswith("pate") else {"workers": None}
-    record = simulate(options(None, method, **given)).record
-    assert record["accuracy"]["test"] is not None
-    if method.startswith("pate"):
-        assert record["privacy"]["holds"]["central_node"]["status"] == "bounded"
-    else:
-        assert record["devices"]["asked"] == 0 and record["privacy"]["trust"] == "none" and "teachers" not in record
-
-
 def test_devices_hand_over_once(tmp_path: Path) -> None:
     state = tmp_path / "state"
     simulate(options(tmp_path / "a", state=state))
@@ -141,28 +125,6 @@ def test_the_student_learns_from_the_released_labels_alone(
     assert (again.folder / model).read_bytes() == (first.folder / model).read_bytes()
 
 
-def test_the_queries_are_about_people_who_may_be_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The labels of the student: whose they are, their accuracy, and their cost for the private people."""
-    seen: dict[str, Any] = {}
-    plain = owner_run.train_network
-
-    def watched(graph: Any, known: Any, labels: Any, *rest: Any, **more: Any) -> Any:
-        seen.update(known=known, labels=labels)
-        return plain(graph, known, labels, *rest, **more)
-
-    monkeypatch.setattr(owner_run, "train_network", watched)
-    given = replace(options(None, reference=False), clients=200)
-    teachers = simulate(given).record["teachers"]
-    people = set_up_module.load_population(given)
-    division = divide(people, given.seeds_of(0).split)
-    about = division.public[seen["known"]]
-    assert len(set(about.tolist())) == 45 and set(about.tolist()) <= set(division.asked.tolist())
-    assert teachers["pseudo_label_accuracy"] == np.mean(seen["labels"] == people.labels[about])
-    assert hashlib.sha256(seen["labels"].astype("<i8").tobytes()).hexdigest() == teachers["labels_sha256"]
-    # 80 people are private and 120 public: delta is below 1 / 80, not below 1 / 120
-    assert (teachers["private"], len(division.public), teachers["delta"]) == (80, 120, 0.01)
-
-
 def divide_of(out: Path) -> Any:
     from ldpsim.devices.datasets import load
 
@@ -198,45 +160,3 @@ def test_a_kill_among_the_teachers_and_a_second_start(tmp_path: Path) -> None:
     assert result.folder is not None
     opened = State(result.folder / "state")
     assert sum(sum(len(a.parts) for a in opened.ledger(i).answers(i)) for i in range(160)) == 3 * 64
-
-
-def test_silent_people_are_not_in_the_owners_data(tmp_path: Path) -> None:
-    record = simulate(options(None, dropout=0.3)).record
-    assert record["devices"]["silent"] > 0
-    assert record["teachers"]["private"] == record["devices"]["reported"] < 64
-
-
-def test_the_owner_gets_the_edges_between_those_who_answered() -> None:
-    from ldpsim.devices.datasets.generated import generate
-
-    population = generate(30, seed=2)
-    division = divide(population, 0)
-    answers = {person: population.record(person) for person in division.private[1:].tolist()}
-    owned = handed_over(population.facts, division, answers)
-    people = division.private[1:]
-    left, right = population.edges
-    inside = np.isin(left, people) & np.isin(right, people)
-    found = set(zip(*people[owned.edges].tolist(), strict=True))
-    assert found == set(zip(left[inside].tolist(), right[inside].tolist(), strict=True))
-    np.testing.assert_array_equal(owned.labels, population.labels[people])
-    assert owned.trust == "trusted curator" and owned.facts.n == len(people)
-
-
-@pytest.mark.parametrize("wrong, line", [
-    ({"settings": {"queries": "49"}}, "--queries 49: 48 public nodes"),
-    ({"settings": {"delta": "0.5"}}, "--delta 0.5"),
-    ({"gnn": "gcn"}, "--gnn gcn"),
-    ({"split": "split42"}, "--split"),
-    ({"save_reports": True}, "--save-reports"),
-    ({"settings": {"lambda_": "0"}}, "--lambda 0"),
-])  # fmt: skip
-def test_mistakes_are_one_line_and_write_nothing(tmp_path: Path, wrong: dict[str, Any], line: str) -> None:
-    with pytest.raises(ValueError, match=line):
-        simulate(options(tmp_path / "out", **wrong))
-    assert not (tmp_path / "out").exists()
-
-
-def test_the_result_is_json(tmp_path: Path) -> None:
-    result = simulate(replace(options(tmp_path), reference=False))
-    assert result.folder is not None
-    assert json.loads((result.folder / "result.json").read_text()) == json.loads(json.dumps(result.record))

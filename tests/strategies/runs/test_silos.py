@@ -5,36 +5,19 @@ Covers people/silos.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix
-from ldpsim.curator.methods.federated.silos import Silos
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.federated.exchange import read_sums
 from ldpsim.devices.federated.local_steps import Stack
 from ldpsim.devices.federated.members import Members
 from ldpsim.devices.federated.wire import record_of
-from ldpsim.devices.network import Shape, softmax
 from ldpsim.devices.training_task import Task
 from ldpsim.strategies import RunOptions, simulate
-from ldpsim.strategies.people.silos import divide_into_silos
-from ldpsim.strategies.runs import silos as silos_run
 from ldpsim.strategies.runs.set_up import set_up
-
-
-def test_partitions_are_the_ones_named(population: Population) -> None:
-    for partition in ("dirichlet", "metis"):
-        silo = divide_into_silos(population, Silos(silos=4, partition=partition), 0)
-        assert set(silo.tolist()) == {0, 1, 2, 3}
-    even = divide_into_silos(population, Silos(silos=4), 0)
-    counts = np.array([np.bincount(even[population.labels == label], minlength=4) for label in range(6)])
-    assert np.ptp(counts, axis=1).max() <= 1  # beta = 10,000: every class evenly
-    uneven = divide_into_silos(population, Silos(silos=4, beta=0.1), 0)
-    assert np.ptp(np.bincount(uneven, minlength=4)) > 10
 
 
 def test_a_silos_steps_are_autograds(population: Population) -> None:
@@ -116,22 +99,6 @@ def _people(options: RunOptions) -> Population:
     return load_population(options)
 
 
-@pytest.mark.parametrize("method", ["silo-fedavg-gcn", "silo-fedprox"])
-def test_silos_lose_rounds_and_go_on(tmp_path: Path, method: str) -> None:
-    options = RunOptions(dataset="generated", method=method, clients=40, out=tmp_path, reference=False, nulls=False,
-                         settings={"rounds": "6", "silos": "2", "dropping": "0.6"})  # fmt: skip
-    record = simulate(options).record
-    assert 0 < record["federated"]["rounds_answered"] < 6
-    model = 4 * (256 * 16 + 16 + 16 * 5 + 5)
-    answers = record["communication"]["by_phase"]["training"]["uplink_bytes"] / model
-    assert 1 < answers < 12
-
-
-def test_scores_are_a_distribution_once_softmaxed() -> None:
-    scores = np.array([[1e4, 0.0], [0.0, -1e4]])
-    assert np.allclose(softmax(scores).sum(axis=1), 1) and Shape(2, 3, 4).size == 2 * 3 + 3 + 12 + 4
-
-
 def test_silos_learn_from_training_people_alone(tmp_path: Path) -> None:
     options = RunOptions(method="silo-fedavg-gcn", clients=40, out=tmp_path, reference=False,
                          settings={"rounds": "1", "silos": "3"})  # fmt: skip
@@ -143,30 +110,3 @@ def test_silos_learn_from_training_people_alone(tmp_path: Path) -> None:
     assert np.array_equal(np.sort(learners), setup.repeats[0].split.train)
     everybody = np.concatenate([silo.members for silo in silos])
     assert np.array_equal(np.sort(everybody), np.arange(40))
-
-
-def test_who_is_in_a_silo_is_drawn_by_the_seed(population: Population) -> None:
-    method = Silos(silos=4)
-    first, again, other = (divide_into_silos(population, method, seed) for seed in (0, 0, 1))
-    assert np.array_equal(first, again) and not np.array_equal(first, other)
-    for label in range(5):  # with even shares, silos in the order of the people would rise
-        assert (np.diff(first[population.labels == label]) < 0).any()
-
-
-def test_the_silos_of_a_round_are_drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    rounds: dict[int, tuple[int, ...]] = {}
-    plain = silos_run.draw_nodes
-
-    def watched(nodes: Sequence[int], share: float, seed: Sequence[int]) -> Sequence[int]:
-        drawn = plain(nodes, share, seed)
-        rounds[len(rounds)] = tuple(drawn)
-        return drawn
-
-    monkeypatch.setattr(silos_run, "draw_nodes", watched)
-    settings = {"rounds": "16", "silos": "4", "fraction": "0.5", "local_steps": "1"}
-    simulate(
-        RunOptions(method="silo-fedavg-gcn", clients=40, out=None, reference=False, nulls=False, settings=settings)
-    )
-    drawn = list(rounds.values())
-    assert len(drawn) >= 16 and all(len(set(nodes)) == 2 and set(nodes) <= {1, 2, 3, 4} for nodes in drawn)
-    assert len(set(drawn)) > 2  # of six pairs; that 16 draws show at most two has probability 4e-7

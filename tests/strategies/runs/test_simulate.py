@@ -5,7 +5,6 @@ Covers run, set_up, one_report, asking, reference, results/outcome, results/reco
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import signal
 from pathlib import Path
@@ -13,19 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ldpsim.curator.learning.training import TrainingSettings
-from ldpsim.curator.methods import HoGS
 from ldpsim.devices.client_app import open_state
 from ldpsim.devices.collector import generate
 from ldpsim.devices.enrolment import state as enrolment
 from ldpsim.devices.enrolment.state import State
-from ldpsim.devices.facts import IntArray, Split
 from ldpsim.strategies import Refused, RunOptions, simulate
 from ldpsim.strategies.results.lifetime import lifetime
-from ldpsim.strategies.results.outcome import Outcome
-from ldpsim.strategies.rounds import outbox
-from ldpsim.strategies.runs.set_up import set_up
-from ldpsim.strategies.setup.run_setup import RunSetup
+from ldpsim.strategies.rounds import messages as outbox
 from tests.strategies.forks import Forks
 
 QUICK = {"epochs": "3"}
@@ -47,10 +40,6 @@ def lifetime_in(folder: Path) -> object:
         return lifetime(state)
     finally:
         state.close()
-
-
-def test_an_outcome_prints_figures_and_no_data() -> None:
-    assert {entry.name for entry in dataclasses.fields(Outcome) if entry.repr} == {"guarantee", "seconds", "accuracy"}
 
 
 def test_a_run_writes_a_whole_result(tmp_path: Path) -> None:
@@ -139,31 +128,6 @@ def test_devices_that_replay_give_the_same_bytes(tmp_path: Path) -> None:
             simulate(options(tmp_path, state=state, epsilon=epsilon))
 
 
-def test_caps_hold_whatever_the_run_asks(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="POLICY_REFUSED 60"):
-        simulate(options(tmp_path, caps={"bit": 7.0}))
-    assert not (tmp_path / "runs").exists()
-    assert simulate(options(tmp_path, caps={"bit": 7.2})).record["devices"]["reported"] == 60
-
-
-def test_people_of_another_population_are_not_asked(tmp_path: Path) -> None:
-    state = tmp_path / "people"
-    simulate(options(tmp_path, state=state))
-    before = listing(tmp_path)
-    with pytest.raises(ValueError, match="the data of another population"):
-        simulate(options(tmp_path, state=state, clients=61))
-    assert listing(tmp_path) == before
-
-
-@pytest.mark.parametrize("option", ["out", "state"])
-def test_a_folder_that_cannot_be_written_stops_the_run_first(tmp_path: Path, option: str) -> None:
-    (tmp_path / "file").write_text("in the way")
-    before = listing(tmp_path)
-    with pytest.raises(ValueError, match=f"--{option} .*cannot be written"):
-        simulate(options(tmp_path, **{option: tmp_path / "file" / "below"}))
-    assert listing(tmp_path) == before
-
-
 def test_a_damaged_ledger_answers_nothing(tmp_path: Path) -> None:
     state = tmp_path / "people"
     simulate(options(tmp_path, state=state))
@@ -177,11 +141,6 @@ def test_a_damaged_ledger_answers_nothing(tmp_path: Path) -> None:
     assert listing(tmp_path) == before
 
 
-def test_silent_devices_never_become_edges(tmp_path: Path) -> None:
-    record = simulate(options(tmp_path, dropout=0.25)).record
-    assert record["devices"]["silent"] == 15 and record["devices"]["reported"] == 45
-
-
 def test_repeats_ask_people_of_their_own(tmp_path: Path) -> None:
     result = simulate(options(tmp_path, repeats=3))
     accuracy = result.record["accuracy"]
@@ -191,68 +150,12 @@ def test_repeats_ask_people_of_their_own(tmp_path: Path) -> None:
     assert {p.name for p in result.folder.iterdir()} >= {"state", "state-1", "state-2"}  # type: ignore[union-attr]
 
 
-def test_kept_reports_are_worked_on_without_asking_anybody(tmp_path: Path) -> None:
-    first = simulate(options(tmp_path, save_reports=True))
-    again = simulate(options(tmp_path, from_reports=first.folder / "reports"))  # type: ignore[operator]
-    assert again.record["accuracy"] == first.record["accuracy"]
-    assert again.record["devices"]["asked"] == 0
-    assert again.record["privacy"]["holds"] == first.record["privacy"]["holds"]
-    assert again.record["privacy"]["lifetime_per_device"]["complete"] is False
-
-
-def test_everything_is_scored_on_the_test_people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reference and a network that are right about the test people only, or about the validation people only."""
-    setup = set_up(options(tmp_path))
-    truth, split = setup.population.labels, setup.repeats[0].split
-    for right in ("train", "val", "test"):
-        seen = (truth + 1) % setup.population.facts.classes
-        seen[getattr(split, right)] = truth[getattr(split, right)]
-        monkeypatch.setattr("ldpsim.strategies.runs.run.without_noise", lambda *given, seen=seen, **more: seen)
-        plain = HoGS.train
-        monkeypatch.setattr(HoGS, "train", lambda self, graph, seen=seen, plain=plain, **given: dataclasses.replace(
-            plain(self, graph, **given), predictions=seen))  # fmt: skip
-        record = simulate(options(tmp_path, reference=True, out=None)).record
-        assert record["reference"]["nonprivate_test"] == record["accuracy"]["test"] == float(right == "test")
-        assert record["accuracy"]["val"] == float(right == "val")
-        assert record["accuracy"]["macro_f1"] == float(right == "test")
-
-
-def test_each_repeat_s_reference_has_its_own_split_and_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = options(tmp_path, reference=True, repeats=2, out=None)
-    setup = set_up(given)
-    seen: list[tuple[list[int], int]] = []
-
-    def watched(run: RunSetup, split: Split, seed: int, settings: TrainingSettings) -> IntArray:
-        if settings == run.settings.training:
-            seen.append((split.train.tolist(), seed))
-        return run.population.labels
-
-    monkeypatch.setattr("ldpsim.strategies.runs.run.without_noise", watched)
-    assert simulate(given).record["reference"]["nonprivate_test"] == 1.0
-    own = [(repeat.split.train.tolist(), repeat.seeds.training) for repeat in setup.repeats]
-    assert seen == own and own[0][0] != own[1][0] and own[0][1] != own[1][1]
-
-
-def test_references_ask_nobody(tmp_path: Path) -> None:
-    record = simulate(options(tmp_path, method="raw")).record
-    assert record["privacy"]["trust"] == "none"
-    assert record["devices"]["asked"] == 0 and record["communication"]["uplink_bytes_per_device"] == 0
-    assert record["reconstruction"]["edge_precision"] == record["reconstruction"]["edge_recall"] == 1
-    assert record["privacy"]["lifetime_per_device"]["complete"] is True
-
-
-def test_nothing_is_written_without_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert simulate(options(tmp_path, out=None)).folder is None
-    assert not list(tmp_path.iterdir())
-
-
 _KILLED = """
 import os, sys, signal
 from pathlib import Path
 from ldpsim.devices import fleet
 from ldpsim.devices.enrolment import state
-from ldpsim.strategies.rounds import outbox
+from ldpsim.strategies.rounds import messages as outbox
 state.SHARD = outbox.SHARD = 7
 plain = fleet.answering
 left = [int(sys.argv[2])]
@@ -287,43 +190,6 @@ def test_a_killed_run_is_continued_by_the_same_command(
     whole = simulate(options(tmp_path / "undisturbed")).record
     assert result.record["devices"]["reports_sha256"] == whole["devices"]["reports_sha256"]
     assert result.record["accuracy"] == whole["accuracy"]
-
-
-_KILLED_BESIDE = """
-import os, sys, signal, threading
-from pathlib import Path
-from ldpsim.curator.learning import training
-from ldpsim.strategies.runs import simulate as module
-module.models_at_once = lambda setup: 3
-begun, plain = set(), training.share_of_hits
-def hits(classes, labels):
-    begun.add(threading.get_ident())
-    if len(begun) == int(sys.argv[2]):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return plain(classes, labels)
-training.share_of_hits = hits
-from ldpsim.strategies import RunOptions
-module.simulate(RunOptions(clients=60, settings={"epochs": "3"}, out=Path(sys.argv[1])))
-"""
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-def test_a_run_that_is_killed_while_trainings_run_beside_one_another_starts_with_the_kept_answers(
-    tmp_path: Path, threads: int, forked: Forks
-) -> None:
-    """Killed when a first and when a third thread scores an epoch: beside the collection, and among null models."""
-    assert forked.run(_KILLED_BESIDE, tmp_path / "runs", threads) == -signal.SIGKILL
-    (folder,) = (tmp_path / "runs").iterdir()
-    assert not (folder / "result.json").exists()
-    given = {"nulls": True, "reference": True}
-    replayed = len(_reports_in(folder / "state")) // 2
-    result = simulate(options(tmp_path, **given))
-    assert result.record["devices"]["replayed"] == replayed and (threads == 1 or replayed == 60)
-    whole = simulate(options(tmp_path / "undisturbed", **given)).record
-    for part in ("accuracy", "reference"):
-        assert result.record[part] == whole[part]
-    assert {**result.record["nulls"], "seconds": 0} == {**whole["nulls"], "seconds": 0}
-    assert result.record["devices"]["reports_sha256"] == whole["devices"]["reports_sha256"]
 
 
 def _reports_in(state: Path) -> dict[tuple[int, str], bytes]:

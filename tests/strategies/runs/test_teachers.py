@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from ldpsim.curator.owner.teachers.sage import SageSettings
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.strategies.people.owner_graphs import owned_people, public_graph
 from ldpsim.strategies.people.private_and_public import divide
-from ldpsim.strategies.runs import teachers as module
 from ldpsim.strategies.runs.teachers import CHUNK, Classroom
 from tests import warm
 from tests.waiting import wait_until
@@ -56,31 +54,6 @@ def test_ray_gives_the_same_bytes(tmp_path: Path, truth: np.ndarray, ray_here: N
     assert room(tmp_path).posteriors(QUERIES, ray_address="auto").tobytes() == truth.tobytes()
 
 
-def test_any_order_and_a_shorter_list_first(tmp_path: Path, truth: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
-    classroom = room(tmp_path)
-    for chunk in (2, 0):
-        module.train_chunk((str(classroom.folder), chunk, classroom.numbered(chunk), classroom.teaching, "cpu"))
-    assert classroom.trained(QUERIES) == CHUNK + 5 and classroom.trained(3) == 3
-    trained: list[int] = []
-    original = module.train_chunk
-    monkeypatch.setattr(module, "train_chunk", lambda task: trained.append(task[1]) or original(task))
-    assert classroom.posteriors(7, workers=1).tobytes() == truth[:7].tobytes()
-    assert classroom.posteriors(QUERIES, workers=1).tobytes() == truth.tobytes()
-    assert trained == [1]
-
-
-def test_other_teachers_have_another_folder(tmp_path: Path) -> None:
-    first = room(tmp_path)
-    assert room(tmp_path).folder == first.folder
-    assert {room(tmp_path, gamma=0.2).folder, room(tmp_path, sampling="once").folder}.isdisjoint({first.folder})
-    assert (first.folder.stat().st_mode & 0o077) == 0  # it holds the owner's raw data
-
-
-def test_more_queries_than_nodes(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="--queries 91"):
-        room(tmp_path).posteriors(91)
-
-
 def test_labels_given_away_add_up_over_lambdas(tmp_path: Path) -> None:
     classroom = room(tmp_path)
     assert classroom.note_release(0.1, 20, of="posterior") == 20
@@ -111,24 +84,3 @@ def test_a_killed_run_goes_on_at_the_finished_chunks(tmp_path: Path, truth: np.n
     assert room(home).posteriors(QUERIES, workers=1).tobytes() == truth.tobytes()
     after = {path.name: path.stat().st_mtime_ns for path in home.glob("*/chunk-*.npy")}
     assert {name: after[name] for name in before} == before  # finished chunks were not trained again
-
-
-@pytest.mark.parametrize(("name", "wrong"), [
-    ("indices", lambda a: a - 1), ("indices", lambda a: a + 2_000_000_000), ("indices", lambda a: a.astype(float)),
-    ("indptr", lambda a: a[::-1].copy()), ("indptr", lambda a: a[:-1]), ("labels", lambda a: a[:-1]),
-    ("features", lambda a: a * np.float32(np.nan)), ("features", lambda a: a.ravel()),
-])  # fmt: skip
-def test_a_graph_of_a_folder_that_is_none_is_refused(tmp_path: Path, name: str, wrong: Any) -> None:
-    graphs()[0].save(tmp_path)
-    assert len(PlainGraph.load(tmp_path)) == len(graphs()[0])
-    np.save(tmp_path / f"{name}.npy", wrong(np.load(tmp_path / f"{name}.npy")))
-    with pytest.raises(ValueError):
-        PlainGraph.load(tmp_path)
-
-
-def test_posteriors_of_another_shape_are_refused(tmp_path: Path, truth: np.ndarray) -> None:
-    classroom = room(tmp_path)
-    for wrong in (truth[: CHUNK - 1], truth[:CHUNK] * np.nan, truth[:CHUNK].astype(int), truth[0]):
-        np.save(classroom.path(0), wrong)
-        with pytest.raises(ValueError, match="chunk-00000"):
-            classroom.posteriors(CHUNK)

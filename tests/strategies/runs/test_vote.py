@@ -20,7 +20,7 @@ from ldpsim.strategies.engines.collect import collect
 from ldpsim.strategies.people.shuffled import shuffled
 from ldpsim.strategies.results.in_words import privacy_in_words
 from ldpsim.strategies.rounds.collect_once import Collected
-from ldpsim.strategies.runs.asking import public_knowledge
+from ldpsim.strategies.runs.run import public_knowledge
 
 PEOPLE = 120
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -101,26 +101,6 @@ def test_reports_and_predictions_are_the_same_on_local_and_ray(setting: str, rou
 
 
 @pytest.mark.usefixtures("short_perceptron")
-@pytest.mark.parametrize("setting", ["volunteers", "volunteers, private labels"])
-def test_kept_reports_of_volunteers_give_the_same(tmp_path: Path, setting: str) -> None:
-    whole = simulate(_options(out=tmp_path / "whole", save_reports=True, **SETTINGS[setting]))
-    assert whole.folder is not None
-    again = simulate(_options(from_reports=whole.folder / "reports", **SETTINGS[setting])).record
-    assert again["accuracy"] == whole.record["accuracy"]
-    assert again["privacy"]["holds"] == whole.record["privacy"]["holds"]
-
-
-@pytest.mark.slow
-@pytest.mark.flower
-def test_reports_and_predictions_are_the_same_on_flowers_runtime() -> None:
-    """One collection without an affinity round: each start of the runtime takes fifteen seconds."""
-    given = {"clients": 40, "seed": 1, "settings": {"batches": "1", "affinity": "homophily"}}
-    seen = [simulate(_options(engine=engine, workers=2, **given)).record for engine in ("local", "flower")]
-    assert seen[0]["devices"]["reports_sha256"] == seen[1]["devices"]["reports_sha256"]
-    assert seen[0]["accuracy"] == seen[1]["accuracy"]
-
-
-@pytest.mark.usefixtures("short_perceptron")
 @pytest.mark.parametrize("given", [{"public_features": True}, SETTINGS["volunteers, private labels"]])
 def test_scrambled_test_labels_change_no_byte(monkeypatch: pytest.MonkeyPatch, given: dict[str, Any]) -> None:
     """Neither a question nor a report nor a prediction depends on the label of a test person."""
@@ -166,76 +146,6 @@ def test_features_of_people_without_a_label_are_in_reports_alone(monkeypatch: py
     changed = shuffled(people, ["features"], 3, among=split.test)
     seen = [_whole(options, given, monkeypatch) for given in (people, changed)]
     assert seen[0][0] == seen[1][0] and seen[0][1] != seen[1][1]
-
-
-@pytest.mark.usefixtures("short_perceptron")
-def test_an_interrupted_run_goes_on_and_kept_reports_give_the_same(tmp_path: Path) -> None:
-    options = _options(out=tmp_path / "whole", save_reports=True, **SETTINGS["batches"])
-    whole = simulate(options)
-    kept = replace(options, out=None, from_reports=whole.folder / "reports", save_reports=False)  # type: ignore[operator]
-    again = simulate(kept).record
-    assert again["accuracy"] == whole.record["accuracy"]
-    for level in ("bit_adjacency", "relationship", "node"):
-        assert again["privacy"]["holds"][level]["value"] == whole.record["privacy"]["holds"][level]["value"]
-    stopped = replace(options, out=tmp_path / "stopped", save_reports=False)
-    calls = iter(range(10))
-
-    def dies(folder: Path, questions: Sequence[Question], **given: Any) -> Collected:
-        if next(calls) == 1:
-            raise KeyboardInterrupt
-        return collect(folder, questions, engine="local", **given)
-
-    with pytest.raises(KeyboardInterrupt):
-        simulate(stopped, collect=dies)
-    rest = simulate(stopped).record
-    assert rest["devices"]["reports_sha256"] == whole.record["devices"]["reports_sha256"]
-    assert rest["accuracy"] == whole.record["accuracy"] and 0 < rest["devices"]["replayed"] < PEOPLE
-
-
-@pytest.mark.usefixtures("short_perceptron")
-def test_silent_people_and_null_models() -> None:
-    given = {"public_features": True, "nulls": True, "dropout": 0.2, "settings": {"batches": "2"}}
-    record = simulate(_options(**given)).record
-    assert (record["devices"]["reported"], record["devices"]["silent"]) == (96, 24)
-    assert {"adjacency", "all"} <= set(record["nulls"]["shuffled"])
-    assert record["nulls"]["features_alone"] is not None
-    own = simulate(_options(**SETTINGS["volunteers"], nulls=True)).record
-    assert set(own["nulls"]["shuffled"]) == {"adjacency", "features", "all"}
-    assert {"graph_alone", "features_alone"} <= set(own["nulls"])
-    labels = simulate(_options(**SETTINGS["volunteers, private labels"], nulls=True)).record
-    assert set(labels["nulls"]["shuffled"]) == {"adjacency", "features", "label", "all"}
-    assert own["verdict"]["ask_nobody"] == ["chance", "shuffled_all"]
-    private = {**SETTINGS["private labels"], "nulls": True}
-    assert set(simulate(_options(**private)).record["nulls"]["shuffled"]) == {"adjacency", "label", "all"}
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"settings": {"candidates": "1"}}, "--set candidates=1: must be 2.."),
-        ({"settings": {"candidates": "most"}}, "--set candidates=most: must be auto, hits, information or"),
-        ({"settings": {"homophily": "1"}}, "--set homophily=1: must be 0 or more and below 1"),
-        ({"settings": {"batches": "-1"}}, "--set batches=-1: must be 0..16"),
-        ({"volunteers": 0.2, "settings": {"candidates": "2"}}, "--set candidates=2: it is read beside volunteers=none"),
-        ({"volunteers": 0.2, "public_features": True}, "--public-features: volunteers give theirs in clear, and"),
-        ({"volunteers": 0.2, "private_labels": True, "eps_labels": 1.0}, "--eps-labels 1: volunteers give theirs in"),
-        ({"method": "hogs", "volunteers": 0.2, "private_labels": True}, "--private-labels: hogs takes the labels"),
-        ({"volunteers": 0.2, "label_rate": 0.1}, "--label-rate 0.1: volunteers give theirs in clear, and nobody"),
-        ({"volunteers": 0.01}, "--volunteers 0.01: 3 to 90 of these 120 people can volunteer in this split"),
-        ({"volunteers": 0.9}, "--volunteers 0.9: 3 to 90 of these 120 people can volunteer in this split"),
-        ({"volunteers": 1.0}, "--volunteers 1: must be above 0 and below 1"),
-        ({"settings": {"evidence": "list"}}, "--set evidence=list: it is read beside volunteers above 0"),
-        ({"private_labels": True}, "--private-labels needs --eps-labels: vote's epsilon has no share for labels"),
-        ({"epsilon": 50.0}, "--epsilon 50: epsilon 50 is beyond what a 64-bit threshold can hold"),
-    ],
-)
-def test_options_that_do_not_fit_are_refused_before_anybody_is_asked(given: dict[str, Any], said: str) -> None:
-    def nobody(*_: Any, **__: Any) -> Collected:
-        raise AssertionError("somebody was asked")
-
-    with pytest.raises(ValueError) as refused:
-        simulate(_options(**given), collect=nobody)
-    assert str(refused.value).startswith(said)
 
 
 @pytest.mark.parametrize("labels", [False, True])

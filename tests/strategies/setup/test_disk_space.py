@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 
 from ldpsim.strategies.progress import quiet
 from ldpsim.strategies.results.folder import log_file
-from ldpsim.strategies.runs.asking import ask_devices
+from ldpsim.strategies.runs.run import ask_devices
 from ldpsim.strategies.runs.set_up import set_scene, set_up
 from ldpsim.strategies.runs.simulate import simulate
 from ldpsim.strategies.setup.disk_space import (

@@ -36,7 +36,7 @@ from ldpsim.strategies.experiments.compare import _name
 from ldpsim.strategies.experiments.sweep_file import read_sweep
 from ldpsim.strategies.outputs.groups import groups_of
 from ldpsim.strategies.outputs.rows import data_frame, failed_row, row_of
-from ldpsim.strategies.flower_app.given import options_given
+from ldpsim.strategies.flower_app.deployed import options_given
 
 def ldpsim(*words):
     return CliRunner(env={"COLUMNS": "80"}).invoke(app, [str(word) for word in words])

@@ -14,7 +14,7 @@ from ldpsim.curator.methods import OwnerMethod, Reference, find, table
 from ldpsim.curator.options import ASKING, BUDGET, OF_METHODS
 from ldpsim.devices.data.population import Population
 from ldpsim.strategies.runs import set_up as setting_up
-from ldpsim.strategies.runs.asking import public_knowledge
+from ldpsim.strategies.runs.run import public_knowledge
 from ldpsim.strategies.runs.set_up import run_of, set_up
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions

@@ -29,7 +29,7 @@ from ldpsim.devices.mechanisms import (
 )
 from ldpsim.devices.query import Ask
 from ldpsim.strategies import RunOptions, simulate
-from ldpsim.strategies.runs.asking import public_knowledge
+from ldpsim.strategies.runs.run import public_knowledge
 
 FACTS = PublicFacts(6, 10, 3)
 SPLIT = Split(np.array([0, 1]), np.array([2]), np.array([3, 4, 5]))

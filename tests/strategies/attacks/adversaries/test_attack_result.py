@@ -10,7 +10,7 @@ from ldpsim.devices.mechanisms import BUILT_IN, GRR, OneBit, RandomizedResponse
 from ldpsim.devices.query import Ask, Query
 from ldpsim.strategies.attacks.adversaries.curator import AttackResult, Curator, Release, Target
 from ldpsim.strategies.attacks.adversaries.questions import every_mechanism, rebudgeted, recollected, two_stages
-from ldpsim.strategies.engines.flower_internals import assume_identity
+from ldpsim.strategies.engines.grids import assume_identity
 
 N, D, C = 12, 10, 3
 BITS, TRUTH = OneBit.from_epsilon(1.0, d=D), GRR.from_epsilon(1.0, categories=C)

@@ -24,7 +24,7 @@ from ldpsim.curator.methods import HoGS
 from ldpsim.curator.methods.base import Budget
 from ldpsim.devices.enrolment.record_file import read_own_data
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.strategies.engines.flower_processes import Flower, app_folder, free_port
+from ldpsim.strategies.engines.flower import Flower, app_folder, free_port
 from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy
 
 pytestmark = pytest.mark.deployment

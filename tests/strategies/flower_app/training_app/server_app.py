@@ -17,10 +17,9 @@ from flwr.serverapp import Grid, ServerApp
 from ldpsim.curator.methods import find
 from ldpsim.curator.methods.base import Budget
 from ldpsim.devices.training_task import Task
-from ldpsim.strategies.federated.making import TrainingPlan, strategy_for
-from ldpsim.strategies.flower_app.roster import introduce, wait_for_nodes
-from ldpsim.strategies.rounds.flower_rounds import run_rounds
-from ldpsim.strategies.rounds.training_grid import TrainingGrid
+from ldpsim.strategies.federated import TrainingPlan, strategy_for
+from ldpsim.strategies.flower_app.alone import introduce, wait_for_nodes
+from ldpsim.strategies.rounds.training_grid import TrainingGrid, run_rounds
 from ldpsim.strategies.seeded import seeded
 
 app = ServerApp()

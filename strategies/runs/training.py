@@ -1,4 +1,9 @@
-"""Rounds of one repeat of a federated method: samples, continuation after a kill, and the guarantee."""
+"""The rounds of one training, by devices or by silos: samples, continuation after a kill, what was released.
+
+There is one loop of rounds: a device is a silo of one. A killed run continues after its last finished round
+(:mod:`ldpsim.strategies.rounds.checkpoint`). The round of the kill is asked again in the same collection. A device that
+had answered answers twice, and its ledger counts both answers.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +16,17 @@ from typing import Any, cast
 
 import numpy as np
 from flwr.serverapp import Grid
-from flwr.serverapp.strategy import Strategy
 
 from ldpsim.curator.methods.federated.fedavg import Federated
 from ldpsim.curator.owner.teachers.randomness import derive, private_generator
 from ldpsim.devices.federated.wire import weights_record
 from ldpsim.devices.network import FloatArray
 from ldpsim.devices.training_task import Task
-from ldpsim.strategies.federated.making import TrainingPlan, strategy_for
+from ldpsim.strategies.federated import TrainingPlan, strategy_for
 from ldpsim.strategies.results.lifetime import TrainingAnswers
 from ldpsim.strategies.rounds.checkpoint import CheckpointFile, Standing, run_kept_rounds
-from ldpsim.strategies.rounds.feature_sums import exchange_sums
 from ldpsim.strategies.rounds.replies import Replies
-from ldpsim.strategies.rounds.training_grid import TrainingGrid, draw_nodes
+from ldpsim.strategies.rounds.training_grid import TrainingGrid, draw_nodes, exchange_sums
 from ldpsim.strategies.runs.run import Refused, RepeatContext, RunFailed
 
 log = logging.getLogger("ldpsim")
@@ -47,40 +50,51 @@ class Trained:
 
 
 class Training:
-    """Rounds of one repeat.
+    """The rounds of one repeat.
 
     Args:
         scene: The repeat; its seeds draw the initial weights, samples, dropouts and the server's noise.
-        task: The task of the devices.
-        inner: Grid that takes messages to the devices.
+        task: The task of the parties.
+        inner: Grid that takes messages to them.
         kept: The checkpoint.
-        before: Number of answers in this collection before this start, by the devices' ledgers.
+        before: Number of answers in this collection before this start, by the devices' ledgers; None of silos, which
+            have none.
+        nodes: All parties, by number plus 1; None: the devices of everybody.
+        learners: Those of them that train; None: the devices of the training people.
 
     Raises:
         ValueError: for a dp-fedavg whose devices answered before and that has no checkpoint.
     """
 
-    def __init__(self, scene: RepeatContext, task: Task, inner: Grid, kept: CheckpointFile, before: int) -> None:
+    def __init__(
+        self, scene: RepeatContext, task: Task, inner: Grid, kept: CheckpointFile, before: int | None, *,
+        nodes: Sequence[int] | None = None, learners: Sequence[int] | None = None,
+    ) -> None:  # fmt: skip
         setup, method = scene.setup, cast(Federated, scene.setup.method)
-        self.setup, self.method, self.task, self.tell = setup, method, task, scene.tell
-        self.split, self.seeds = scene.split, scene.seeds
-        self.nodes = [device + 1 for device in range(len(setup.population))]
-        self.kept, self.before = kept, before
-        found = kept.load(self.task.shape.size)
+        self.setup, self.method, self.task, self.tell, self.kept = setup, method, task, scene.tell, kept
+        self.split, self.seeds, self.before, self.people = scene.split, scene.seeds, before, len(setup.population)
+        self.nodes = list(range(1, self.people + 1)) if nodes is None else nodes
+        self.learners = (scene.split.train + 1).tolist() if learners is None else learners
+        found = kept.load(task.shape.size)
         self.resumed = found is not None
         self.start = self._start(found)
         # Seed of the server's noise and sample, another one for each time that a round was begun again.
         self._private = derive(scene.noise_seed, "attempt", self.start.again) if method.spec.central_noise else None
-        self.notes: dict[str, Any] = {}
+        self.notes: dict[str, Any] = method.notes(len(self.learners), setup.budget)
         self.exchange_seconds = 0.0
-        silent = frozenset(device + 1 for device in scene.silent)
+        silent = frozenset[int]() if task.of_silos else frozenset(device + 1 for device in scene.silent)
         self.grid = TrainingGrid(inner, train=self.sample, evaluate=self._judges, dropping=method.dropping,
-                                 seed=scene.seeds.split, silent=silent,
-                                 replies=Replies(task, len(self.nodes)))  # fmt: skip
+                                 seed=scene.seeds.split, silent=silent, replies=Replies(task, self.people))  # fmt: skip
 
     def _start(self, found: Standing | None) -> Standing:
         """Return the state of the checkpoint, or a new one."""
         start = found or Standing(self.task.shape.initial(self.seeds.training))
+        if found is not None:
+            log.info("going on after round %d of %d", start.done, self.method.rounds)
+        if self.before is None:
+            if found is not None and start.done < self.method.rounds:
+                start.again += 1  # it is not known whether the silos had answered; nothing is promised
+            return start
         if found is None and self.before and self.method.spec.central_noise:
             raise ValueError(
                 f"{self.method.spec.name}: its devices gave {self.before:,} answers in a run that was stopped, and its "
@@ -97,49 +111,38 @@ class Training:
             # give the difference of two means without any noise. So noise and sample are drawn anew
             # (`_private`), and the lost model counts as one more release (`released`). Where no
             # answer is in a ledger beyond the finished rounds, no noise was put on any data.
-        if found is not None:
-            log.info("going on after round %d of %d", start.done, self.method.rounds)
         return start
 
     def sample(self, number: int) -> Sequence[int]:
-        """Return the training devices of a round: drawn without replacement, or in turns."""
-        nodes = (self.split.train + 1).tolist()
+        """Return the parties that train in a round: drawn without replacement, or in turns."""
         if self.method.spec.takes_turns:
             turns = round(1 / self.method.fraction)
-            order = np.random.default_rng(self.seeds.training).permutation(nodes)
+            order = np.random.default_rng(self.seeds.training).permutation(self.learners)
             return sorted(order[(number - 1) % turns :: turns].tolist())
         if self._private is None:
-            return draw_nodes(nodes, self.method.fraction, [self.seeds.training, number])
-        return draw_nodes(nodes, self.method.fraction, private_generator(self._private, "devices", number))
+            return draw_nodes(self.learners, self.method.fraction, [self.seeds.training, number])
+        return draw_nodes(self.learners, self.method.fraction, private_generator(self._private, "devices", number))
 
     def _judges(self, number: int) -> Sequence[int]:
         every = self.method.evaluate_every
         return (self.split.val + 1).tolist() if every and number % every == 0 else ()
 
-    def strategy(self) -> Strategy:
-        """Return the strategy of the method."""
-        budget, people = self.setup.budget, len(self.split.train)
-        self.notes |= self.method.notes(people, budget)
-        seed = self.seeds.training if self._private is None else self._private
-        return strategy_for(self.method, TrainingPlan(self.task, budget, self.nodes, people, seed))
-
     def run(self) -> FloatArray:
         """Run everything and return the weights."""
-        task, start = self.task.to_bytes(), self.start
-        started = time.perf_counter()
-        if not self.resumed and self.method.spec.sees == "sums":
+        start, started = self.start, time.perf_counter()
+        if not self.resumed and self.task.sees == "sums":
             self.tell("exchange", None)
-            everybody = np.concatenate([self.split.train, self.split.val if self.method.evaluate_every else []])
-            trained = (np.sort(everybody).astype(np.int64) + 1).tolist()
-            exchange_sums(self.grid, self.task, self.nodes, len(self.nodes), trained)
+            judges = self._judges(self.method.evaluate_every)
+            told = self.nodes if self.task.of_silos else sorted([*self.learners, *judges])
+            exchange_sums(self.grid, self.task, self.nodes, self.people, told)
             self._check()
-        strategy = self.strategy()
-        subscribe = getattr(strategy, "subscribe", None)  # an exchange before the first round
-        if subscribe is not None:
+        seed = self.seeds.training if self._private is None else self._private
+        plan = TrainingPlan(self.task, self.setup.budget, self.nodes, len(self.learners), seed)
+        strategy = strategy_for(self.method, plan)
+        if not self.resumed and hasattr(strategy, "subscribe"):  # an exchange before the first round
             self.tell("exchange", None)
-            if not self.resumed:
-                subscribe(self.grid, weights_record(start.weights))
-                self._check()
+            strategy.subscribe(self.grid, weights_record(start.weights))
+            self._check()
         if not self.resumed:
             start.tally = self.grid.tally
         self.exchange_seconds = time.perf_counter() - started
@@ -149,31 +152,44 @@ class Training:
             self.tell("rounds", number / self.method.rounds)
 
         self.tell("rounds", start.done / self.method.rounds)
-        return run_kept_rounds(strategy, self.grid, start, task, rounds=self.method.rounds, kept=self.kept, after=after)
+        return run_kept_rounds(
+            strategy, self.grid, start, self.task.to_bytes(), rounds=self.method.rounds, kept=self.kept, after=after
+        )
 
     def _check(self) -> None:
         """Raise Refused if all devices refuse; a round without answers is only a lost round."""
         tally = self.grid.tally
-        if not tally.answered and tally.refused and not self.before:
+        if self.before == 0 and not tally.answered and tally.refused:
             raise self._refused()
 
     def _refused(self) -> Refused:
         tally = self.grid.tally
         codes = tally.collected(0.0).refused
-        told = ", ".join(f"{code} {count:,}" for code, count in sorted(codes.items()))
+        said = ", ".join(f"{code} {count:,}" for code, count in sorted(codes.items()))
         gave = f"; before a stop they gave {self.before:,} answers" if self.before else ""
-        return Refused(f"refused: none of {len(tally.asked):,} devices takes part ({told}{gave})")
+        return Refused(f"refused: none of {len(tally.asked):,} devices takes part ({said}{gave})")
 
-    def released(self, rounds: int, answers: TrainingAnswers) -> Trained:
+    def released(self, answers: TrainingAnswers) -> Trained:
         """Return what was released in the answered rounds, and the answers in the ledgers.
 
         Raises:
             Refused: if no round was answered, and devices refused.
             RunFailed: if no round was answered for another reason.
         """
-        if not rounds:
-            if self.grid.tally.refused:
+        tally = self.grid.tally
+        if not tally.rounds_answered:
+            if tally.refused:
                 raise self._refused()
-            raise RunFailed(f"none of {len(self.grid.tally.asked):,} devices answered in {self.method.rounds} rounds")
+            raise RunFailed(f"none of {len(tally.asked):,} devices answered in {self.method.rounds} rounds")
         known = self.task.noise is None or (answers.complete and math.isfinite(answers.loss.vector))
-        return Trained(len(self.split.train), rounds + self.start.again, answers, known)
+        return Trained(len(self.split.train), tally.rounds_answered + self.start.again, answers, known)
+
+    def section(self) -> dict[str, Any]:
+        """Return the part ``federated`` of a result; ``failed`` has what was wrong with a party's reply."""
+        tally = self.grid.tally
+        failed = {str(node - 1): tally.failed[node] for node in sorted(tally.failed)}
+        return {
+            "rounds": self.method.rounds, "rounds_answered": tally.rounds_answered, "trained_on": len(self.split.train),
+            "checkpoint": self.start.done, "begun_again": self.start.again, **self.notes,
+            **({"failed": failed} if failed else {}),
+        }  # fmt: skip

@@ -1,0 +1,383 @@
+"""Runs of the federated methods: devices, or silos of devices, train in rounds of Flower's strategies.
+
+    devices (federated mode)               -> [one exchange] -> rounds -> weights
+    devices (owner mode) -> silos          -> [one exchange] -> rounds -> weights
+    isolate: every device trains alone and sends nothing
+
+The rounds are those of :mod:`ldpsim.strategies.runs.training`. Each silo is one Flower client with a folder of its own;
+the same ClientApp as a device's. The guarantee is computed from the devices' ledgers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.special import log_softmax
+from torch import nn
+
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix
+from ldpsim.curator.methods import Question
+from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.curator.methods.federated.silos import Silos
+from ldpsim.curator.nulls.known import known_from_graph
+from ldpsim.curator.observer import watched
+from ldpsim.curator.privacy.guarantee import Guarantee
+from ldpsim.curator.privacy.level import Level
+from ldpsim.devices.atomic_files import write_atomically
+from ldpsim.devices.data.population import Population, Record
+from ldpsim.devices.facts import IntArray, Split
+from ldpsim.devices.federated.exchange import kept_sums
+from ldpsim.devices.federated.local_steps import Inputs, SparseRows, Stack
+from ldpsim.devices.federated.members import Members, size_of
+from ldpsim.devices.mechanisms.exact_loss import Loss
+from ldpsim.devices.network import FloatArray, Shape
+from ldpsim.devices.policy.policy import Mode, Policy, policy_for_training
+from ldpsim.devices.raw_record import hand_over
+from ldpsim.devices.training_task import UNPROTECTED, Task
+from ldpsim.strategies.engines import collect as engines
+from ldpsim.strategies.engines.grids import SiloGrid
+from ldpsim.strategies.people.owned_graph import joined_rows, own, sparse_features
+from ldpsim.strategies.people.silos import divide_into_silos
+from ldpsim.strategies.results import evaluation
+from ldpsim.strategies.results.lifetime import TrainingAnswers, read_ledgers
+from ldpsim.strategies.results.outcome import Outcome
+from ldpsim.strategies.rounds.batches import read_records
+from ldpsim.strategies.rounds.checkpoint import CheckpointFile
+from ldpsim.strategies.rounds.replies import TooManyFailed
+from ldpsim.strategies.rounds.training_grid import Phase
+from ldpsim.strategies.runs.run import Refused, RepeatContext, Run, RunFailed, ask_devices
+from ldpsim.strategies.runs.training import Trained, Training
+from ldpsim.strategies.seeded import seeded
+from ldpsim.strategies.setup.checks import check_federated_run
+from ldpsim.strategies.setup.run_setup import RunSetup
+
+_ALONE = 64  # networks of `isolate` trained at once
+
+
+class InRounds(Run):
+    """Base of the trainings in rounds: checks, and the guarantee before anybody is asked."""
+
+    mode: Mode = "federated"
+    training_phase = "rounds"
+
+    def check(self, setup: RunSetup) -> None:
+        """Check options, method and people against one another."""
+        check_federated_run(setup.options, setup.settings, setup.population, setup.repeats[0].split)
+
+    def released_before(self, setup: RunSetup, split: Split) -> Trained | None:
+        """Return the release if every round is answered; None where it does not depend on who trains."""
+        method = cast(Federated, setup.method)
+        if not method.spec.central_noise:
+            return None
+        # The more people train, the better the noise on a trained model hides each of them.
+        answers = TrainingAnswers(np.full(len(setup.population), method.answers), UNPROTECTED, complete=True)
+        return Trained(len(split.train), method.rounds, answers)
+
+    def guarantee_of(self, setup: RunSetup, released: Sequence[Any]) -> Guarantee:
+        """Return the guarantee of the models of a server, or of the updates of each device, in all trainings."""
+        method, facts, times = cast(Federated, setup.method), setup.population.facts, len(released)
+        if None in released:
+            return method.guarantee(facts, (), setup.budget, collections=times).over(times)
+        trained: Sequence[Trained] = released
+        models, losses = sum(one.models for one in trained), [one.answers.loss for one in trained]
+        most = int(np.sum([one.answers.counts for one in trained], axis=0).max(initial=0))
+        largest = Loss(*(max(getattr(loss, name) for loss in losses) for name in ("bit", "vector", "delta")))
+        each = [
+            method.guarantee_of_training(
+                facts, setup.budget, people=people, models=models, answers=most, loss=largest
+            )
+            for people in sorted({one.people for one in trained})
+        ]  # fmt: skip
+        worst = max(each, key=lambda guarantee: guarantee.holds["central_node"].value or 0.0).over(times)
+        if all(one.known for one in trained):
+            return worst
+        unbounded = Level("unprotected", reason="a ledger could not be read whole, or holds an answer without noise")
+        holds = {name: unbounded if level.status == "bounded" else level for name, level in worst.holds.items()}
+        return replace(worst, holds=holds)
+
+    def reference_settings(self, setup: RunSetup) -> tuple[TrainingSettings, TrainingSettings]:
+        """Return the reference's own settings twice: a device's learning rate is that of another optimiser."""
+        return setup.settings.reference, setup.settings.reference
+
+    def work(self, scene: RepeatContext) -> Outcome:
+        """Train, unless the training stopped for good before.
+
+        Raises:
+            RunFailed: where too many parties of a round failed, now or in an earlier run: then nobody is asked.
+            Refused, ValueError, OSError: as :meth:`train`.
+        """
+        note = scene.home / f"stopped-{scene.collection}"  # an id is a valid file name: the task checks its characters
+        try:
+            if note.is_file():
+                raise TooManyFailed(note.read_text())
+            return self.train(scene)
+        except TooManyFailed as error:
+            write_atomically(note, str(error))
+            name = scene.setup.method.spec.name
+            raise RunFailed(f"{name}: {error}; a run with another --state, or another --out, enrols others") from None
+
+    def train(self, scene: RepeatContext) -> Outcome:
+        """Ask the parties, train, and return the outcome; raises as :meth:`ldpsim.strategies.runs.run.Run.work`."""
+        raise NotImplementedError
+
+    def outcome(
+        self, scene: RepeatContext, released: Trained | None, collect: float, train: float, **more: Any
+    ) -> Outcome:
+        """Return the outcome of a training; chance is measured with the labels of the people who train."""
+        setup, known = scene.setup, None
+        if setup.options.nulls:
+            known = known_from_graph(own(setup.population, scene.split, trust="none"), ("label",))
+        seconds = {"collect": collect, "reconstruct": 0.0, "train": train}
+        return Outcome(self.guarantee_of(setup, [released]), seconds, released=released, known=known, **more)
+
+
+class FederatedRun(InRounds):
+    """Rounds in which the devices of the people train."""
+
+    def policy(self, setup: RunSetup, questions: tuple[Question, ...]) -> Policy | None:
+        """Return a policy that allows all answers of the rounds."""
+        answers = cast(Federated, setup.method).answers
+        task = task_of(setup, "policy")
+        return policy_for_training(task, setup.population.facts, answers=answers, caps=setup.options.caps)
+
+    def train(self, scene: RepeatContext) -> Outcome:
+        """Run the rounds.
+
+        Raises:
+            ValueError: for a dp-fedavg that was killed and has no checkpoint.
+            Refused: if no device took part and at least one refused.
+            RunFailed: if no device answered.
+        """
+        setup, state, options = scene.setup, scene.state, scene.setup.options
+        assert state is not None
+        task = task_of(setup, scene.collection)
+        before = read_ledgers(state, scene.collection)[1].total if scene.resumed else 0
+        state.close()  # the rounds open the ledgers in processes of their own
+        kept = checkpoint_of(scene)
+        grid = engines.grid_for(scene.home, len(setup.population), engine=options.engine, workers=options.workers,
+                                ray_address=options.ray_address)  # fmt: skip
+        started = time.perf_counter()
+        try:
+            with grid as inner, engines.quiet_flower(), seeded(scene.seeds.training), watched(scene.watch):
+                training = Training(scene, task, inner, kept, before)
+                weights = training.run()
+        except Refused:
+            if not before:  # nobody answered: there is no collection to continue
+                scene.end_collection()
+            raise
+        seconds = time.perf_counter() - started
+        tally = training.grid.tally
+        lifetime, answers = read_ledgers(state, scene.collection)
+        released = training.released(answers)
+        collected = tally.collected(seconds)
+        collected.reports = {0: kept.digest.digest()}
+        section = {
+            **training.section(),
+            "answers_per_device": {"max": answers.most, "mean": answers.total / max(len(tally.asked), 1)},
+            "answers_lost": max(answers.total - tally.heard, 0),
+        }
+        return self.outcome(
+            scene, released, training.exchange_seconds, seconds - training.exchange_seconds,
+            predictions=predict(weights, task, setup.population),
+            model=TwoLayers(weights, task.shape),
+            collected=collected,
+            lifetime=lifetime,
+            phases={name: phase.to_dict() for name, phase in tally.phases.items()},
+            extra={"federated": section},
+        )  # fmt: skip
+
+
+class SiloRun(InRounds):
+    """Members hand their records over to silos; the silos train in rounds."""
+
+    mode: Mode = "owner"
+
+    def questions(self, setup: RunSetup, split: Split, collection: str) -> tuple[Question, ...]:
+        """Return the request for the raw record, to everybody."""
+        return (Question(hand_over(collection)),)
+
+    def train(self, scene: RepeatContext) -> Outcome:
+        """Collect the records, store them in silos and run the rounds."""
+        setup, split, seeds = scene.setup, scene.split, scene.seeds
+        population, method, training = setup.population, cast(Silos, setup.method), setup.settings.training
+        scene.tell("collect", None)
+        _, collected = ask_devices(scene)
+        member_of = divide_into_silos(population, method, seeds.split)
+        folder = scene.place("silos")
+        silos = _settle(read_records(population.facts, collected), member_of, split, folder, method)
+        task = Task(
+            scene.collection, "sums" if method.spec.sums else "own", population.facts.d, training.hidden,
+            population.facts.classes, float(training.lr), method.local_steps, scaling="none",
+            weight_decay=float(training.weight_decay), dropout=float(training.gnn_dropout), seed=seeds.training,
+        )  # fmt: skip
+        nodes = list(range(1, method.silos + 1))
+        learners = [node for node in nodes if silos[node - 1].training.any()]
+        # Other answers (of a device that failed before) make other silos, which need a checkpoint of their own.
+        kept = checkpoint_of(scene, collected.reports_sha256)
+        started = time.perf_counter()
+        with engines.quiet_flower(), seeded(seeds.training), watched(scene.watch):
+            rounds = Training(scene, task, SiloGrid(folder, method.silos), kept, None, nodes=nodes, learners=learners)
+            weights = rounds.run()
+        tally = rounds.grid.tally
+        if not tally.rounds_answered:
+            raise RunFailed(f"none of {method.silos} silos answered in {method.rounds} rounds")
+        seconds = time.perf_counter() - started - rounds.exchange_seconds
+        handover = Phase(collected.rounds, collected.messages, collected.downlink_bytes, collected.uplink_bytes)
+        inside = member_of[population.edges[0]] == member_of[population.edges[1]]
+        section = {
+            **rounds.section(),
+            "silos": method.silos,
+            "partition": method.partition,
+            "members": [len(silo.members) for silo in silos],
+            "edges_inside": float(inside.mean()) if len(inside) else None,
+            "bytes_between_silos_and_server": sum(p.downlink_bytes + p.uplink_bytes for p in tally.phases.values()),
+            "per_silo": {
+                name: {each: getattr(phase, each) / method.silos for each in ("downlink_bytes", "uplink_bytes")}
+                for name, phase in tally.phases.items()
+            },
+        }
+        return self.outcome(
+            scene, None, collected.seconds + rounds.exchange_seconds, seconds,
+            predictions=_predict(silos, folder, task, weights, len(population)),
+            model=TwoLayers(weights, task.shape),
+            collected=collected,
+            phases={name: phase.to_dict() for name, phase in {"handover": handover, **tally.phases}.items()},
+            extra={"federated": section},
+        )  # fmt: skip
+
+
+class IsolatedRun(InRounds):
+    """One network a training device, which sends nothing; the accuracy is the mean of theirs on the other people."""
+
+    def policy(self, setup: RunSetup, questions: tuple[Question, ...]) -> Policy | None:
+        """Nobody is asked."""
+        return None
+
+    def train(self, scene: RepeatContext) -> Outcome:
+        """Train every device's network and score it."""
+        setup, split, population = scene.setup, scene.split, scene.setup.population
+        task = task_of(setup, "isolate")
+        started = time.perf_counter()
+        inputs = scaled_features(population, task.scaling)
+        weights = task.shape.initial(scene.seeds.training)
+        scores: dict[str, list[float]] = {"test": [], "val": [], "macro_f1": []}
+        one = SparseRows.one(np.arange(1), np.ones(1, np.float32))
+        for start in range(0, len(split.train), _ALONE):
+            alone = []
+            for person in split.train[start : start + _ALONE].tolist():
+                row = slice(inputs.indptr[person], inputs.indptr[person + 1])
+                features = SparseRows.one(inputs.indices[row].astype(np.int64), inputs.data[row])
+                alone.append(Inputs(features, one, population.labels[person : person + 1]))
+            for flat in Stack(alone, task).train(weights):
+                predictions = _scores(task.shape.parts(flat), "own", inputs, population).argmax(axis=1)
+                for name, value in evaluation.accuracy(predictions, population, split).items():
+                    if value is not None:
+                        scores[name].append(value)
+        return self.outcome(
+            scene, None, 0.0, time.perf_counter() - started,
+            accuracy={name: float(np.mean(each)) if each else None for name, each in scores.items()},
+            phases={},
+            extra={"federated": {"rounds": 0, "rounds_answered": 0, "checkpoint": 0, "trained_on": len(split.train)}},
+        )  # fmt: skip
+
+
+def task_of(setup: RunSetup, collection: str) -> Task:
+    """Return the task of a federated method's devices."""
+    method = cast(Federated, setup.method)
+    return method.task(collection, setup.population.facts, setup.settings.training, setup.budget)
+
+
+def checkpoint_of(scene: RepeatContext, *more: str) -> CheckpointFile:
+    """Return the checkpoint of a repeat; its key is the set-up, the collection and ``more``."""
+    folder = scene.folder if scene.setup.options.out is not None else None
+    return CheckpointFile(folder, scene.number, (scene.setup.digest, scene.collection, *more))
+
+
+class TwoLayers(nn.Module):
+    """The four tensors of :class:`ldpsim.devices.network.Shape`, named as the curator's GCN names its own."""
+
+    def __init__(self, weights: FloatArray, shape: Shape) -> None:
+        super().__init__()
+        names = ("weight1", "bias1", "weight2", "bias2")
+        for name, part in zip(names, shape.parts(weights), strict=True):
+            setattr(self, name, nn.Parameter(torch.tensor(np.asarray(part, np.float32))))
+
+
+def scaled_features(population: Population, scaling: str) -> Any:
+    """Return all features as devices scale them, CSR (n, d)."""
+    features = sparse_features(population)
+    if scaling == "none":
+        return features
+    sums = features.multiply(features) if scaling == "unit" else abs(features)
+    size = np.asarray(sums.sum(axis=1, dtype=np.float64)).ravel()
+    size = np.sqrt(size) if scaling == "unit" else size
+    scale = np.divide(1, size, out=np.zeros_like(size), where=size > 0)
+    return features.multiply(scale[:, None]).tocsr().astype(np.float32)
+
+
+def predict(weights: FloatArray, task: Task, population: Population) -> IntArray:
+    """Return everybody's class, int64 (n,): of its own features, or with its neighbours as in training."""
+    inputs = scaled_features(population, task.scaling)
+    return np.asarray(_scores(task.shape.parts(weights), task.sees, inputs, population).argmax(axis=1), np.int64)
+
+
+def log_probabilities(model: TwoLayers, method: Federated, population: Population) -> NDArray[np.float64]:
+    """float64 (n, classes): logarithms of everybody's probabilities, as :func:`predict` applies the network."""
+    parts = [tensor.detach().numpy() for tensor in model.state_dict().values()]
+    inputs = scaled_features(population, method.scaling)
+    return np.asarray(log_softmax(_scores(parts, method.spec.sees, inputs, population), axis=1), np.float64)
+
+
+def _scores(parts: Sequence[Any], sees: str, inputs: Any, population: Population) -> Any:
+    w1, b1, w2, b2 = parts
+    if sees == "own":
+        return np.maximum(inputs @ w1 + b1, 0) @ w2 + b2
+    edges = population.edges
+    spread = gcn_matrix(adjacency_matrix(len(population), np.concatenate([edges, edges[::-1]], axis=1)))
+    hidden = np.maximum(spread @ (inputs @ w1) + b1, 0)
+    return spread @ (hidden @ w2) + b2
+
+
+def _settle(
+    records: Mapping[int, Record], member_of: IntArray, split: Split, folder: Path, method: Silos
+) -> list[Members]:
+    """Create a folder for each silo with the records of its members."""
+    learners = np.zeros(len(member_of), bool)
+    learners[split.train] = True
+    silos = []
+    for number in range(method.silos):
+        members = np.array([person for person in np.flatnonzero(member_of == number) if person in records], np.int64)
+        own = [records[person] for person in members.tolist()]
+        values = [each.feature_values / np.float32(size_of(each.feature_values, method.scaling)) for each in own]
+        labels = np.array([record.label for record in own], np.int64)
+        silo = Members(
+            members, *joined_rows([record.feature_indices for record in own], np.int64),
+            joined_rows(values, np.float32)[1],
+            *joined_rows([record.neighbours for record in own], np.int64),
+            labels, learners[members] & (labels >= 0),
+        )  # fmt: skip
+        silo.save(folder / f"silo-{number}")
+        silos.append(silo)
+    return silos
+
+
+def _predict(silos: Sequence[Members], folder: Path, task: Task, weights: FloatArray, people: int) -> IntArray:
+    """Every member's class by its own silo with the final weights.
+
+    -1 for people who handed nothing over, and for those of a silo that has no sums because it failed in the exchange.
+    """
+    predictions = np.full(people, -1, np.int64)
+    for number, silo in enumerate(silos):
+        sums = kept_sums(folder / f"silo-{number}", task, number)
+        if len(silo.members) and (task.sees == "own" or sums is not None):
+            (scores,) = Stack([silo.inputs(task, sums, training=False)], task).scores(weights)
+            predictions[silo.members] = scores.argmax(axis=1)
+    return predictions
