@@ -74,5 +74,5 @@ def test_references_ask_nobody() -> None:
 
 
 def test_a_fault_of_the_data_is_one_line() -> None:
-    with pytest.raises(ValueError, match="x, edge_index and y"):
+    with pytest.raises(ValueError, match="the edges are missing"):
         AskOnce()(Data(x=torch.eye(4)))
