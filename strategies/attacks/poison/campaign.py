@@ -17,7 +17,6 @@ from ldpsim.devices.data.population import Population
 from ldpsim.strategies.attacks.campaign import AttackRow, Campaign, CampaignResult
 from ldpsim.strategies.attacks.poison.cell import PoisonCell, run_poison_cell
 from ldpsim.strategies.attacks.poison.lies import ATTACKS, NONE, SILENT
-from ldpsim.strategies.estimate.expected import tell_expected
 from ldpsim.strategies.estimate.graph_facts import measured
 from ldpsim.strategies.experiments.compare import cells_of
 from ldpsim.strategies.experiments.match_budgets import guarantee_before
@@ -120,10 +119,6 @@ class PoisonCampaign(Campaign[PoisonCell]):
         # the first repeat of everything comes first, so that a table of all methods is there early
         cells.sort(key=lambda cell: cell.number)
         super().__init__(cells, _settings(asked), people=people.digest, workers=asked.run.workers)
-
-    def tell_cost(self, waiting: Sequence[PoisonCell]) -> None:
-        """As :meth:`Campaign.tell_cost`: a cell takes what a run of one repeat does."""
-        tell_expected([replace(cell.options, repeats=1) for cell in waiting], self.facts)
 
     def rows(self, results: Mapping[str, Any]) -> Sequence[AttackRow]:
         """Return a row for each kind of cell that has a result, over its repeats."""

@@ -24,7 +24,6 @@ from ldpsim.strategies.attacks.adversaries.faults import AfterFault
 from ldpsim.strategies.attacks.adversaries.varying import GhostFirst
 from ldpsim.strategies.attacks.campaign import AttackRow, Campaign, CampaignResult
 from ldpsim.strategies.attacks.cells import Tell
-from ldpsim.strategies.attacks.stress.cost import tell_cost
 from ldpsim.strategies.attacks.stress.figure import draw_campaign
 from ldpsim.strategies.attacks.stress.known import EVERY, NO_FAULT, STRIKING
 from ldpsim.strategies.attacks.stress.options import StressOptions
@@ -32,7 +31,6 @@ from ldpsim.strategies.attacks.stress.plain import PLAIN, PlainAtOnce, PlainRepe
 from ldpsim.strategies.attacks.stress.protections import GUARDED, PINNED, REAL
 from ldpsim.strategies.attacks.stress.tallies import Recovery, Tally, Truth, milestones
 from ldpsim.strategies.attacks.stress.targets import question, target_of
-from ldpsim.strategies.engines.pool import available_cores
 
 SCHEMA = 1
 _EDGES = {
@@ -205,10 +203,6 @@ class StressCampaign(Campaign[StressCase]):
             "faults": sorted({case.fault for case in cases if case.fault != NO_FAULT}),
         }  # fmt: skip
         super().__init__(cases, settings, people=population.digest, workers=options.workers)
-
-    def tell_cost(self, waiting: Sequence[StressCase]) -> None:
-        """As :meth:`Campaign.tell_cost`."""
-        tell_cost(self.facts, len(waiting), self.marks, self.workers or available_cores())
 
     def rows(self, results: Mapping[str, Any]) -> list[AttackRow]:
         """Return the rows of the cases that have a result."""
