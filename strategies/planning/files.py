@@ -9,7 +9,7 @@ from typing import Any
 
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.strategies.flower_app.given import as_config
-from ldpsim.strategies.planning.plan import Plan, PlanRow, settings_of
+from ldpsim.strategies.planning.plan import Plan, PlanRow, given_settings
 from ldpsim.strategies.results import folder as run_folder
 from ldpsim.strategies.results.levels import at_the_level
 from ldpsim.strategies.results.numbers import epsilon
@@ -42,7 +42,7 @@ def write_files(made: Plan, out: Path) -> tuple[Path, ...]:
 def undeployable(choice: PlanRow) -> str:
     """Return why the Flower app cannot ask the question of a choice, in words; empty if it can."""
     specs, options = declared(RunOptions), choice.options
-    lost = [specs[name].said(value) for name, value in settings_of(options).items() if name not in _CARRIED]
+    lost = [specs[name].said(value) for name, value in given_settings(options).items() if name not in _CARRIED]
     return f"its configuration has no key for {' and '.join(lost)}" if lost else ""
 
 
@@ -51,7 +51,7 @@ def deployment(made: Plan, choice: PlanRow) -> str:
     import tomli_w
 
     options = choice.options
-    given = settings_of(options)
+    given = given_settings(options)
     names = {"settings" if name == "set" else name: value for name, value in given.items() if name not in _BY_FACTS}
     values: dict[str, Any] = {"method": options.method, "facts": "facts.json", **as_config(options, names)}
     usual = replace(options, epsilon=choice.figures["epsilon"])

@@ -144,7 +144,7 @@ class PlanRow:
             "name": self.name,
             "asks": self.asks,
             "in_clear": self.in_clear,
-            "settings": settings_of(self.options),
+            "settings": given_settings(self.options),
             **self.figures,
             "at_level": dict(self.at_level),
             "command": self.command,
@@ -276,7 +276,7 @@ def make_plan(
     return Plan(facts, wishes, rows, failures, why, config_hash(asked))
 
 
-def settings_of(options: RunOptions) -> dict[str, Any]:
+def given_settings(options: RunOptions) -> dict[str, Any]:
     """Return the options that make the setting, without those at their default."""
     specs = declared(RunOptions)
     given = {name: getattr(options, name) for name in specs if name in SETTING and getattr(options, name) !=
