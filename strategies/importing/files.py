@@ -52,7 +52,7 @@ class EdgeTable:
     file: str
     names: list[str]
     ends: IntArray
-    lines: Sequence[int]
+    lines: Any = field(repr=False)
     columns: tuple[str, str] = ENDS
     directed: bool | None = None
     notes: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class PeopleTable:
 
     file: str
     names: list[str]
-    lines: Sequence[Any]
+    lines: Any = field(repr=False)
     cells: Any = field(repr=False)
     label: str | None
     columns: tuple[str, ...]
@@ -110,7 +110,7 @@ def read_tables(path: Path, options: ImportOptions, faults: list[str]) -> Tables
     return _read_table(path, options, faults) if kind == ".csv" else _read_edge_list(path, faults)
 
 
-def _edge_table(file: str, ends: Sequence[Sequence[str]], lines: Sequence[int], **more: Any) -> EdgeTable:
+def _edge_table(file: str, ends: Sequence[Sequence[str]], lines: Any, **more: Any) -> EdgeTable:
     """Return edges, given the names of all first and of all second ends."""
     both = np.array([*ends], object).reshape(2, -1)
     numbers, names = pd.factorize(both.T.ravel())
@@ -301,7 +301,8 @@ def _graphml(path: Path, _options: ImportOptions) -> _GraphParts:
         raise ValueError("a hyperedge joins more than two people")
     if root.find(".//{*}graph") is None:
         raise ValueError("it has no graph")
-    names, defaults = {}, {}
+    names: dict[Any, str] = {}
+    defaults: dict[str, str] = {}
     for key in root.iterfind(".//{*}key"):
         if key.get("for", "all") in ("node", "all") and "yfiles.type" not in key.attrib:
             name = names[key.get("id")] = key.get("attr.name") or str(key.get("id"))

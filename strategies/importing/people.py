@@ -118,7 +118,7 @@ def join(
         arrays["class_names"] = np.array(class_names)
     told = [part.directed for part in edges if part.directed is not None]
     return ImportedGraph(
-        (full or [*edges, *tables])[0].file, arrays, list(people),
+        full[0].file if full else edges[0].file if edges else tables[0].file, arrays, list(people),
         (lambda row, column: owners[min(column, len(owners) - 1)].place_of(people[row])) if owners else None,
         tuple(map(str, cells.columns)), any(told) if told else None, bool(options.class_names), tuple(notes),
     )  # fmt: skip
@@ -199,7 +199,7 @@ def _people(
 ) -> Any:  # fmt: skip
     """Return the names of all people, in order; a name that a table with features does not have is a stranger's."""
     if not full:
-        names = [name for part in (*tables, *edges) for name in part.names]
+        names = [name for table in tables for name in table.names] + [name for part in edges for name in part.names]
         return pd.Index(_in_order(dict.fromkeys(names)), dtype=object)
     base = full[0]
     people = pd.Index(base.names, dtype=object)
@@ -212,7 +212,8 @@ def _people(
             done = "kept with empty cells" if options.without_row == "keep" else "left out"
             notes.append(f"{file}: people without a row of features, {done}: {number:,}")
 
-    for part in (*edges, *tables):
+    parts: list[EdgeTable | PeopleTable] = [*edges, *tables]
+    for part in parts:
         unknown = people.get_indexer(pd.Index(part.names, dtype=object)) < 0
         if not unknown.any():
             continue
