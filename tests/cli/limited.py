@@ -86,6 +86,7 @@ def _command() -> Any:
 
 def main() -> None:
     """Serve until the input ends."""
+    import pandas  # noqa: F401 - its allocator reserves address space, which a fork has little of
     import torch
 
     from ldpsim.strategies.attacks.poison import campaign as poison

@@ -53,6 +53,7 @@ NOT_HERE = {
         "5,000 people in CSV files of one's own: tests/packaging/test_wheel.py plans and writes a dossier",
     r".*: ldpsim dossier .*": "needs the folder of a run: tests/cli/test_dossier.py makes one",
     r".*: ldpsim plan .*": "half a minute for all methods; tests/strategies/planning has small ones",
+    r".*: ldpsim doctor --out runs --state devices": "folders of one's own: tests/cli names some",
     r".*: ldpsim (sweep grid\.toml.*|report runs/sweep-grid)": "needs the grid of the page: tests/cli has small ones",
     r"docs/tracking.md: .*": "needs a tracker's server or account: tests/strategies/tracking runs a real MLflow",
     r"docs/tutorial.md: .*": "tests/test_tutorial.py runs the page's code",
