@@ -1,7 +1,7 @@
 """Votes on whole devices: the conditions under which a vote loses what it says, one by one.
 
 The mechanism's own tests are in ``mechanisms/test_neighbourhood_vote.py``. The time of an answer is
-measured by ``benchmarks/speed/bench_vote.py``.
+measured once (docs/results/vote.md).
 """
 
 from __future__ import annotations
