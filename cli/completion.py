@@ -57,15 +57,15 @@ def _levels() -> Iterable[str]:
 
 
 def _adversaries() -> Iterable[str]:
-    from ldpsim.strategies.attacks.stress.known import EVERY
+    from ldpsim.strategies.attacks.adversaries.table import ADVERSARIES, PLAIN
 
-    return (*EVERY, "help")
+    return (*PLAIN, *ADVERSARIES, "help")
 
 
 def _faults() -> Iterable[str]:
-    from ldpsim.strategies.attacks.stress.known import STRIKING
+    from ldpsim.strategies.attacks.adversaries.faults import FAULTS
 
-    return (*STRIKING, "help")
+    return (*FAULTS, "help")
 
 
 def _attacks() -> Iterable[str]:

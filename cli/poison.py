@@ -27,7 +27,6 @@ _ATTACK = o.in_panel(LYING, "--attack", "Attack; repeatable, `help` lists them."
                      autocompletion=completion.attacks)  # fmt: skip
 _SHARES = o.in_panel(LYING, "--shares", "Shares of all people who lie; 0 is always run.", "P,P,...")
 _JOIN = o.in_panel(LYING, "--join", "Liars are accounts that join, in place of people who are there.")
-_INPUT = o.in_panel(LYING, "--input", "Liars give false data to the published app; else they edit the app.")
 _DEFENCE = o.in_panel(LYING, "--defence", "Defence to run beside none; repeatable, or all.", "NAME",
                       show_default="none", autocompletion=completion.defences)  # fmt: skip
 _EPSILON = o.in_panel(None, "--epsilon", "Total budgets, in each method's own sense.", "X,X,...",
@@ -47,7 +46,6 @@ def poison(
     attack: Annotated[list[str] | None, _ATTACK] = None,
     shares: Annotated[str, _SHARES] = "0.01,0.05,0.2",
     join: Annotated[bool, _JOIN] = False,
-    input: Annotated[bool, _INPUT] = False,
     defence: Annotated[list[str] | None, _DEFENCE] = None,
     *,
     epsilon: Annotated[str | None, _EPSILON] = None,
@@ -78,7 +76,7 @@ def poison(
         asked = PoisonOptions(
             methods=tuple(methods), run=replace(options, reference=False, engine=engine),
             epsilons=o.numbers("--epsilon", epsilon) if epsilon is not None else (),
-            attacks=tuple(dict.fromkeys(attack or ())), input=input, join=join, shares=o.numbers("--shares", shares),
+            attacks=tuple(dict.fromkeys(attack or ())), join=join, shares=o.numbers("--shares", shares),
             defences=tuple(dict.fromkeys(defence or ())),
         )  # fmt: skip
         progress("population", None)

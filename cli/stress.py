@@ -52,34 +52,28 @@ def stress(
 
     ldpsim stress --dataset cora --clients 200 --asks 1,25 --protection refuse
     """
-    from ldpsim.strategies.attacks.stress.known import EVERY
-    from ldpsim.strategies.attacks.stress.options import StressOptions
-    from ldpsim.strategies.attacks.stress.protections import PROTECTIONS
     from ldpsim.strategies.engines.pool import available_cores
 
-    if adversary and "help" in adversary:
-        for name, curator in EVERY.items():
-            echo(f"{name:<16} {curator.description}")
-        return
-    if fault and "help" in fault:
+    if "help" in (*(adversary or ()), *(fault or ())):
         from ldpsim.strategies.attacks.adversaries.faults import FAULTS
+        from ldpsim.strategies.attacks.adversaries.table import ADVERSARIES, PLAIN
 
-        for name, known in FAULTS.items():
-            echo(f"{name:<19} {known.description}" + ("" if known.strike else f" [{known.test}]"))
+        for row in ({**PLAIN, **ADVERSARIES} if "help" in (adversary or ()) else FAULTS).values():
+            echo(f"{row.name:<22} {row.description}")
         return
-    asked = StressOptions(
-        dataset=dataset, clients=clients, data_dir=data_dir, seed=seed, epsilon_bit=epsilon_bit,
-        workers=workers or available_cores(),
-        protections=tuple(dict.fromkeys(protection or PROTECTIONS)), adversaries=tuple(dict.fromkeys(adversary or ())),
-        faults=tuple(dict.fromkeys(fault or ())),
-        asks=o.numbers("--asks", asks, whole=True),
-    )  # fmt: skip
     with working(silent=quiet or as_json) as progress:
         with large_imports():
-            from ldpsim.strategies.attacks.stress.campaign import StressCampaign
+            from ldpsim.strategies.attacks.stress.campaign import PROTECTIONS, StressCampaign, StressOptions
 
+        options = StressOptions(
+            dataset=dataset, clients=clients, data_dir=data_dir, seed=seed, epsilon_bit=epsilon_bit,
+            workers=workers or available_cores(),
+            protections=tuple(dict.fromkeys(protection or PROTECTIONS)),
+            adversaries=tuple(dict.fromkeys(adversary or ())), faults=tuple(dict.fromkeys(fault or ())),
+            asks=o.numbers("--asks", asks, whole=True),
+        )  # fmt: skip
         progress("population", None)
-        campaign = StressCampaign(asked)
+        campaign = StressCampaign(options)
         result, folder = campaign.run_and_write(out, progress=progress)
     if as_json:
         print_json(campaign.record(result))
@@ -99,73 +93,56 @@ def stress(
         )  # fmt: skip
 
 
+_WORDS = {"adjacency": "lists", "features": "features", "label": "labels"}
+
+
 def view(result: Any, folder: Path | None) -> Any:
     """Return the text to print: a table of 80 columns and its explanation."""
     from rich.console import Group
     from rich.markup import escape
 
-    settings = result.settings
-    parts: list[Any] = [
-        f"[bold]{escape(settings['dataset'])}[/bold]: {settings['nodes']:,} people, {settings['edges']:,} edges, "
-        f"epsilon {settings['epsilon_bit']:g} a value, seed {settings['seed']}", "",
-    ]  # fmt: skip
+    settings, rows = result.settings, result.rows
+    any_row = {row["attribute"]: row for row in rows}
     shown = text_table(
         "protection", "adversary", ">asks", ">lists", ">features", ">labels", ">edges", ">answers", gap=1
     )
-    by_attribute = {row["attribute"]: row for row in result.rows}
-    alike = [percent(by_attribute[name]["constant_guess"]) if name in by_attribute else "-" for name in _WORDS]
+    alike = [percent(any_row[name]["constant_guess"]) if name in any_row else "-" for name in _WORDS]
     shown.add_row("nobody asked", "one guess for all", "0", *alike, "-", "0", style="dim")
-    last: tuple[str, str] | None = None
-    for key, row in _together(result.rows).items():
-        protection, adversary, asks = key
-        names = ("", "") if last == (protection, adversary) else (protection, adversary)
-        last = (protection, adversary)
-        cells = [_cell(row.get(attribute)) for attribute in _WORDS]
-        adjacency = row.get("adjacency", {})
+    together: dict[tuple[str, str, int], dict[str, Any]] = {}
+    for row in rows:
+        name = (row["adversary"] if row["fault"] == "none" else row["fault"]) + ("" if row["covered"] else " *")
+        together.setdefault((row["protection"], name, row["asks"]), {})[row["attribute"]] = row
+    last: tuple[str, ...] = ()
+    for (protection, name, asks), each in together.items():
+        names = ("", "") if last == (protection, name) else (protection, name)
+        last, lists = (protection, name), each.get("adjacency", {})
         edges = "-"
-        if adjacency.get("edge_recall") is not None:
-            edges = "/".join(points(adjacency[f"edge_{name}"], 0) for name in ("precision", "recall"))
-        answers = max(entry["distinct_releases"] for entry in row.values())
-        shown.add_row(*names, f"{asks:,}", *cells, edges, f"{answers:,}")
-    parts.append(shown)
-    bounds = [f"{_WORDS[name]} {percent(row['one_query_bound'])}" for name, row in by_attribute.items()]
-    parts += ["", f"One answer gives {', '.join(bounds)} in expectation."]
+        if lists.get("edge_recall") is not None:
+            edges = "/".join(points(lists[f"edge_{figure}"], 0) for figure in ("precision", "recall"))
+        answers = max(row["distinct_releases"] for row in each.values())
+        shown.add_row(*names, f"{asks:,}", *(_cell(each.get(word)) for word in _WORDS), edges, f"{answers:,}")
     top = max(settings["asks"])
-    every = {row["attribute"]: row["theory"] for row in result.rows if row["asks"] == top}
-    if top > 1:
-        words = ", ".join(f"{_WORDS[name]} {percent(value)}" for name, value in every.items())
-        parts.append(f"{top:,} independent answers would give {words}.")
-    if by_attribute.get("adjacency", {}).get("prior_precision") is not None:
-        density = by_attribute["adjacency"]["prior_precision"]
-        parts.append(
-            f"[dim]edges: precision/recall in % of the best guess given all answers; - where it names none. Who knows "
-            f"only how dense the graph is names none either; a pair named at random is an edge in {density:.2%}.[/dim]"
-        )
-    parts.append("[dim]one guess for all: the most frequent value; of the entries of a list, no neighbour.[/dim]")
-    if any(not row["covered"] for row in result.rows):
+    bounds = ", ".join(f"{_WORDS[name]} {percent(row['one_query_bound'])}" for name, row in any_row.items())
+    theory = {row["attribute"]: percent(row["theory"]) for row in rows if row["asks"] == top}
+    parts: list[Any] = [
+        f"[bold]{escape(settings['dataset'])}[/bold]: {settings['nodes']:,} people, {settings['edges']:,} edges, "
+        f"epsilon {settings['epsilon_bit']:g} a value, seed {settings['seed']}", "", shown, "",
+        f"One answer gives {bounds} in expectation.",
+        f"{top:,} independent answers would give {', '.join(f'{_WORDS[n]} {v}' for n, v in theory.items())}.",
+        "[dim]edges: precision/recall in % of the best guess given all answers; - where it names none. one guess for "
+        "all: the most frequent value; of the entries of a list, no neighbour.[/dim]",
+    ]  # fmt: skip
+    if any(not row["covered"] for row in rows):
         parts.append("[dim]* not protected from this; shown with what it costs.[/dim]")
     verdict = "[green]as theory says[/green]" if result.passed else "[red]NOT as theory says (marked !)[/red]"
-    parts += [f"Every row is {verdict}. {result.seconds:,.0f} seconds."]
+    parts.append(f"Every row is {verdict}. {result.seconds:,.0f} seconds.")
     if folder is not None:
         whole = "" if result.failures else "result.json, "  # a folder without it is continued
-        parts.append(f"Written to {escape(str(folder))}: {whole}table.csv, stress.png")
+        parts.append(f"Written to {escape(str(folder))}: {whole}table.csv")
     return Group(*parts)
 
 
-_WORDS = {"adjacency": "lists", "features": "features", "label": "labels"}
-
-
-def _together(rows: list[dict[str, Any]]) -> dict[tuple[str, str, int], dict[str, dict[str, Any]]]:
-    found: dict[tuple[str, str, int], dict[str, dict[str, Any]]] = {}
-    for row in rows:
-        name = row["adversary"] if row["fault"] == "none" else row["fault"]
-        key = (row["protection"], name + ("" if row["covered"] else " *"), row["asks"])
-        found.setdefault(key, {})[row["attribute"]] = row
-    return found
-
-
 def _cell(row: dict[str, Any] | None) -> str:
-
     if row is None:
         return "-"
     return percent(row["recovered"]) if row["passed"] else f"[red]{percent(row['recovered'])}![/red]"

@@ -52,7 +52,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("people", "rounds"),
         ("engines", "federated"),
         ("attacks.adversaries", "setup"),
-        ("attacks.adversaries.__init__", "importing", "results"),
+        ("importing", "results"),
         ("estimate", "importing.__init__", "outputs", "tracking"),
         ("group_accuracy",),
         ("runs",),

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from ldpsim.devices import datasets, mechanisms
     from ldpsim.devices.mechanisms import Mechanism
     from ldpsim.strategies.ask_once import AskOnce
-    from ldpsim.strategies.attacks.stress.campaign import StressCampaign
-    from ldpsim.strategies.attacks.stress.options import StressOptions
+    from ldpsim.strategies.attacks.stress.campaign import StressCampaign, StressOptions
     from ldpsim.strategies.experiments.compare import Comparison
     from ldpsim.strategies.experiments.sweep import SweepResult
     from ldpsim.strategies.importing import ImportOptions, import_graph
@@ -58,7 +57,7 @@ _PLACES: Mapping[str, tuple[str, str]] = {
     "RunOptions": ("ldpsim.strategies.setup.options", "RunOptions"),
     "RunResult": ("ldpsim.strategies.outputs.run_result", "RunResult"),
     "StressCampaign": ("ldpsim.strategies.attacks.stress.campaign", "StressCampaign"),
-    "StressOptions": ("ldpsim.strategies.attacks.stress.options", "StressOptions"),
+    "StressOptions": ("ldpsim.strategies.attacks.stress.campaign", "StressOptions"),
     "SweepResult": ("ldpsim.strategies.experiments.sweep", "SweepResult"),
     "datasets": ("ldpsim.devices.datasets", ""),
     "import_graph": ("ldpsim.strategies.importing", "import_graph"),

@@ -13,32 +13,11 @@ it names as many pairs at random, its precision is the density.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import FloatArray
-
-
-@dataclass(frozen=True)
-class EdgeAttack:
-    """Result of an attack on edges.
-
-    Args:
-        precision: Share of the pairs called edges that are, None where none was named.
-        recall: Share of the edges that were named.
-        top: Share of edges among the m pairs of the largest log-odds, m the number of
-            edges: precision and recall of an attacker who knows how many there are.
-        prior_precision: Precision of naming as many pairs by the prior alone: the density.
-        prior_recall: Recall of the same.
-    """
-
-    precision: float | None
-    recall: float
-    top: float
-    prior_precision: float
-    prior_recall: float
 
 
 def pair_odds(log_odds: FloatArray) -> FloatArray:
@@ -51,12 +30,17 @@ def pair_odds(log_odds: FloatArray) -> FloatArray:
     return np.asarray(log_odds[upper] + log_odds.T[upper], np.float64)
 
 
-def attack_edges(log_odds: FloatArray, truth: NDArray[np.bool_]) -> EdgeAttack:
+def attack_edges(log_odds: FloatArray, truth: NDArray[np.bool_]) -> dict[str, float | None]:
     """Name edges from (n, n) log-odds and the density, which is public in most data sets; compare with the truth.
 
     Args:
         log_odds: As for :func:`pair_odds`.
         truth: bool (n, n), symmetric.
+
+    Returns:
+        Precision (None where no pair is named) and recall of the pairs that are named; the share of edges among the
+        m pairs of the largest log-odds, m the number of edges (``edge_top``); and precision and recall of naming as
+        many pairs by the prior alone.
 
     Raises:
         ValueError: where the graph has no edge or every one.
@@ -70,13 +54,10 @@ def attack_edges(log_odds: FloatArray, truth: NDArray[np.bool_]) -> EdgeAttack:
     named = odds + math.log(prior / (1 - prior)) > 0
     right = int(np.count_nonzero(named & linked))
     count = int(np.count_nonzero(named))
-    return EdgeAttack(
-        precision=right / count if count else None,
-        recall=right / edges,
-        top=top_share(odds, linked, edges),
-        prior_precision=prior,
-        prior_recall=count / pairs,
-    )
+    return {
+        "edge_precision": right / count if count else None, "edge_recall": right / edges,
+        "edge_top": top_share(odds, linked, edges), "prior_precision": prior, "prior_recall": count / pairs,
+    }  # fmt: skip
 
 
 def top_share(odds: FloatArray, linked: NDArray[np.bool_], size: int) -> float:
@@ -86,17 +67,3 @@ def top_share(odds: FloatArray, linked: NDArray[np.bool_], size: int) -> float:
     places = size - int(np.count_nonzero(above))
     share = np.count_nonzero(linked & equal) / np.count_nonzero(equal)
     return float((np.count_nonzero(linked & above) + places * share) / size)
-
-
-def expected_named(flip: float, reports: int, density: float) -> tuple[float, float]:
-    """(Pr[an edge is named], Pr[another pair is]) after ``reports`` reports of a pair in all, both ends together.
-
-    A pair is named where the number of ones k has (2k - reports) w + logit(density) > 0,
-    w = ln((1 - flip) / flip): exact binomial tails.
-    """
-    from scipy.stats import binom
-
-    weight = math.log((1 - flip) / flip)
-    least = (reports - math.log(density / (1 - density)) / weight) / 2
-    beyond = math.floor(least + 1e-12)
-    return float(binom.sf(beyond, reports, 1 - flip)), float(binom.sf(beyond, reports, flip))

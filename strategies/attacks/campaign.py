@@ -1,6 +1,6 @@
 """Campaign: a set of attacks, each measured in a cell of its own, and one table of all their rows.
 
-    options -> Campaign -> cells -> results -> rows -> table.csv, result.json, and a picture of ``stress``
+    options -> Campaign -> cells -> results -> rows -> table.csv, result.json
 
 ``ldpsim stress`` and ``ldpsim poison`` are campaigns. The folder is ``<out>/<command>-<dataset>-<hash>-<seed>/``. Each
 finished cell is kept in it, so that the same command goes on with a campaign that was stopped. A campaign in which a
@@ -14,15 +14,15 @@ import io
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar
 
 from ldpsim.devices.atomic_files import write_atomically
-from ldpsim.strategies.attacks.cells import run_cells
-from ldpsim.strategies.experiments.failures import Failed, Failures
+from ldpsim.strategies.engines.pool import one_torch_thread, processes
+from ldpsim.strategies.experiments.failures import Failed, Failures, outcomes_of
 from ldpsim.strategies.foreign_text import csv_cell
 from ldpsim.strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
 from ldpsim.strategies.results import folder as run_folder
@@ -31,15 +31,21 @@ from ldpsim.strategies.setup.fingerprint import config_hash, ldpsim_version
 AttackRow = Mapping[str, Any]  # a line of the table; "passed" is whether it agrees with theory, if it has one
 
 
-class AttackCell(Protocol):
-    """One attack on one kind of target."""
+def run_cells(
+    cells: Sequence[Any], measure: Callable[[Any], Any], *, workers: int | None, trains: bool = True
+) -> Iterator[tuple[Any, Any]]:
+    """Yield (cell, result) as cells end, with :class:`~ldpsim.strategies.experiments.failures.Failed` for no result.
 
-    @property
-    def name(self) -> str:
-        """Name that no other cell of the campaign has."""
-
-
-NamedCell = TypeVar("NamedCell", bound=AttackCell)
+    Args:
+        cells: What is measured.
+        measure: Cell -> result; a function of a module.
+        workers: Number of cells at a time; None for one per core. One at a time is measured in this process.
+        trains: Whether the cells use torch.
+    """
+    prepare = one_torch_thread if trains else None
+    with processes(workers, tasks=len(cells), here=True, prepare=prepare) as pool:
+        for number, outcome in outcomes_of(pool, measure, enumerate(cells)):
+            yield cells[number], outcome
 
 
 @dataclass(frozen=True)
@@ -68,11 +74,11 @@ class CampaignResult:
         return all(row.get("passed") is not False for row in self.rows)
 
 
-class Campaign(ABC, Generic[NamedCell]):
+class Campaign(ABC):
     """Base of the campaigns.
 
     Args:
-        cells: The cells, in the order in which they start.
+        cells: The cells, in the order in which they start; each has a ``name`` of its own.
         settings: Settings in force, as JSON values, with ``dataset`` and ``seed``.
         people: Digest of the population.
         workers: Number of cells at a time; None for one per core.
@@ -82,12 +88,9 @@ class Campaign(ABC, Generic[NamedCell]):
     columns: ClassVar[tuple[str, ...]]  # of the table
     exact: ClassVar[frozenset[str]] = frozenset()  # columns of numbers that are options: they are not rounded
     trains: ClassVar[bool] = True  # whether a cell uses torch
-    tells: ClassVar[bool] = False  # whether ``measure`` takes a second argument, told the share that is done
     measure: ClassVar[Callable[..., Any]]  # cell -> result, as JSON values; a function of a module
 
-    def __init__(
-        self, cells: Sequence[NamedCell], settings: Mapping[str, Any], *, people: str, workers: int | None
-    ) -> None:
+    def __init__(self, cells: Sequence[Any], settings: Mapping[str, Any], *, people: str, workers: int | None) -> None:
         self.cells, self.settings, self.people, self.workers = cells, settings, people, workers
 
     @abstractmethod
@@ -98,48 +101,36 @@ class Campaign(ABC, Generic[NamedCell]):
     def record(self, result: CampaignResult) -> dict[str, Any]:
         """Return the content of result.json."""
 
-    def draw(self, result: CampaignResult, path: Path) -> None:
-        """Draw the picture; none unless overridden."""
-
-    def tell_cost(self, waiting: Sequence[NamedCell]) -> None:
-        """Log what these cells are expected to take, if that is long or large; nothing where a campaign cannot say."""
-
     def run(self, folder: Path | None = None, *, progress: Progress = quiet) -> CampaignResult:
         """Measure the cells that have no result, and return the rows of all.
 
         Args:
             folder: Folder in which results are kept; the caller holds its lock. None keeps nothing.
-            progress: Told the phase and the share of it that is done.
+            progress: Function that is told the phase and the share of it that is done.
         """
         started = time.perf_counter()
-        results = {} if folder is None else self._kept(folder)
-        found, failures = len(results), list[tuple[str, Failed]]()
+        results = {} if folder is None else self._stored(folder)
+        stored, failures = len(results), list[tuple[str, Failed]]()
         waiting = [cell for cell in self.cells if cell.name not in results]
 
-        def tell(share: float = 0.0) -> None:
-            progress("cells", (len(results) + len(failures) + share) / len(self.cells))
-
-        def kept() -> str:
+        def note() -> str:
             done = f"{len(results)} of {len(self.cells)} cells are finished and kept in {folder}"
             return NOTHING_KEPT if folder is None else f"{done}; the same command goes on"
 
-        with noted_if_interrupted(kept):
-            self.tell_cost(waiting)
-            tell()
-            cells = run_cells(waiting, type(self).measure, workers=self.workers, trains=self.trains,
-                             tell=tell if self.tells else None)  # fmt: skip
-            for cell, outcome in cells:
+        with noted_if_interrupted(note):
+            progress("cells", stored / len(self.cells))
+            for cell, outcome in run_cells(waiting, type(self).measure, workers=self.workers, trains=self.trains):
                 if isinstance(outcome, Failed):
                     failures.append((cell.name, outcome))
                 else:
                     results[cell.name] = outcome
                     if folder is not None:
                         write_atomically(_file(folder, cell), json.dumps(outcome) + "\n")
-                tell()
+                progress("cells", (len(results) + len(failures)) / len(self.cells))
         seconds = time.perf_counter() - started
-        return CampaignResult(self.rows(results), self.settings, failures, seconds, found, results)
+        return CampaignResult(self.rows(results), self.settings, failures, seconds, stored, results)
 
-    def _kept(self, folder: Path) -> dict[str, Any]:
+    def _stored(self, folder: Path) -> dict[str, Any]:
         """Return the results that are kept in a folder; a file that cannot be read counts as none."""
         (folder / "cells").mkdir(parents=True, exist_ok=True)
         results = {}
@@ -159,11 +150,9 @@ class Campaign(ABC, Generic[NamedCell]):
         Raises:
             ValueError: one line, for a folder that cannot be written.
         """
-        named = {"method": self.command, "dataset": str(self.settings["dataset"]), "digest": self.digest}
-        with run_folder.hold_folder(out, **named, seed=self.settings["seed"]) as (folder, _):
+        names = {"method": self.command, "dataset": str(self.settings["dataset"]), "digest": self.digest}
+        with run_folder.hold_folder(out, **names, seed=self.settings["seed"]) as (folder, _):
             result = self.run(folder, progress=progress)
-            progress("drawing", None)
-            self.draw(result, folder / f"{self.command}.png")
             write_atomically(folder / "table.csv", self.table_csv(result.rows))
             if not result.failures:
                 run_folder.write_result(folder, self.record(result))
@@ -173,14 +162,13 @@ class Campaign(ABC, Generic[NamedCell]):
     def table_csv(cls, rows: Sequence[AttackRow]) -> str:
         """Return the rows as CSV, figures with six decimals."""
         text = io.StringIO()
-        writer = csv.DictWriter(text, cls.columns, extrasaction="ignore", lineterminator="\n")
-        writer.writeheader()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(cls.columns)
         for row in rows:
-            figures = {name for name, value in row.items() if isinstance(value, float) and name not in cls.exact}
-            writer.writerow({name: f"{value:.6f}" if name in figures else csv_cell(value)
-                             for name, value in row.items()})  # fmt: skip
+            writer.writerow(f"{row[name]:.6f}" if isinstance(row[name], float) and name not in cls.exact
+                            else csv_cell(row[name]) for name in cls.columns)  # fmt: skip
         return text.getvalue()
 
 
-def _file(folder: Path, cell: AttackCell) -> Path:
+def _file(folder: Path, cell: Any) -> Path:
     return folder / "cells" / f"{cell.name.replace(' ', '_')}.json"

@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 from ldpsim.cli import poison as command
 from ldpsim.cli.main import app
-from ldpsim.cli.options import numbers
 from ldpsim.cli.poison import show
 from ldpsim.strategies.attacks.campaign import CampaignResult
 
@@ -24,7 +23,7 @@ def row(attack: str, **given: object) -> dict:
             "found": None, "false_alarms": None, "nulls": {}, **given}  # fmt: skip
 
 
-@pytest.mark.parametrize("more", [[], ["--join"], ["--input"]])
+@pytest.mark.parametrize("more", [[], ["--join"]])
 def test_a_small_measurement(more: list[str], tmp_path: Path) -> None:
     found = CliRunner().invoke(app, [*SMALL, *more, "--out", str(tmp_path), "--json"])
     assert found.exit_code == 0, found.output
@@ -54,8 +53,6 @@ def test_the_table(width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     ("wrong", "line"),
     [
         (["--attack", "pair"], "did you mean pairs"),
-        (["--shares", "0,x"], "--shares 0,x: numbers joined by commas are needed"),
-        (["--shares", "1.5"], "--shares 1.5: a share of all people"),
         (["--epsilon", "a"], "--epsilon a: numbers joined by commas"),
         (["--defence", "weight"], "--defence weight"),
     ],
@@ -69,7 +66,3 @@ def test_mistakes(wrong: list[str], line: str, tmp_path: Path) -> None:
 def test_help_lists_the_attacks() -> None:
     found = CliRunner().invoke(app, ["poison", "hogs", "--attack", "help"])
     assert found.exit_code == 0 and "largest-degree" in found.stdout and "pairs" in found.stdout
-
-
-def test_numbers() -> None:
-    assert numbers("--shares", "0,0.05,0.2") == (0.0, 0.05, 0.2)

@@ -8,8 +8,7 @@ import pytest
 
 from ldpsim.strategies.attacks.audit.audit import AuditOptions, audit
 from ldpsim.strategies.attacks.campaign import Campaign
-from ldpsim.strategies.attacks.stress.campaign import StressCampaign
-from ldpsim.strategies.attacks.stress.options import StressOptions
+from ldpsim.strategies.attacks.stress.campaign import StressCampaign, StressOptions
 from ldpsim.strategies.experiments.compare import compare
 from ldpsim.strategies.experiments.sweep import run_sweep
 from ldpsim.strategies.experiments.tune import search

@@ -1,28 +1,97 @@
-"""Base of the adversaries: a Flower strategy that asks devices again and keeps their answers."""
+"""Adversarial curators: messages to enrolled devices, and all that the replies give away."""
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from inspect import signature
-from typing import ClassVar
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 
-from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
+import numpy as np
+from flwr.app import Message, RecordDict
 from flwr.serverapp import Grid
 
+from ldpsim.devices.collector import CollectorKey
+from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal
+from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms.base import Mechanism
-from ldpsim.devices.mechanisms.scored_vote import ScoredVote
-from ldpsim.devices.query import Ask, Query
+from ldpsim.devices.mechanisms.exact_loss import round_up
+from ldpsim.devices.policy.terms import terms_of
+from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report, unpack_report
 from ldpsim.devices.wire import QUERY_TYPE, query_content, read_reply
-from ldpsim.strategies.attacks.adversaries.attack_result import AttackResult, Release
-from ldpsim.strategies.attacks.adversaries.target import Target
-from ldpsim.strategies.rounds.collect_once import ReportStrategy
+from ldpsim.strategies.engines.collect import quiet_flower
+from ldpsim.strategies.engines.grids import DirectGrid, LocalGrid
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Enrolled devices as a curator sees them, with more rights for a stress test.
+
+    Args:
+        query: The honest question, for which the devices are enrolled.
+        facts: The public facts.
+        devices: Number of devices.
+        connect: Makes the Grid of a new run. It is sent to other processes, so it must be picklable.
+        folder: The state folder, for attacks that need several SuperNodes or changed data.
+        collector: The key that the devices pin; the curator who attacks is this collector, but for messages that it
+            sends unsigned.
+    """
+
+    query: Query
+    facts: PublicFacts
+    devices: int
+    connect: Callable[[], DirectGrid]
+    folder: Path | None = None
+    collector: CollectorKey | None = None
+
+    @classmethod
+    def of(cls, folder: Path, query: Query, collector: CollectorKey | None = None) -> Target:
+        """Return the devices of a state folder, reached through the local Grid.
+
+        Raises:
+            ValueError: if the folder has no devices.
+        """
+        state = State(folder)
+        return cls(query, state.policy.facts, len(state), partial(LocalGrid, folder, len(state)), folder, collector)
+
+    @contextmanager
+    def run(self) -> Iterator[DirectGrid]:
+        """Open a run with a new Grid; nothing of earlier runs is in memory."""
+        with quiet_flower(), closing(self.connect()) as grid:
+            yield grid
+
+    @property
+    def home(self) -> Path:
+        """The state folder; ValueError if the devices are elsewhere."""
+        if self.folder is None:
+            raise ValueError("this attack needs the devices' state folder")
+        return self.folder
+
+    def change_data(self) -> None:
+        """Change everybody's data: another label, one feature and one neighbour less."""
+        folder = self.home / "population"
+        old = Population.load(folder)
+        features = np.setdiff1d(np.arange(len(old.feature_indices)), old.feature_indptr[:-1])
+        neighbours = np.setdiff1d(np.arange(len(old.neighbour_indices)), old.neighbour_indptr[:-1])
+        changed = {
+            "feature_indptr": _without_first(old.feature_indptr),
+            "feature_indices": old.feature_indices[features],
+            "feature_values": old.feature_values[features],
+            "neighbour_indptr": _without_first(old.neighbour_indptr),
+            "neighbour_indices": old.neighbour_indices[neighbours],
+            "labels": np.where(old.labels < 0, old.labels, (old.labels + 1) % max(1, self.facts.classes)),
+        }
+        for name, array in changed.items():
+            np.save(folder / f"{name}.npy", array, allow_pickle=False)
+
+
+def _without_first(indptr: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(np.maximum(np.diff(indptr) - 1, 0))])
 
 
 @dataclass(frozen=True)
@@ -45,138 +114,154 @@ class Shot:
     times: int = 1
     signed: bool = True
 
+    def content_for(self, target: Target) -> RecordDict:
+        """Return the content of the message."""
+        if self.content is not None or self.query is None:
+            return self.content or RecordDict()
+        if target.collector is None or not self.signed:
+            return query_content(self.query)
+        return query_content(self.query, target.collector.sign(terms_of([(self.query, None)], target.devices)))
 
-Runs = Iterator[list[list[Shot]]]  # a run is a list of rounds; the messages of a round are sent together
+
+RunRounds = list[list[Shot]]  # of one run; the messages of a round are sent together
+Runs = Iterator[RunRounds]
 
 
-class AdversarialCurator(ReportStrategy):
-    """Curator that sends the messages of :meth:`runs` and keeps all replies.
+@dataclass(frozen=True)
+class Release:
+    """One device's answer about one attribute. Two equal replies are one release: the second adds no information.
 
-    Its class attributes are a row of the threat model: ``covered`` says that a device with the
-    published app gives at most one release of each attribute, within its policy. ``loss`` is the
-    loss of a person as a multiple of the one-query bound ("1x"), and ``test`` shows it.
+    Args:
+        device: The device.
+        query: The query; its collection id is no part of the question, and does not count.
+        attribute: The attribute.
+        parts: The reports of the attribute's mechanisms.
+    """
+
+    device: int
+    query: Query = field(compare=False, repr=False)
+    attribute: str
+    parts: tuple[bytes, ...] = field(repr=False)
+    _question: tuple[bytes, int, bytes] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        question = self.query.fingerprint(self.attribute), self.query.stage, self.query.grouping_digest
+        object.__setattr__(self, "_question", question)
+
+
+@dataclass
+class AttackResult:
+    """Everything that the messages of an attack gave.
+
+    Args:
+        messages: Number of messages.
+        answers: Numbers of answers: reported, replayed, refused (by code), or other.
+        unasked: Number of reports to bytes that are no question, or not in the form that the question fixes; always 0
+            for a device that works as promised.
+        texts: Texts of the errors that devices sent.
+        releases: The distinct releases.
+    """
+
+    messages: int = 0
+    answers: Counter[str] = field(default_factory=Counter)
+    unasked: int = 0
+    texts: set[str] = field(default_factory=set)
+    releases: set[Release] = field(default_factory=set, repr=False)
+
+    def merge(self, other: AttackResult) -> None:
+        """Add the result of another curator."""
+        self.messages += other.messages
+        self.answers += other.answers
+        self.unasked += other.unasked
+        self.texts |= other.texts
+        self.releases |= other.releases
+
+    def distinct(self) -> dict[tuple[int, str], int]:
+        """Return the number of distinct answers of each device about each attribute; all stages are one answer."""
+        return {about: sum(number for _, number in asked) for about, asked in self._questions().items()}
+
+    @property
+    def distinct_releases(self) -> int:
+        """Largest number of distinct answers of a device about one attribute."""
+        return max(self.distinct().values(), default=0)
+
+    def loss(self, device: int, attribute: str) -> float:
+        """Return the vector loss of all answers of one device about one attribute; the losses of answers add up."""
+        asked = self._questions().get((device, attribute), [])
+        return round_up(math.fsum(query.loss(attribute, device=device).vector * number for query, number in asked))
+
+    def _questions(self) -> dict[tuple[int, str], list[tuple[Query, int]]]:
+        """Return each question that a device answered about an attribute, with the number of distinct answers."""
+        stages: dict[tuple[int, str], dict[bytes, tuple[Query, Counter[int]]]] = defaultdict(dict)
+        for each in self.releases:
+            asked = stages[each.device, each.attribute]
+            question = each.query.fingerprint(each.attribute)
+            asked.setdefault(question, (each.query, Counter()))[1][each.query.stage] += 1
+        return {about: [(query, max(counts.values())) for query, counts in asked.values()]
+                for about, asked in stages.items()}  # fmt: skip
+
+
+class Curator:
+    """Curator that sends rounds of messages, and keeps what comes back.
 
     Args:
         target: The devices.
-        asks: Number of asks, for adversaries that ask as often as they like.
+        keep: Gets (device, query, report) of each report in place of the result, where there are too many to be kept.
+        heard: Called after each round with the number of rounds so far.
     """
 
-    name: ClassVar[str]
-    description: ClassVar[str]
-    covered: ClassVar[bool] = True
-    loss: ClassVar[str] = "1x"
-    test: ClassVar[str] = "tests/strategies/attacks/adversaries/test_adversaries.py::test_nobody_gets_a_second_answer"
+    def __init__(
+        self, target: Target, *, keep: Callable[[int, Query, Report], None] | None = None,
+        heard: Callable[[int], None] = lambda number: None,
+    ) -> None:  # fmt: skip
+        self.target, self.result = target, AttackResult()
+        self._keep, self._heard, self._rounds = keep or self._released, heard, 0
 
-    def __init__(self, target: Target, *, asks: int = 25) -> None:
-        self.target = target
-        self.asks = asks
-        self.outcome = AttackResult(self.name)
-        self.epoch = 0
-        self._planned: list[list[Shot]] = []
-        self._sent: list[tuple[Message, Query | None]] = []
-
-    @abstractmethod
-    def runs(self) -> Runs:
-        """Yield the runs."""
-
-    def attack(self) -> AttackResult:
-        """Carry out all runs and return what was learned."""
-        for rounds in self.runs():
+    def carry_out(self, runs: Runs) -> AttackResult:
+        """Carry out all runs, each with a Grid of its own."""
+        for rounds in runs:
             with self.target.run() as grid:
                 self.fire(grid, rounds)
-        return self.outcome
+        return self.result
 
-    def fire(self, grid: Grid, rounds: list[list[Shot]]) -> None:
-        """Send the rounds of one run under Flower's ``Strategy.start``."""
-        self._planned = rounds
-        self.start(grid, ArrayRecord(), num_rounds=len(rounds))
-
-    def configure_train(
-        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
-    ) -> Iterable[Message]:
-        """Return this round's messages."""
-        self._sent = []
-        for shot in self._planned[server_round - 1]:
-            content = shot.content
-            if content is None:
-                terms = self.target.terms_for(shot.query) if shot.signed and shot.query is not None else None
-                content = query_content(shot.query, terms) if shot.query is not None else RecordDict()
-            for device in shot.devices or range(self.target.devices):
-                for _ in range(shot.times):
-                    message = Message(content, device + 1, shot.kind, group_id=str(server_round))
-                    self._sent.append((message, shot.query))
-        self.outcome.messages += len(self._sent)
-        return [message for message, _ in self._sent]
-
-    def aggregate_train(
-        self, server_round: int, replies: Iterable[Message]
-    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """Keep the devices' answers."""
-        asked = {message.metadata.message_id: (message, query) for message, query in self._sent}
-        for reply in replies:
-            message, query = asked[reply.metadata.reply_to_message_id]
-            self.hear(reply, message.metadata.dst_node_id - 1, query)
-        return None, None
+    def fire(self, grid: Grid, rounds: RunRounds) -> None:
+        """Send the rounds of one run."""
+        for shots in rounds:
+            sent: list[tuple[Message, Query | None]] = []
+            for shot in shots:
+                content, devices = shot.content_for(self.target), shot.devices or range(self.target.devices)
+                sent += [(Message(content, device + 1, shot.kind), shot.query)
+                         for device in devices for _ in range(shot.times)]  # fmt: skip
+            replies = list(grid.send_and_receive([message for message, _ in sent]))
+            asked = {message.metadata.message_id: (message, query) for message, query in sent}
+            self.result.messages += len(sent)
+            for reply in replies:
+                message, query = asked[reply.metadata.reply_to_message_id]
+                self.hear(reply, message.metadata.dst_node_id - 1, query)
+            self._rounds += 1
+            self._heard(self._rounds)
 
     def hear(self, reply: Message, device: int, query: Query | None) -> None:
         """Note one reply to a message to ``device``."""
+        result = self.result
         if reply.has_error():
-            self.outcome.texts.add(reply.error.reason or "")
+            result.texts.add(reply.error.reason or "")
         answer = read_reply(reply)
         if isinstance(answer, Refusal):
-            self.outcome.answers[answer.name] += 1
+            result.answers[answer.name] += 1
         elif answer is None:
-            self.outcome.answers["other"] += 1
-            self.outcome.unasked += reply.has_content()
+            result.answers["other"] += 1
+            result.unasked += reply.has_content()
         else:
             report = answer[1]
-            self.outcome.answers["replayed" if report.replayed else "reported"] += 1
+            result.answers["replayed" if report.replayed else "reported"] += 1
             try:
                 if query is None:
                     raise ValueError("a report came back for no question")
-                self.keep(device, query, report)
+                self._keep(device, query, report)
             except ValueError:
-                self.outcome.unasked += 1
+                result.unasked += 1
 
-    def keep(self, device: int, query: Query, report: Report) -> None:
-        """Keep the answer of a device; ValueError for bytes that do not answer the question."""
+    def _released(self, device: int, query: Query, report: Report) -> None:
         parts = unpack_report(report.data, query)
-        self.outcome.add(Release(device, query, name, part, self.epoch) for name, part in parts.items())
-
-
-def recollected(query: Query, collection: str) -> Query:
-    """Return the same question under another collection id."""
-    return replace(query, collection=collection)
-
-
-def rebudgeted(query: Query, factor: float, facts: PublicFacts) -> Query:
-    """Return the same question at about ``factor`` times its budget; mechanisms without a budget do not change."""
-    return query if factor == 1 else with_mechanisms(query, lambda mechanism: _rebudgeted(mechanism, factor, facts))
-
-
-def with_mechanisms(query: Query, change: Callable[[Mechanism], Mechanism]) -> Query:
-    """Return the same question with every mechanism changed."""
-    stages = (tuple(Ask(ask.attribute, tuple(map(change, ask.mechanisms))) for ask in stage) for stage in query.plan)
-    return replace(query, plan=tuple(stages))
-
-
-def _rebudgeted(mechanism: Mechanism, factor: float, facts: PublicFacts) -> Mechanism:
-    make = getattr(type(mechanism), "from_epsilon", None)
-    loss = mechanism.loss()
-    with suppress(ValueError):  # a budget that it cannot have
-        if isinstance(mechanism, ScoredVote):
-            return mechanism.with_epsilon(loss.vector * factor)
-    if make is None or not 0 < loss.vector < math.inf:
-        return mechanism
-    given = {key: getattr(mechanism, key) for key in signature(make).parameters if hasattr(mechanism, key)}
-    if "facts" in signature(make).parameters:
-        given["facts"] = facts
-    if loss.delta:
-        given["delta"] = loss.delta
-    # Some take the loss of a bit, some that of the vector: use the one that gives this mechanism again.
-    for epsilon in (loss.vector, loss.bit):
-        with suppress(TypeError, ValueError):  # an installed mechanism with other arguments, a budget it cannot have
-            if math.isclose(make(epsilon, **given).loss().vector, loss.vector, rel_tol=1e-3):
-                made = make(epsilon * factor, **given)
-                return made if isinstance(made, Mechanism) else mechanism
-    return mechanism
+        self.result.releases |= {Release(device, query, attribute, part) for attribute, part in parts.items()}

@@ -1,4 +1,4 @@
-"""Malformed and hostile messages from a seeded source, and the adversary that sends them."""
+"""Malformed and hostile messages from a seeded source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 
 from ldpsim.devices.query import InvalidQuery, Query
 from ldpsim.devices.wire import HANDOVER_TYPE, QUERY_TYPE
-from ldpsim.strategies.attacks.adversaries.curator import AdversarialCurator, Runs, Shot
+from ldpsim.strategies.attacks.adversaries.curator import Shot
 
 _VALUES: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 2**31, 2**63, 2**64, -(2**70), 0.0, -0.0, 0.5, 1e308, "", "report", "adjacency",
@@ -114,16 +114,3 @@ def hostile_shot(query: Query, rng: random.Random) -> Shot:
     )
     kind = rng.choice((QUERY_TYPE,) * 5 + _KINDS)
     return Shot(content=RecordDict(rng.choice(records[:1] * 8 + records[1:])), kind=kind)
-
-
-class MalformedMessages(AdversarialCurator):
-    """Sends unknown fields, wrong types, damaged questions, foreign records and message types."""
-
-    name = "malformed"
-    description = "sends unknown or malformed fields, foreign records and unknown message types, before and after"
-
-    def runs(self) -> Runs:
-        rng = random.Random(self.asks)
-        before = [[hostile_shot(self.target.query, rng)] for _ in range(self.asks)]
-        after = [[hostile_shot(self.target.query, rng)] for _ in range(self.asks)]
-        yield [*before, [Shot(self.target.query)], *after]

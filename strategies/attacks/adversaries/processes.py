@@ -1,8 +1,9 @@
-"""Adversaries that ask from several processes at the same moment."""
+"""Attacks from several processes at the same moment: if a claim were not one atomic step, two would both make it."""
 
 from __future__ import annotations
 
 import multiprocessing
+from collections.abc import Callable
 from functools import partial
 from multiprocessing.synchronize import Barrier
 
@@ -10,9 +11,8 @@ from flwr.app import Context, Message, RecordDict, UserConfig
 
 from ldpsim.devices.client_app import app
 from ldpsim.devices.wire import QUERY_TYPE, query_content
-from ldpsim.strategies.attacks.adversaries.attack_result import AttackResult
-from ldpsim.strategies.attacks.adversaries.curator import AdversarialCurator, Runs, Shot, rebudgeted, recollected
-from ldpsim.strategies.attacks.adversaries.target import Target
+from ldpsim.strategies.attacks.adversaries.curator import AttackResult, Curator, Shot, Target
+from ldpsim.strategies.attacks.adversaries.questions import rebudgeted, recollected
 from ldpsim.strategies.engines.flower_internals import assume_identity, set_message_id
 from ldpsim.strategies.engines.pool import processes
 
@@ -21,61 +21,52 @@ _WAIT = 120.0
 _gate: list[Barrier] = []
 
 
+def from_processes(target: Target, asks: int) -> AttackResult:
+    """Ask from processes that each open the devices' state and have a budget of their own."""
+    return _together(partial(_of_curator, target, asks))
+
+
+def from_supernodes(target: Target) -> AttackResult:
+    """Let two SuperNodes with one state folder answer; each calls the ClientApp with a context of its own."""
+    return _together(partial(_of_supernode, target))
+
+
+def _together(ask: Callable[[int], AttackResult]) -> AttackResult:
+    gate = multiprocessing.get_context("spawn").Barrier(PROCESSES)
+    result = AttackResult()
+    with processes(PROCESSES, prepare=partial(_begin, gate)) as pool:
+        for each in pool.in_order(partial(_at_once, ask), range(PROCESSES)):
+            result.merge(each)
+    return result
+
+
 def _begin(gate: Barrier) -> None:
     _gate[:] = [gate]
 
 
-class Parallel(AdversarialCurator):
-    """Asks from processes that each open the devices' state and have a budget of their own.
-
-    If a claim were not one atomic step, two processes would both make it.
-    """
-
-    name = "parallel"
-    description = "asks from several processes at the same moment, each at its own budget"
-
-    def attack(self) -> AttackResult:
-        """Start the processes, let them ask at the same moment, and add up their results."""
-        gate = multiprocessing.get_context("spawn").Barrier(PROCESSES)
-        with processes(PROCESSES, prepare=partial(_begin, gate)) as pool:
-            for heard in pool.in_order(partial(_ask, type(self), self.target, self.asks), range(PROCESSES)):
-                self.outcome.merge(heard)
-        return self.outcome
-
-    def runs(self) -> Runs:
-        yield from ()
-
-    def bombard(self, number: int) -> None:
-        """Ask as process ``number``: the devices one by one, so that the processes meet at each."""
-        query = rebudgeted(self.target.query, 1.0 - number / 4, self.target.facts)
-        rounds = [[Shot(query, devices=range(device, device + 1))] for device in range(self.target.devices)]
-        again = [[Shot(recollected(query, f"process-{number}"))]] * max(1, min(4, self.asks // PROCESSES))
-        with self.target.run() as grid:
-            self.fire(grid, [*rounds, *again])
-
-
-class TwoSuperNodes(Parallel):
-    """Two SuperNodes with one device's state; each calls the ClientApp with a context of its own."""
-
-    name = "two-supernodes"
-    description = "two SuperNodes on one state folder answer the same devices at the same moment"
-
-    def bombard(self, number: int) -> None:
-        """Ask as SuperNode ``number``, with a node id, run and Flower context of its own."""
-        query = rebudgeted(self.target.query, 1.0 - number / 4, self.target.facts)
-        content = query_content(query)
-        for device in range(self.target.devices):
-            config: UserConfig = {"partition-id": device, "state-dir": str(self.target.home)}
-            node = 1000 * (number + 1) + device
-            message = Message(content, node, QUERY_TYPE)
-            set_message_id(message, f"{number}-{device}")
-            self.outcome.messages += 1
-            self.hear(app(message, Context(number + 1, node, config, RecordDict(), {})), device, query)
-
-
-def _ask(kind: type[Parallel], target: Target, asks: int, number: int) -> AttackResult:
+def _at_once(ask: Callable[[int], AttackResult], number: int) -> AttackResult:
     assume_identity(run_id=1)
-    curator = kind(target, asks=asks)
     _gate[0].wait(_WAIT)
-    curator.bombard(number)
-    return curator.outcome
+    return ask(number)
+
+
+def _of_curator(target: Target, asks: int, number: int) -> AttackResult:
+    """Ask the devices one by one, so that the processes meet at each."""
+    query = rebudgeted(target.query, 1.0 - number / 4, target.facts)
+    rounds = [[Shot(query, devices=range(device, device + 1))] for device in range(target.devices)]
+    again = [[Shot(recollected(query, f"process-{number}"))]] * max(1, min(4, asks // PROCESSES))
+    return Curator(target).carry_out(iter([[*rounds, *again]]))
+
+
+def _of_supernode(target: Target, number: int) -> AttackResult:
+    """Answer with a node id, run and Flower context of its own."""
+    query, curator = rebudgeted(target.query, 1.0 - number / 4, target.facts), Curator(target)
+    content = query_content(query)
+    for device in range(target.devices):
+        config: UserConfig = {"partition-id": device, "state-dir": str(target.home)}
+        node = 1000 * (number + 1) + device
+        message = Message(content, node, QUERY_TYPE)
+        set_message_id(message, f"{number}-{device}")
+        curator.result.messages += 1
+        curator.hear(app(message, Context(number + 1, node, config, RecordDict(), {})), device, query)
+    return curator.result

@@ -19,7 +19,7 @@ from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.names import nearest
 from ldpsim.devices.mechanisms import every as mechanisms
 from ldpsim.devices.noise import NoiseStream
-from ldpsim.strategies.attacks.cells import run_cells
+from ldpsim.strategies.attacks.campaign import run_cells
 from ldpsim.strategies.experiments.compare import cells_of
 from ldpsim.strategies.experiments.failures import Failed
 from ldpsim.strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet

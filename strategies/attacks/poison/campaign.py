@@ -17,7 +17,6 @@ from ldpsim.devices.data.population import Population
 from ldpsim.strategies.attacks.campaign import AttackRow, Campaign, CampaignResult
 from ldpsim.strategies.attacks.poison.cell import PoisonCell, run_poison_cell
 from ldpsim.strategies.attacks.poison.lies import ATTACKS, NONE, SILENT
-from ldpsim.strategies.estimate.graph_facts import measured
 from ldpsim.strategies.experiments.compare import cells_of
 from ldpsim.strategies.experiments.match_budgets import guarantee_before
 from ldpsim.strategies.outputs.sums import AskedInAll, added, levels_of
@@ -41,7 +40,6 @@ class PoisonOptions:
         run: Options of every run, as in ``compare``.
         epsilons: Total budgets; empty: the one of ``run``.
         attacks: Names; empty: all that a method's reports allow.
-        input: Whether liars run the published app on their claims, in place of an edited app.
         join: Whether liars are accounts that join, in place of people who are there.
         shares: Shares of all people; share 0 is always run.
         defences: Names, each beside no defence.
@@ -54,7 +52,6 @@ class PoisonOptions:
     run: RunOptions
     epsilons: tuple[float, ...] = ()
     attacks: tuple[str, ...] = ()
-    input: bool = False
     join: bool = False
     shares: tuple[float, ...] = (0.01, 0.05, 0.2)
     defences: tuple[str, ...] = ()
@@ -88,7 +85,7 @@ class PoisonOptions:
         object.__setattr__(self, "runs", {cell.label: replace(cell.options, engine=self.run.engine) for cell in own})
 
 
-class PoisonCampaign(Campaign[PoisonCell]):
+class PoisonCampaign(Campaign):
     """Campaign of ``ldpsim poison``.
 
     Args:
@@ -108,7 +105,6 @@ class PoisonCampaign(Campaign[PoisonCell]):
 
     def __init__(self, asked: PoisonOptions) -> None:
         people = load_population(asked.run)
-        self.facts = measured(people)
         for share in asked.shares:
             if not round(share * len(people)):
                 raise ValueError(f"--shares {share:g}: is nobody of {len(people):,} people")
@@ -165,8 +161,7 @@ def _cells(asked: PoisonOptions, options: RunOptions, people: Population) -> Ite
     for number, (attack, share), run in product(range(options.repeats), kinds, (options, *defended)):
         if attack != SILENT or run is options:
             nulls = run.nulls and run is options and attack == NONE and not number
-            yield PoisonCell(replace(run, nulls=nulls), number, attack, share, max(asked.shares), not asked.input,
-                             asked.join)  # fmt: skip
+            yield PoisonCell(replace(run, nulls=nulls), number, attack, share, max(asked.shares), asked.join)
 
 
 def _reads_lists(setup: RunSetup) -> bool:

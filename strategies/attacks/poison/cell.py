@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -45,7 +44,6 @@ class PoisonCell:
         attack: Name of the attack; ``none`` at share 0.
         share: Share of the people who lie; of accounts that join, their number beside that of the people.
         most: The largest share of the measurement: nobody who lies there is scored.
-        edited: Whether liars run an edited app; otherwise the published one reports their claims.
         join: Whether liars are accounts that join.
     """
 
@@ -54,7 +52,6 @@ class PoisonCell:
     attack: str
     share: float
     most: float = field(repr=False)
-    edited: bool = field(repr=False)
     join: bool = field(repr=False)
 
     @property
@@ -77,7 +74,6 @@ def run_poison_cell(cell: PoisonCell) -> dict[str, Any]:
     Raises:
         ValueError, Refused, RunFailed: as a run.
     """
-    started = time.process_time()
     options, seeds = cell.options, cell.options.seeds_of(cell.number)
     people = load_people(options.dataset, options.data_dir, options.clients, options.seeds_of(0).population)
     setup = set_up(options, population=people)
@@ -95,7 +91,7 @@ def run_poison_cell(cell: PoisonCell) -> dict[str, Any]:
             return collect(folder, questions, engine=options.engine, ray_address=options.ray_address,
                            around=lambda grid: LyingGrid(grid, claimed, liars.numbers), **given)  # fmt: skip
 
-        setup = set_up(options, ask if cell.edited else None, population=claimed, divide=divide)
+        setup = set_up(options, ask, population=claimed, divide=divide)
     if cell.attack == SILENT:
         repeats = list(setup.repeats)
         repeats[cell.number] = replace(repeats[cell.number], silent=frozenset(liars.numbers.tolist()))
@@ -117,7 +113,6 @@ def run_poison_cell(cell: PoisonCell) -> dict[str, Any]:
         "false_alarms": None if flagged is None else _share(np.isin(honest, flagged)),
         "nulls": nulls,
         "reports_sha256": outcome.collected.reports_sha256,
-        "seconds": time.process_time() - started,
     }
 
 

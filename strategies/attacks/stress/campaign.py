@@ -13,31 +13,95 @@ refused), but not more. A row that is not covered shows its real loss: a fault t
 from __future__ import annotations
 
 import math
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ldpsim.strategies.attacks.adversaries import ADVERSARIES, AdversarialCurator, Target
-from ldpsim.strategies.attacks.adversaries.faults import AfterFault
-from ldpsim.strategies.attacks.adversaries.varying import GhostFirst
+from ldpsim.curator.names import check_known
+from ldpsim.devices import datasets
+from ldpsim.devices.collector import CollectorKey
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.mechanisms import GRR, OneBit, RandomizedResponse
+from ldpsim.devices.noise import derive_key
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.devices.query import Ask, Query
+from ldpsim.strategies.attacks.adversaries.curator import Curator, Target
+from ldpsim.strategies.attacks.adversaries.faults import FAULTS
+from ldpsim.strategies.attacks.adversaries.table import ADVERSARIES, PLAIN, Adversary
 from ldpsim.strategies.attacks.campaign import AttackRow, Campaign, CampaignResult
-from ldpsim.strategies.attacks.cells import Tell
-from ldpsim.strategies.attacks.stress.figure import draw_campaign
-from ldpsim.strategies.attacks.stress.known import EVERY, NO_FAULT, STRIKING
-from ldpsim.strategies.attacks.stress.options import StressOptions
-from ldpsim.strategies.attacks.stress.plain import PLAIN, PlainAtOnce, PlainRepeat
-from ldpsim.strategies.attacks.stress.protections import GUARDED, PINNED, REAL
-from ldpsim.strategies.attacks.stress.tallies import Recovery, Tally, Truth, milestones
-from ldpsim.strategies.attacks.stress.targets import question, target_of
+from ldpsim.strategies.attacks.stress.recovery import EDGES, Tally, Truth
+from ldpsim.strategies.attacks.stress.unprotected import UnguardedApp, UnguardedGrid
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions, Seeds
 
 SCHEMA = 1
-_EDGES = {
-    "edge_precision": "precision", "edge_recall": "recall", "edge_top": "top",
-    "prior_precision": "prior_precision", "prior_recall": "prior_recall",
-}  # fmt: skip
+NO_FAULT, AFTER_FAULT = "none", "after-fault"
+GUARDED, PINNED = "context-state", "pinned"
+REAL = ("refuse", "replay", PINNED)  # devices with a ledger; pinned ones refuse, and answer their collector alone
+PROTECTIONS = ("none", GUARDED, *REAL)
+EVERY: Mapping[str, Adversary] = {**PLAIN, **ADVERSARIES}
+_AT_ONCE = "at-once"
 _DEVIATIONS = 6.0  # a chance of 2e-9 a row, and a comparison has a few hundred rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class StressOptions:
+    """Options of a stress test.
+
+    Args:
+        dataset, clients, data_dir: The population, as in :class:`strategies.RunOptions`.
+        seed: Seed of the population, of the devices' secrets and of the noise without a ledger.
+        protections: Some of ``none``, ``context-state``, ``refuse``, ``replay``, ``pinned``.
+        adversaries: Names; empty for all, or for none if faults are given.
+        faults: Names; empty for all, or for none if adversaries are given.
+        asks: Numbers of asks after which recovery is measured; they are put in rising order.
+        epsilon_bit: Loss of one bit of a list, of one feature, and of the label.
+        workers: Number of comparisons that run at a time, each in a process.
+
+    Raises:
+        ValueError: one line, for options that do not fit.
+    """
+
+    dataset: str = "generated"
+    clients: int | None = None
+    data_dir: Path | None = None
+    seed: int = 0
+    protections: tuple[str, ...] = PROTECTIONS
+    adversaries: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+    asks: tuple[int, ...] = (1, 25)
+    epsilon_bit: float = 1.0
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        for option, names, known in (
+            ("protection", self.protections, PROTECTIONS), ("adversary", self.adversaries, EVERY),
+            ("fault", self.faults, FAULTS),
+        ):  # fmt: skip
+            for name in names:
+                check_known(option, name, known)
+        if not self.asks or min(self.asks) < 1 or max(self.asks) > 65535:
+            raise ValueError("--asks: one or more numbers of 1..65535, joined by commas")
+        object.__setattr__(self, "asks", tuple(sorted(set(self.asks))))
+        if not (math.isfinite(self.epsilon_bit) and self.epsilon_bit > 0):
+            raise ValueError(f"--epsilon-bit {self.epsilon_bit:g}: a budget must be a finite number above 0")
+        for name in ("clients", "seed", "workers"):
+            declared(RunOptions)[name].check(getattr(self, name))
+
+    def load(self) -> Population:
+        """Return the people.
+
+        Raises:
+            ValueError: one line, for data that are missing or do not fit.
+        """
+        seed = Seeds.derive(self.seed).population
+        return datasets.load(self.dataset, data_dir=self.data_dir, clients=self.clients, seed=seed)
 
 
 @dataclass(frozen=True)
@@ -67,19 +131,9 @@ class StressCase:
     @property
     def covered(self) -> bool:
         """Whether one answer is expected; else as many as there are asks."""
-        if self.plain:  # the guard is kept between the messages of a run (flower.md's state table)
-            return self.protection in REAL or (self.protection == GUARDED and self.adversary == PlainRepeat.name)
-        return (
-            STRIKING[self.fault].covered if self.adversary == AfterFault.name else ADVERSARIES[self.adversary].covered
-        )
-
-    def curator(self, target: Target, tally: Tally, asks: int, heard: Callable[[int], None]) -> AdversarialCurator:
-        """Return the adversary; a plain one tells each round."""
-        if self.plain:
-            return PLAIN[self.adversary](target, tally, asks=asks, heard=heard)
-        if self.adversary == AfterFault.name:
-            return STRIKING[self.fault].curator(target, asks=asks)
-        return ADVERSARIES[self.adversary](target, asks=asks)
+        if self.protection not in REAL:  # the guard is kept between the messages of a run
+            return self.protection == GUARDED and self.adversary == "repeat"
+        return self.fault == NO_FAULT or FAULTS[self.fault].covered
 
 
 def cases_of(options: StressOptions) -> list[StressCase]:
@@ -90,17 +144,17 @@ def cases_of(options: StressOptions) -> list[StressCase]:
     """
     everything = not (options.adversaries or options.faults)
     asking = tuple(EVERY) if everything else options.adversaries
-    striking = tuple(STRIKING) if everything else options.faults
+    striking = tuple(FAULTS) if everything else options.faults
     cases = []
     for protection in options.protections:
         # plain adversaries suffice against unprotected devices; the others attack the real ones
         fitting = [name for name in asking if name in PLAIN or protection in REAL]
         if protection == PINNED:  # to their own collector they are the devices of "refuse": a stranger is new
-            chosen = options.adversaries or (GhostFirst.name,)
+            chosen = options.adversaries or ("ghost-first",)
             fitting = [name for name in asking if name in chosen and name not in PLAIN]
         cases += [StressCase(options, protection, name) for name in fitting]
         if protection in REAL and (protection != PINNED or options.faults):
-            cases += [StressCase(options, protection, AfterFault.name, fault) for fault in striking]
+            cases += [StressCase(options, protection, AFTER_FAULT, fault) for fault in striking]
     if not cases:
         raise ValueError(
             f"--protection {' '.join(options.protections)}: only {', '.join(PLAIN)} attack devices without a ledger, "
@@ -109,66 +163,110 @@ def cases_of(options: StressOptions) -> list[StressCase]:
     return cases
 
 
-def measure_case(case: StressCase, tell: Tell = lambda share: None) -> dict[str, Any]:
+def question(population: Population, epsilon_bit: float) -> Query:
+    """Return the question about all attributes of the population, with the same loss for each entry.
+
+    Raises:
+        ValueError: for a budget that no threshold can have.
+    """
+    facts = population.facts
+    try:
+        asks = [Ask("adjacency", (RandomizedResponse.from_epsilon(epsilon_bit, n=facts.n),))]
+        if facts.d:
+            one_bit = OneBit.from_epsilon(epsilon_bit, d=facts.d, low=facts.feature_low, high=facts.feature_high)
+            asks.append(Ask("features", (one_bit,)))
+        if facts.classes >= 2:
+            asks.append(Ask("label", (GRR.from_epsilon(epsilon_bit, categories=facts.classes),)))
+    except ValueError as error:
+        raise ValueError(f"--epsilon-bit {epsilon_bit:g}: {error}") from None
+    return Query("stress", (tuple(asks),))
+
+
+@contextmanager
+def target_of(case: StressCase, population: Population, query: Query) -> Iterator[Target]:
+    """Make the devices of a case, which nobody asked yet; they are gone at the end.
+
+    Args:
+        case: Its protection is that of the devices.
+        population: The people.
+        query: The question; its loss is the cap of devices with a ledger.
+    """
+    seed, facts = case.options.seed, population.facts
+    noise = Seeds.derive(seed).noise or 0
+    if case.protection not in REAL:
+        app = UnguardedApp(population, seed=noise, guarded=case.protection == GUARDED)
+        connect = partial(UnguardedGrid, app, len(population), at_once=case.adversary == _AT_ONCE)
+        yield Target(query, facts, len(population), connect)
+        return
+    key = None
+    if case.protection == PINNED:
+        secret = derive_key(seed.to_bytes(16, "little", signed=True), b"ldpsim stress collector")
+        key = CollectorKey(Path("stress"), secret)
+    policy = policy_for(
+        [query], facts, on_requery="replay" if case.protection == "replay" else "refuse",
+        collector=None if key is None else key.public,
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="ldpsim-stress-") as folder:
+        home = Path(folder) / "state"
+        enrol(home, population, policy, seed=noise).close()
+        yield Target.of(home, query, key)
+
+
+def measure_case(case: StressCase) -> dict[str, Any]:
     """Carry out a case; return its rows and the numbers of answers by kind (a worker's task)."""
     population = case.options.load()
-    marks, truth = milestones(case.options.asks), Truth.of(population)
+    marks, truth = case.options.asks, Truth.of(population)
     query = question(population, case.options.epsilon_bit)
     rows: list[AttackRow] = []
     answers: Counter[str] = Counter()
-    grows = case.plain and PLAIN[case.adversary].grows
+    grows = case.plain and case.adversary != _AT_ONCE  # round t is the t-th ask of everybody
     for asks, among in [(marks[-1], marks)] if grows else [(asks, (asks,)) for asks in marks]:
         tally = Tally(population, truth, query)
 
-        def heard(number: int, tally: Tally = tally, among: Sequence[int] = among) -> None:
-            tell(number / marks[-1])
+        def note(number: int, tally: Tally = tally, among: Sequence[int] = among) -> None:
             if number in among:
-                rows.extend(_rows(case, number, tally.recoveries(number)))
+                rows.extend(_row(case, found) for found in tally.rows(number))
 
-        at_once = case.adversary == PlainAtOnce.name
-        with target_of(case.protection, population, query, case.options.seed, at_once=at_once) as target:
-            outcome = case.curator(target, tally, asks, heard if grows else lambda number: None).attack()
-        tally.add_releases(outcome)
-        answers.update(outcome.answers)
+        with target_of(case, population, query) as target:
+            if case.plain:  # too many reports to be kept: each is added when it comes
+                curator = Curator(target, keep=tally.add, heard=note if grows else lambda number: None)
+                result = curator.carry_out(PLAIN[case.adversary].runs(target, asks))
+            else:
+                attack = ADVERSARIES[case.adversary] if case.fault == NO_FAULT else FAULTS[case.fault]
+                result = attack.attack(target, asks=asks)
+                tally.add_releases(result)
+        answers.update(result.answers)
         if not grows:
-            heard(asks)
+            note(asks)
     return {"rows": rows, "answers": dict(answers)}
 
 
-def _rows(case: StressCase, asks: int, recoveries: Mapping[str, Recovery]) -> list[AttackRow]:
-    return [
-        {
-            "adversary": case.adversary, "fault": case.fault, "protection": case.protection, "covered": case.covered,
-            "attribute": attribute, "asks": asks, "recovered": found.recovered, "one_query_bound": found.bound,
-            "theory": found.theory, "constant_guess": found.constant, "distinct_releases": found.releases,
-            "values": found.values,
-            **{column: getattr(found.edges, name) if found.edges else None for column, name in _EDGES.items()},
-            "passed": agrees(found, covered=case.covered, asks=asks, plain=case.plain),
-        }
-        for attribute, found in recoveries.items()
-    ]  # fmt: skip
+def _row(case: StressCase, found: AttackRow) -> dict[str, Any]:
+    return {
+        "adversary": case.adversary, "fault": case.fault, "protection": case.protection, "covered": case.covered,
+        **found, "passed": agrees(found, covered=case.covered, plain=case.plain),
+    }  # fmt: skip
 
 
-def agrees(found: Recovery, *, covered: bool, asks: int, plain: bool = True) -> bool:
+def agrees(found: AttackRow, *, covered: bool, plain: bool = True) -> bool:
     """Whether a recovery agrees with theory.
 
     Args:
-        found: The recovery.
-        covered: Whether one answer is expected; else ``asks`` independent ones.
-        asks: Number of answers that an uncovered device gives.
+        found: A row of :meth:`Tally.rows`.
+        covered: Whether one answer is expected; else as many independent ones as asks.
         plain: Whether the adversary gets exactly the expected answers. The others may get less.
     """
     if not plain and not covered:
         return True  # the row shows its real loss
-    expected, releases = (found.bound, 1) if covered else (found.theory, asks)
-    slack = _DEVIATIONS * math.sqrt(expected * (1 - expected) / found.values) + 20 / found.values
-    above = found.recovered - expected
+    expected, releases = (found["one_query_bound"], 1) if covered else (found["theory"], found["asks"])
+    slack = _DEVIATIONS * math.sqrt(expected * (1 - expected) / found["values"]) + 20 / found["values"]
+    above = found["recovered"] - expected
     if not plain:
-        return above <= slack and found.releases <= 1
-    return abs(above) <= slack and found.releases == releases
+        return bool(above <= slack and found["distinct_releases"] <= 1)
+    return bool(abs(above) <= slack and found["distinct_releases"] == releases)
 
 
-class StressCampaign(Campaign[StressCase]):
+class StressCampaign(Campaign):
     """Campaign of ``ldpsim stress``.
 
     Args:
@@ -181,23 +279,19 @@ class StressCampaign(Campaign[StressCase]):
     command = "stress"
     columns = (
         "protection", "adversary", "fault", "covered", "attribute", "asks", "recovered", "one_query_bound", "theory",
-        "constant_guess", "distinct_releases", "edge_precision", "edge_recall", "edge_top", "prior_precision",
-        "prior_recall", "passed",
+        "constant_guess", "distinct_releases", *EDGES, "passed",
     )  # fmt: skip
     trains = False
-    tells = True
     measure = measure_case
 
     def __init__(self, options: StressOptions) -> None:
-        population = options.load()
+        population, cases = options.load(), cases_of(options)
         question(population, options.epsilon_bit)
         Truth.of(population)
-        cases, marks = cases_of(options), milestones(options.asks)
-        self.facts, self.marks = population.facts, marks
         settings = {
             "dataset": population.name, "digest": population.digest, "nodes": len(population),
             "edges": int(population.edges.shape[1]), "classes": population.facts.classes, "seed": options.seed,
-            "epsilon_bit": options.epsilon_bit, "asks": list(marks),
+            "epsilon_bit": options.epsilon_bit, "asks": list(options.asks),
             "protections": list(dict.fromkeys(case.protection for case in cases)),
             "adversaries": sorted({case.adversary for case in cases if case.fault == NO_FAULT}),
             "faults": sorted({case.fault for case in cases if case.fault != NO_FAULT}),
@@ -217,7 +311,3 @@ class StressCampaign(Campaign[StressCase]):
             "schema": SCHEMA, "rows": result.rows, "passed": result.passed, "settings": result.settings,
             "answers": answers, "seconds": result.seconds,
         }  # fmt: skip
-
-    def draw(self, result: CampaignResult, path: Path) -> None:
-        """Draw the recoveries beside theory."""
-        draw_campaign(result, path)

@@ -31,11 +31,6 @@ def test_the_search_finds_the_exact_noise(monkeypatch: pytest.MonkeyPatch) -> No
     assert accountants.calibrated(4.0, "GAP") == pytest.approx(wanted, abs=1e-3)
 
 
-def test_a_library_that_knows_no_loss_gives_no_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accountants, "described", lambda sigma, program: Release(sigma, False))
-    assert accountants.calibrated(4.0, "GAP") == 0
-
-
 def test_a_library_that_stops_has_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     modules: dict[str, Any] = {
         "autodp.mechanism_zoo": SimpleNamespace(ExactGaussianMechanism=lambda sigma: None),

@@ -33,10 +33,3 @@ def test_one_of_two_that_is_drawn_is_a_gaussian_where_nobody_else_is_there() -> 
     assert claims.sampled_deltas(40, sigma)(0.5) > 0.99
     epsilon = claims.least_epsilon(lambda x: gaussian.delta_of(x, shift=1.0, sigma=sigma), 1e-5)
     assert epsilon == pytest.approx(gaussian.epsilon_of(1e-5, shift=1.0, sigma=sigma), abs=1e-8)
-
-
-def test_verdicts_of_claims() -> None:
-    row = {"claimed": "1", "holds": "1.0004"}
-    assert page.verdict_of_claim(row) == "holds"
-    assert page.verdict_of_claim({**row, "holds": "1.4652"}) == page.ABOVE
-    assert page.verdict_of_claim({**row, "holds": "stops"}) == "**stops**"

@@ -31,7 +31,3 @@ def test_sampling_with_fakes_keeps_epsilon_for_one_attribute_alone() -> None:
     law = laws.sampled(laws.grr(3, amplified), dict.fromkeys(range(3), 1 / 3), 2)
     assert loss(law, (0, 0), (0, 1)) == pytest.approx(1.0, abs=1e-9)
     assert loss(law, (0, 0), (1, 1)) == pytest.approx(amplified, abs=1e-9)
-
-
-def test_an_average_is_uniform() -> None:
-    assert laws.average(laws.grr(4, 1.0), range(4)) == pytest.approx(dict.fromkeys(range(4), 0.25))

@@ -34,14 +34,6 @@ def test_different_budgets_weigh_as_much_as_they_say() -> None:
     assert tally.log_odds()[0] == pytest.approx([1.1, 1.1])
 
 
-def test_the_diagonal_is_skipped() -> None:
-    tally = BitTally(3, 3)
-    tally.add(1, np.array([True, True]), 1.0, skip=1)
-    assert tally.log_odds()[1].tolist()[::2] == [1.0, 1.0]
-    tally.add_evidence(1, np.array([2.0, 3.0]), skip=1)
-    assert tally.log_odds()[1].tolist()[::2] == [3.0, 4.0]
-
-
 def test_labels_by_plurality_and_by_likelihood() -> None:
     tally = LabelTally(3, 3)
     for row, report in ((0, 1), (0, 1), (0, 2), (1, 0), (1, 2)):

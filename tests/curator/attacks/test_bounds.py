@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from ldpsim.curator.attacks.bounds import bound_of_counts, clopper_pearson, lower_bound, pick_event
+from ldpsim.curator.attacks.bounds import bound_of_counts, clopper_pearson, lower_bound
 
 
 @pytest.mark.parametrize("error", [0.05, 1e-3])
@@ -50,23 +50,3 @@ def test_false_alarms() -> None:
         one, other = (rng.random(400) < q for q in (1 - p, p))
         above += lower_bound(one.tolist(), other.tolist(), error=0.05) > 1
     assert above < 40
-
-
-def test_what_makes_no_sense() -> None:
-    for wrong in (
-        lambda: clopper_pearson(3, 2, 0.1), lambda: clopper_pearson(1, 2, 0.0), lambda: clopper_pearson(0, 0, 0.1),
-        lambda: lower_bound([1], [2], error=0.1),
-    ):  # fmt: skip
-        with pytest.raises(ValueError):
-            wrong()
-
-
-def test_the_event_is_that_of_the_highest_bound_without_a_delta() -> None:
-    first = ["a"] * 400 + ["b"] * 400 + ["c"] * 200
-    second = ["a"] * 10 + ["b"] * 12 + ["c"] * 978
-    event, bound = pick_event(first, second)
-    assert event == {"a", "b"} and bound == pytest.approx(bound_of_counts(800, 22, (1000, 1000), error=0.01))
-    assert pick_event(first, second, delta=0.2)[1] == pytest.approx(
-        bound_of_counts(800, 22, (1000, 1000), error=0.01, delta=0.2)
-    )
-    assert pick_event(second, first)[0] == {"c"}

@@ -52,17 +52,6 @@ def test_what_is_there_passes(name: str) -> None:
             assert 0 <= row.lower_bound <= row.claimed
 
 
-def test_a_guarantee_with_a_delta_passes() -> None:
-    """One instance here; the rest of the Gaussian's run with ``ldpsim audit --all``."""
-    from ldpsim.devices.mechanisms import AnalyticGaussian
-
-    facts = PublicFacts(2, 1, 3)
-    given = [Example(AnalyticGaussian.from_epsilon(2.0, delta=1e-3, d=1, grid=1), facts)]
-    rows = audit_mechanism(AnalyticGaussian, QUICK, stream=NoiseStream, given=given)
-    assert [row.level for row in rows] == ["bit", "vector", "law"] and not failing(rows)
-    assert rows[0].exact is not None and 1.9 < rows[0].exact <= 2
-
-
 class AsPrinted(GRR):
     """RGNN prints the denominator e^(eps + g) - 1 for features: the truth becomes the least likely answer."""
 
@@ -214,12 +203,3 @@ def test_every_mechanism_with_a_budget_is_audited_in_two_sizes_and_several_range
     for kind in (every()[name] for name in made if made[name]):
         for example in (each for of_size in examples(kind) for each in of_size):
             assert example.mechanism.agrees_with(example.facts)
-
-
-def test_a_mechanism_may_bring_its_own_examples() -> None:
-    class Own(Unmakeable):
-        @classmethod
-        def audit_examples(cls) -> list[tuple[Mechanism, PublicFacts]]:
-            return [(OneBit.from_epsilon(1.0, d=2), PublicFacts(3, 2, 2))]
-
-    assert not failing(audit_mechanism(Own, QUICK, stream=NoiseStream))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ldpsim.curator.attacks.report_views import BINS, flattened, value_in_words, views_of
+from ldpsim.curator.attacks.report_views import BINS, flattened, views_of
 
 
 def test_reports_of_every_form_are_plain_tuples() -> None:
@@ -26,17 +26,3 @@ def test_a_coordinate_of_many_numbers_is_cut_at_its_quantiles() -> None:
     assert np.bincount(views.column(reports, 0)).tolist() == [100] * BINS  # type: ignore[arg-type]
     assert views.column(reports[:4], 1) == [0, 1, 0, 1]
     assert views.words((0,), frozenset({(0,)})).startswith("coordinate 0 of the report is below -1.")
-
-
-def test_reports_of_different_lengths_are_seen_whole() -> None:
-    views = views_of([(1,), (1, 2)])
-    assert views.width == 0 and views.joint([(1,), (1, 2)], ()) == [(1,), (1, 2)]
-    assert views.words((), frozenset({(1,), (1, 2)})) == "report is [1, 2] or 1".replace("[1, 2]", "(1, 2)")
-
-
-def test_values_in_few_words() -> None:
-    assert (
-        value_in_words((0, 1, True, 0.0)) == "0110"
-        and value_in_words(("a",)) == "'a'"
-        and len(value_in_words("b" * 99)) == 60
-    )

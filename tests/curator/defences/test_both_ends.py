@@ -41,13 +41,6 @@ def test_a_mimic_finds_nobody_who_confirms() -> None:
     assert notes["dropped_claims"] >= LIARS * (FAKES - 1)
 
 
-def test_one_end_alone_is_believed() -> None:
-    reports, fakes = _answered("one-end")
-    kept, notes = keep_agreed(reports, 1e-6)
-    assert kept.adjacency is not None and kept.adjacency.multiply(csr_array(fakes)).nnz / LIARS > 20
-    assert kept is reports and "one end" in notes["not_used"]
-
-
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_the_law_of_accepted_fakes(epsilon: float) -> None:
     """A claim about an honest stranger passes with the probability of a flip, within 5 standard errors."""

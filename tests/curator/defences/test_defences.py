@@ -18,13 +18,6 @@ def test_names_are_read_in_one_order() -> None:
             defences_named(wrong)
 
 
-@pytest.mark.parametrize("gone", ["weight", "disagreement", "public-sampling", "trim"])
-def test_a_defence_that_left_is_one_line_with_those_that_are_there(gone: str) -> None:
-    with pytest.raises(ValueError, match=f"^there is no {gone}.*none, all, duplicates, degree, both-ends") as error:
-        defences_named(gone)
-    assert "\n" not in str(error.value)
-
-
 def test_an_honest_population_loses_nobody() -> None:
     """2,708 people; a false alarm of 1e-3 is the chance that one of them at least is excluded by one defence."""
     n, epsilon = 2708, 3.0

@@ -54,19 +54,6 @@ def test_labels_spread_over_the_known_edges_only() -> None:
     assert cut is not None and cut[[0, 1, 2, 3]].tolist() == [0, 1, 2, 0] and not cut[4:].any()
 
 
-@pytest.mark.parametrize("edge", [(7, 4), (4, 7)])
-def test_labels_spread_along_an_edge_both_ways(edge: tuple[int, int]) -> None:
-    """0, 3 and 4 are known, so 0 is the most frequent class; 7 has the class of 4, its one neighbour."""
-    spread = graph_alone(known(Split(np.array([0, 3, 4]), SPLIT.val, NOBODY), edges=np.array([edge]).T))
-    assert spread is not None and spread[[4, 7]].tolist() == [1, 1] and spread.sum() == 2
-
-
-def test_validation_labels_are_no_sources() -> None:
-    split = Split(np.array([0]), np.array([3]), NOBODY)
-    spread = graph_alone(known(split, np.where(np.arange(N) == 3, 1, TRUTH)))
-    assert spread is not None and not spread.any()
-
-
 def test_validation_labels_teach_where_the_method_learns_from_them_too() -> None:
     """The largest class, the sources of the graph and what ridge regression learns from are those of both."""
     split = Split(np.array([0]), np.array([1, 2, 4, 5]), NOBODY)
@@ -75,17 +62,6 @@ def test_validation_labels_teach_where_the_method_learns_from_them_too() -> None
     assert chance(found) == 1 and chance(known(split)) == 0  # of 0; 1, 1; 2, 2
     spread = graph_alone(found)
     assert spread is not None and np.array_equal(spread, TRUTH)
-
-
-@pytest.mark.parametrize(("hits", "ridge_wins"), [(0, True), (15, False)])
-def test_ridge_is_judged_without_the_own_label_where_validation_labels_teach_it(
-    hits: int, ridge_wins: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A fit to noise knows its own labels by heart: 15 of 15 validation people, of whom others tell it 5 or so."""
-    noise = csr_array(RNG.random((N, 200)).astype(np.float32))
-    monkeypatch.setattr(models, "fit_perceptron", lambda *a, **k: _Perceptron(hits))
-    found = features_alone(known(taught_by_validation=True, features=noise, reported=REPORTED), seed=0)
-    assert found is not None and (not np.array_equal(found[SPLIT.test], np.ones(15))) is ridge_wins
 
 
 def test_models_without_what_they_need_are_none() -> None:
@@ -148,30 +124,6 @@ def test_of_public_features_the_pool_is_chosen_by_validation_labels_alone(
         assert found is not None and (found[SPLIT.test] == 2).all() is np.bool_(right)
 
 
-def test_neighbours_in_feature_space_count_where_own_words_are_few() -> None:
-    """Half of the people have two words each; those of similar people say more. One of ridge or perceptron is worse."""
-    rng, n = np.random.Generator(np.random.PCG64(8)), 600
-    truth = rng.integers(0, 3, n)
-    words = np.zeros((n, 240), np.float32)
-    for person, label in enumerate(truth):
-        words[person, rng.integers(0, 80, 4) + 80 * (label if rng.random() < 0.85 else rng.integers(3))] = 1
-    order = rng.permutation(n)
-    split = Split(*(np.sort(part) for part in (order[:60], order[60:200], order[200:])))
-    labels = np.where(np.isin(np.arange(n), split.labelled), truth, -1)
-    hits = {}
-    for reported in (REPORTED, frozenset[str]()):
-        found = features_alone(NullEvidence(LabelEvidence(labels, 3), split, None, csr_array(words), reported), seed=0)
-        assert found is not None
-        hits[reported] = np.mean(found[split.test] == truth[split.test])
-    assert hits[frozenset()] > hits[REPORTED] + 0.03
-
-
-def test_nobody_to_choose_by_needs_no_perceptron(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training, "train", lambda *a, **k: pytest.fail("trained"))
-    found = features_alone(known(Split(SPLIT.train, NOBODY, SPLIT.test)), seed=0)
-    assert found is not None and np.mean(found == TRUTH) > 0.85
-
-
 def test_the_perceptron_sees_no_edge_and_learns_from_training_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[Graph, dict[str, Any]]] = []
 
@@ -190,19 +142,6 @@ def test_the_perceptron_sees_no_edge_and_learns_from_training_labels(monkeypatch
     np.testing.assert_allclose(graph.features.sum(axis=1), 1, rtol=1e-5)  # as the reference `mlp` has them
     assert (given["seed"], given["device"], given["classes"]) == (9, "auto", CLASSES)
     assert (given["settings"].gnn, given["settings"].selection) == ("mlp", "loss")
-
-
-def test_features_that_say_nothing_and_a_single_class() -> None:
-    labels = np.where(np.arange(N) % 4 == 0, TRUTH, 2)
-    nothing = features_alone(known(labels=labels, features=csr_array((N, D), dtype=np.float32)), seed=0)
-    assert nothing is not None and (nothing == 2).all()
-    single = features_alone(known(labels=np.ones(N, np.int64)), seed=0)
-    assert single is not None and (single == 1).all()
-
-
-def test_the_same_seed_gives_the_same_answer() -> None:
-    first, again = (features_alone(known(features=WORDS + 1), seed=4) for _ in range(2))
-    assert first is not None and again is not None and np.array_equal(first, again)
 
 
 def test_scrambled_test_labels_change_nothing() -> None:

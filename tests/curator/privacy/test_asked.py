@@ -126,13 +126,6 @@ def test_one_end_halves_an_edge() -> None:
     assert found["node"] == pytest.approx(4 * EPS, abs=1e-8) == levels["node"].value
 
 
-def test_asking_twice_costs_twice() -> None:
-    once, twice, levels = losses(about_zero), losses(about_zero, times=2), held(collections=2)
-    assert twice == {name: pytest.approx(2 * loss) for name, loss in once.items()}
-    for level in ("bit_adjacency", "user", "relationship", "node"):
-        assert levels[level].value == pytest.approx(2 * (held()[level].value or 0))
-
-
 def test_batches_of_different_people_do_not_add_up() -> None:
     """Two questions of one collection, each person in one of them, cost what one question does."""
     facts, both = PublicFacts(N, 1, 2), [vote(0), vote(1)]
@@ -158,13 +151,3 @@ def test_a_pair_where_one_question_reads_one_end_and_another_both() -> None:
     assert local_guarantee(facts, last, claim=Claim("", None)).holds["relationship"].value == pytest.approx(2.25)
     first = [asked[0], Question(asked[1].query, np.array([0]))]  # person 0 has nobody before it
     assert local_guarantee(facts, first, claim=Claim("", None)).holds["relationship"].value == pytest.approx(2)
-
-
-def test_an_answer_in_clear_has_no_figure_for_few_lists() -> None:
-    from ldpsim.devices.mechanisms import ClearAdjacency
-
-    level = local_guarantee(
-        PublicFacts(N, 1, 2), [Question(Query("c", ((Ask("adjacency", (ClearAdjacency(N),)),),)))],
-        claim=Claim("", None),
-    ).holds["node"]  # fmt: skip
-    assert level.status == "unprotected" and level.own is level.per_list is None

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -9,8 +9,7 @@ import pytest
 
 from ldpsim.curator.methods import Budget, HoGS, Question
 from ldpsim.curator.methods.local.lpgnn import GAUSSIAN_DELTA, LPGNN
-from ldpsim.curator.privacy.guarantee import Claim, Guarantee, Level, local_guarantee, open_guarantee
-from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.curator.privacy.guarantee import Claim, Guarantee, local_guarantee, open_guarantee
 from ldpsim.curator.votes.own_model import model_for_accounts
 from ldpsim.devices.facts import PublicFacts, Split
 from ldpsim.devices.mechanisms import (
@@ -58,14 +57,6 @@ def test_the_rows_of_hogs_in_the_privacy_reference(n: int, d: int, vector: float
     assert guarantee.trust == "untrusted curator" and guarantee.why_they_differ
 
 
-def test_one_end_reporting_halves_relationship_and_node() -> None:
-    both, one_end = (_values(_hogs(50, 20, epsilon=4, feature_share=0.5, reporting=r)) for r in ("both", "one-end"))
-    assert (both["relationship"], one_end["relationship"]) == (pytest.approx(4), pytest.approx(2))
-    # device n - 1 reports about everybody; device i's own i bits and n - 1 - i of others make n - 1
-    assert one_end["user"] == one_end["node"] == pytest.approx(49 * 2 + 40)
-    assert both["node"] == pytest.approx(2 * 49 * 2 + 40)
-
-
 def test_public_features_are_unprotected_up_to_the_user() -> None:
     guarantee = _hogs(50, 20, epsilon=4, public_features=True)
     status = {name: level.status for name, level in guarantee.holds.items()}
@@ -83,15 +74,6 @@ def test_public_labels_are_unprotected_and_named_where_they_are_not_counted() ->
     for name in ("user", "node"):
         assert guarantee.holds[name].status == "bounded"
         assert guarantee.holds[name].not_counted == ("label",)
-
-
-def test_private_labels_count_at_user_and_node() -> None:
-    plain = _values(_hogs(50, 20, epsilon=4))
-    guarantee = _hogs(50, 20, epsilon=4, private_labels=True, eps_labels=1.5)
-    assert guarantee.holds["label"].value == pytest.approx(1.5)
-    for name in ("user", "node"):
-        assert guarantee.holds[name].value == pytest.approx((plain[name] or 0) + 1.5)
-        assert guarantee.holds[name].counted[:3] == ("adjacency", "features", "label")
 
 
 def test_collections_multiply_every_level() -> None:
@@ -148,16 +130,6 @@ def test_of_a_pair_whose_larger_end_reports_the_smaller_one_s_answers_do_not_cou
     assert local_guarantee(facts, again, claim=NO_CLAIM).holds["relationship"].value == pytest.approx(2)
 
 
-def test_a_public_graph_is_unprotected_not_unasked() -> None:
-    facts = PublicFacts(10, 4, 2)
-    query = Query("c", ((Ask("features", (OneBit.from_epsilon(1, d=4),)),),))
-    guarantee = local_guarantee(facts, [Question(query)], claim=NO_CLAIM, public_edges=True)
-    assert guarantee.holds["relationship"].status == guarantee.holds["bit_adjacency"].status == "unprotected"
-    assert guarantee.holds["user"].status == "unprotected"
-    assert guarantee.holds["user"].public == ("adjacency",)
-    assert guarantee.holds["user"].private_value == pytest.approx(4)
-
-
 def _worst(mechanism: RandomizedResponse | OneBit, size: int, changed: list[int]) -> float:
     """Return the largest log ratio over all reports and all pairs of inputs that differ only in ``changed``."""
     worst = 0.0
@@ -193,17 +165,6 @@ def test_levels_by_enumeration(reporting: str) -> None:
         assert (guarantee.holds[name].value or 0) >= value - 1e-9  # never below
 
 
-def test_to_dict_is_the_contracts_form() -> None:
-    privacy = _hogs(10, 3, epsilon=4).to_dict()
-    assert set(privacy) == {"trust", "claimed", "holds", "collections", "why_they_differ"}
-    assert set(privacy["claimed"]) == {"statement", "value"}
-    assert tuple(privacy["holds"]) == tuple(LEVELS)
-    for level in privacy["holds"].values():
-        assert set(level) == {field.name for field in fields(Level)} - {"reason"} | {"detail"}
-        assert (level["kind"] is None) == (level["value"] is level["private_value"] is None)
-        assert (level["value"] is not None) == (level["status"] == "bounded")
-
-
 def test_references_guarantee_nothing() -> None:
     guarantee = open_guarantee(("features", "label"), trust="none", statement="none")
     assert guarantee.holds["user"].status == guarantee.holds["central_node"].status == "unprotected"
@@ -234,11 +195,6 @@ def test_two_gaussian_reports_lose_less_than_the_sums_that_are_printed() -> None
     assert 2.0 < exact < 3.2
 
 
-def test_a_guarantee_counts_one_collection_where_nothing_is_said() -> None:
-    assert Guarantee("none", NO_CLAIM, {}).collections == 1
-    assert Level("not asked").kind is None and Level("bounded", 1.0).kind == "bound"
-
-
 def _own_features(reporting: str, volunteers: bool = True) -> Guarantee:
     model = model_for_accounts(4, 3)
     vote = OwnFeaturesVote.from_probabilities(np.eye(3)[np.arange(6) % 3], 2.0, model, homophily=0.8,
@@ -260,15 +216,6 @@ def test_an_answer_about_list_and_features_counts_once(reporting: str) -> None:
     assert values["relationship"] == (4.0 if reporting == "both" else 2.0)
     assert values["label"] == 1.0 and values["user"] == 3.0
     assert values["node"] == (3.0 + 5 * 2.0 if reporting == "both" else 2.0 + 5 * 2.0)
-
-
-def test_a_device_of_one_end_without_earlier_people_has_features() -> None:
-    """Device 0 of one end reports no entry of a list; its answer about list and features loses epsilon all the same."""
-    vote = OwnFeaturesVote.from_probabilities(np.eye(3), 2.0, model_for_accounts(4, 3), homophily=0.8,
-                                              reporting="one-end")  # fmt: skip
-    asked = Question(Query("c", ((Ask("adjacency", (vote,)),),)), np.arange(1))
-    values = _values(local_guarantee(PublicFacts(3, 4, 3), (asked,), claim=NO_CLAIM))
-    assert values["vector"] == values["user"] == 2.0
 
 
 def test_what_volunteers_give_in_clear_is_said_and_not_counted() -> None:

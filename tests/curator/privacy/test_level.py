@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -57,14 +57,3 @@ def test_json_has_every_field(level: Level) -> None:
     assert made["of_one"] == (None if level.of_one is None else asdict(level.of_one))
     names = {each.name for each in fields(level)} - {"reason"}  # its text is in the detail
     assert made.keys() == names | {"detail"} and json.loads(json.dumps(made)) == made
-
-
-def test_a_loss_without_a_kind_is_a_bound() -> None:
-    assert Level("bounded", 1.0).kind == "bound" and Level("unprotected", private_value=1.0).kind == "bound"
-    assert Level("bounded", 1.0, kind="exact").kind == "exact" and replace(Level("not asked")).kind is None
-
-
-def test_what_is_public_and_left_out_is_named() -> None:
-    both = Level("unprotected", public=("features",), counted=("adjacency",), not_counted=(LABEL,), private_value=4.0)
-    assert both.detail == "feature vector in clear; list alone: 4; the label is public in this setting and not counted"
-    assert Level("unprotected", public=("adjacency",)).detail == "edges are public in this setting"

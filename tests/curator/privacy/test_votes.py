@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from ldpsim.curator.privacy.votes import Votes, vote_losses
@@ -32,12 +30,3 @@ def test_figures_of_the_page() -> None:
     assert (labels["label"], labels["user"], labels["node_joins"], labels["node"]) == (2, 5, 8, 11)
     unknown = vote_losses(Votes(epsilon=3))
     assert unknown["label"] is unknown["node"] is unknown["node_joins"] is None
-
-
-@pytest.mark.parametrize("wrong", [
-    {"epsilon": 0.0}, {"epsilon": float("nan")}, {"eps_labels": -1.0}, {"times": 0}, {"lists": -1}, {"people": 0},
-    {"reporting": "none"},
-])  # fmt: skip
-def test_impossible_numbers(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="^--"):
-        Votes(**{"epsilon": 1.0, **wrong})

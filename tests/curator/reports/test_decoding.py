@@ -7,7 +7,7 @@ from ldpsim.curator.methods import Question
 from ldpsim.curator.reports.decoding import Decoder
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms import GRR, GroupDegrees
+from ldpsim.devices.mechanisms import GRR
 from ldpsim.devices.query import Ask, Query
 
 FACTS = PublicFacts(6, 3, 3)
@@ -49,38 +49,6 @@ def test_malformed_bytes_are_left_out_and_named() -> None:
     assert found["labels"].tolist() == [-1, -1, -1, -1, -1, 0] and list(wrong) == [2]
     with pytest.raises(ValueError, match="device 2: not a report"):
         Reports.from_bytes(FACTS, [QUESTION], answers)
-
-
-def staged(grouping: tuple[int, ...] | None, devices: list[int], *, mechanism: GRR = MECHANISM) -> Question:
-    groups = GroupDegrees.from_epsilon(1.0, n=6, groups=2)
-    plan = ((Ask("label", (mechanism,)),), (Ask("adjacency", (groups,)),))
-    return Question(Query("c", plan, stage=0 if grouping is None else 1, grouping=grouping), np.array(devices))
-
-
-def test_a_grouping_is_that_of_the_questions() -> None:
-    assert Decoder(FACTS, [staged(None, [0]), staged(None, [1])]).grouping is None
-    one = Decoder(FACTS, [staged((0, 0, 1, 1, 0, 1), [0, 2]), staged((0, 0, 1, 1, 0, 1), [3])])
-    assert one.grouping is not None and one.grouping.tolist() == [0, 0, 1, 1, 0, 1]
-    assert Decoder(FACTS, [staged((0, 0, 1, 1, 0, 1), [0]), staged(None, [3])]).grouping is not None
-    with pytest.raises(ValueError, match="group people differently"):
-        Decoder(FACTS, [staged((0, 0, 1, 1, 0, 1), [0, 2]), staged((1, 0, 1, 1, 0, 1), [3])])
-
-
-def test_what_was_asked_so_far_of_a_plan_in_stages() -> None:
-    both = Decoder(FACTS, [staged((0, 0, 1, 1, 0, 1), [0, 2]), staged(None, [3])])
-    assert {name: who.tolist() for name, who in both.asked.items()} == {
-        "label": [True, False, True, True, False, False],
-        "adjacency": [True, False, True, False, False, False],
-    }
-    assert [[ask.attribute for ask in stage] for stage in both.plan] == [["label"], ["adjacency"]]
-    everybody = Decoder(FACTS, [Question(staged(None, []).query, None)])
-    assert everybody.asked["label"].all() and everybody.asked.keys() == {"label"}
-
-
-def test_two_asks_about_one_attribute_are_refused() -> None:
-    other = GRR.from_epsilon(2.0, categories=3)
-    with pytest.raises(ValueError, match="ask differently about label"):
-        Decoder(FACTS, [staged(None, [0]), staged(None, [1], mechanism=other)])
 
 
 def test_parts_are_added_as_answers_are() -> None:

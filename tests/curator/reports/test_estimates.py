@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.linear.propagation import kprop_matrix
 from ldpsim.curator.reports.estimates import estimated_strips, smoothed
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts
@@ -54,13 +53,3 @@ def test_strips_are_the_mechanisms_own_estimates(kind: str) -> None:
 def test_features_in_clear_stay_sparse_without_a_hop() -> None:
     given = csr_array(np.eye(N, D, dtype=np.float32))
     assert smoothed(_reports(ClearFeatures(D), given), csr_array((N, N)), 0) is given
-
-
-def test_kprop_by_hand() -> None:
-    # a path 0 - 1 - 2 and an isolated node 3: degrees 1, 2, 1, 0
-    path = csr_array(np.array([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]], np.float32))
-    r = 1 / np.sqrt(2)
-    wanted = [[0, r, 0, 0], [r, 0, r, 0], [0, r, 0, 0], [0, 0, 0, 0]]
-    np.testing.assert_allclose(kprop_matrix(path).toarray(), wanted, rtol=1e-6)
-    looped = kprop_matrix(path, self_loops=True).toarray()
-    np.testing.assert_allclose(np.diag(looped), [1 / 2, 1 / 3, 1 / 2, 1], rtol=1e-6)

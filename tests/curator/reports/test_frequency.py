@@ -1,43 +1,24 @@
 from __future__ import annotations
 
-import math
 from itertools import product
 
 import numpy as np
 import pytest
 
 from ldpsim.curator.reports.frequency import (
-    code_features,
     estimate_features,
     estimate_labels,
-    feature_spans,
     neighbourhood_mean,
 )
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GRR, GRRFS
 
-PATH = np.array([[0, 1], [1, 2]])
 NOBODY = np.zeros((2, 0), np.int64)
-
-
-def named(labels: list[int]) -> np.ndarray:
-    return np.array(labels)[:, None] == np.arange(3)
 
 
 def _grr_fs(domains: tuple[int, ...], m: int, eps: float = 1.0) -> GRRFS:
     columns = sum(1 if g == 2 else g for g in domains)
     return GRRFS.from_epsilon(eps, facts=PublicFacts(4, columns, 2, domains=domains), m=m)
-
-
-def test_a_path_worked_by_hand() -> None:
-    mechanism = _grr_fs((2,), 1, math.log(3))  # p = 3/4, q = 1/4: pi = 2 lambda - 1/2
-    mean, everybody = neighbourhood_mean(3, PATH), np.ones(3, np.bool_)
-    found = estimate_features(np.array([[1], [0], [0]]), everybody, mechanism, mean, 1)
-    np.testing.assert_allclose(found[:, 0], [2 / 2 - 0.5, 2 / 3 - 0.5, -0.5], atol=1e-6)
-    # lambda' of node 2 after one step: (1/2, 0, 0) of node 1's label; after two, 1/3 of ...
-    assert estimate_labels(named([-1, 2, -1]), mean, 1).tolist() == [2, 2, 2]
-    assert estimate_labels(named([1, 2, 1]), mean, 1).tolist() == [1, 1, 1]
-    assert estimate_labels(named([1, 2, -1]), mean, 0).tolist() == [1, 2, -1]
 
 
 def _literal_features(codes, mechanism, edges, hops):  # type: ignore[no-untyped-def]
@@ -103,15 +84,6 @@ def test_binary_estimates_are_unbiased_in_unequal_domains() -> None:
     assert np.abs(wrong - value[:2]).max() > 0.1
 
 
-def test_equation_2_in_numbers() -> None:
-    """d = 6, m = 2, g = 4, eps_x = 1 (privacy reference, section 2)."""
-    slope, intercept = _grr_fs((4,) * 6, 2).correction(4)
-    assert slope == pytest.approx(9.983720482, abs=1e-8)
-    assert intercept == pytest.approx(-2.245930121, abs=1e-8)
-    shares = np.array([0.275040765, 0.25, 0.239983694, 0.234975541])
-    np.testing.assert_allclose(slope * shares + intercept, [0.5, 0.25, 0.15, 0.1], atol=1e-7)
-
-
 def test_silent_people_count_as_nobody() -> None:
     mechanism, mean = _grr_fs((2, 3), 1), neighbourhood_mean(4, np.array([[0], [1]]))
     codes = np.array([[1, 2], [0, 0], [1, 1], [0, 0]])
@@ -120,10 +92,3 @@ def test_silent_people_count_as_nobody() -> None:
     np.testing.assert_allclose(found[[0, 1]], own[[0, 0]], atol=1e-6)  # 1 is silent: both hear 0 alone
     np.testing.assert_allclose(found[2], own[2], atol=1e-6)  # isolated
     np.testing.assert_allclose(found[3], [1 / 2, 1 / 3, 1 / 3, 1 / 3])  # nobody within reach
-
-
-def test_coding() -> None:
-    mechanism = _grr_fs((2, 3), 1)
-    assert feature_spans(mechanism) == [slice(0, 1), slice(1, 4)]
-    coded = code_features(np.array([[1, 2], [1, 0]], np.uint8), np.array([True, False]), mechanism)
-    assert coded.tolist() == [[1, 0, 0, 1], [0, 0, 0, 0]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import GRR, ClearLabel, Mechanism, SubsetSelection
 from ldpsim.devices.query import Ask
-from tests.curator.reports.kinds import Flags, Unequal, one_category
+from tests.curator.reports.kinds import Flags, Unequal
 
 K = 4
 
@@ -59,30 +58,6 @@ def test_everything_is_that_of_the_law(mechanism: Mechanism) -> None:
     np.testing.assert_allclose(named.sum(axis=1) @ law, np.full(K, found.whole))
 
 
-def test_a_report_of_grr_names_itself_with_the_probability_of_the_truth() -> None:
-    mechanism = GRR.from_epsilon(1.0, categories=K)
-    found = told(mechanism, [2, -1, 0])
-    assert found.rows is None and found.labels.tolist() == [2, -1, 0] and found.known(np.arange(3)).tolist() == [0, 2]
-    assert (found.truth, found.lie) == pytest.approx((mechanism.truth_probability, mechanism.other_probability))
-    same = one_category(np.array([2, -1, 0]), K, mechanism.truth_probability)
-    assert found.soft is not None and same.soft is not None
-    np.testing.assert_allclose(found.soft, same.soft, atol=1e-12)
-    assert found.everybody().tolist() == [[0, 0, 1, 0], [0] * 4, [1, 0, 0, 0]]
-
-
-def test_a_set_names_its_classes_and_each_is_taken_as_the_label_equally_often() -> None:
-    mechanism = SubsetSelection.from_epsilon(0.2, categories=K)
-    assert mechanism.size == 2
-    found = told(mechanism, [[True, False, True, False]] * 3000)
-    assert found.rows is not None and (found.truth, found.lie) == pytest.approx(
-        (mechanism.truth_probability, mechanism.other_probability)
-    )
-    counts = np.bincount(found.labels, minlength=K)
-    assert counts[[1, 3]].tolist() == [0, 0] and abs(counts[0] - 1500) < 5 * math.sqrt(750)  # chance 6e-7
-    again = told(mechanism, [[True, False, True, False]] * 3000)
-    assert np.array_equal(found.labels, again.labels)
-
-
 def test_silent_people_and_labels_in_clear() -> None:
     mechanism = SubsetSelection.from_epsilon(0.2, categories=K)
     rows = np.array([[True, True, False, False], [False] * 4])
@@ -98,20 +73,6 @@ def test_silent_people_and_labels_in_clear() -> None:
     assert clear.soft is None and (clear.truth, clear.lie) == (1, 0) and clear.labels.tolist() == [1, 3, -1]
     not_asked = label_evidence(Reports(facts, {}, {}, who), public)
     assert not_asked.soft is None and not_asked.labels.tolist() == [3, 3]
-
-
-def test_labels_in_clear_are_certain() -> None:
-    found = LabelEvidence(np.array([2, 0]), 3)
-    people = np.arange(2)
-    assert found.estimates(people).tolist() == found.probabilities(people).tolist() == [[0, 0, 1], [1, 0, 0]]
-    assert found.log_likelihood(people).tolist() == [[-math.inf, -math.inf, 0], [0, -math.inf, -math.inf]]
-
-
-def test_only_some_people() -> None:
-    found = told(KINDS[1], [[True, True, False, False]] * 4).only(np.array([1, 3]))
-    assert (found.labels >= 0).tolist() == [False, True, False, True]
-    assert found.soft is not None and found.soft.any(axis=1).tolist() == [False, True, False, True]
-    assert found.everybody().any(axis=1).tolist() == [False, True, False, True]
 
 
 def test_a_mechanism_that_states_no_evidence_is_named() -> None:

@@ -52,14 +52,6 @@ def test_parts_are_one_collection() -> None:
     assert [part.answered.sum() for part in reports.parts] == [1, 3, 2]
 
 
-def test_one_part_is_no_part() -> None:
-    (_, question, _) = _questions()
-    alone = {device: {"adjacency": (b"\x00",)} for device in (0, 2, 4)}
-    assert Reports.from_bytes(FACTS, [question], alone).parts == ()
-    (whole,) = Reports.from_bytes(FACTS, [question], alone).questions()
-    assert whole.devices is None
-
-
 def test_saved_parts_are_read_again_with_their_people(tmp_path: Path) -> None:
     reports = Reports.from_bytes(FACTS, _questions(), _answers())
     reports.save(tmp_path)
@@ -76,13 +68,6 @@ def test_nobody_is_in_two_parts_for_one_attribute() -> None:
     parts = Reports.from_bytes(FACTS, _questions(), _answers()).parts
     with pytest.raises(ValueError, match="part 2 asks person 0 about adjacency again"):
         joined_reports([parts[0], parts[1], parts[1]])
-
-
-def test_two_questions_of_one_part_ask_alike() -> None:
-    first, second = _questions()[1:]
-    alike = [first, Question(second.query, second.devices, part=1)]
-    with pytest.raises(ValueError, match="two questions ask differently about adjacency"):
-        Reports.from_bytes(FACTS, alike, _answers())
 
 
 def test_sparse_rows_of_parts_are_added() -> None:

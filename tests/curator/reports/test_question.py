@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,6 @@ PLAN = ((Ask("adjacency", (ROW, DEGREE)), Ask("label", (LABEL,))), (Ask("adjacen
 QUESTION = Question(Query("c", PLAN, 1), np.array([1, 4]), part=3)
 
 
-def test_everybody_is_asked_in_one_part_unless_told() -> None:
-    question = Question(Query("c", PLAN))
-    assert question.devices is None and question.part == 0
-
-
 def test_a_key_names_the_question_and_its_people_and_no_collection() -> None:
     def key(**changed: Any) -> object:
         return keys_of([replace(QUESTION, **changed)])
@@ -38,14 +33,6 @@ def test_a_key_names_the_question_and_its_people_and_no_collection() -> None:
     assert all(each != key() for each in different) and len({*different}) == len(different)
 
 
-def test_the_budget_that_nobody_gives() -> None:
-    assert asdict(Budget()) == {
-        "epsilon": 8.0, "eps_adjacency": None, "eps_features": None, "eps_labels": None, "feature_share": 0.1,
-        "public_features": False, "private_labels": False, "reporting": "both", "label_mechanism": "grr",
-        "volunteers": False,
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize("name", ["epsilon", "eps_adjacency", "eps_features", "eps_labels"])
 def test_budgets_that_are_none(name: str) -> None:
     for value in (0.0, -1.0, math.nan, -math.inf):
@@ -57,13 +44,3 @@ def test_budgets_that_are_none(name: str) -> None:
     else:
         with pytest.raises(ValueError, match="finite"):
             Budget(**{name: math.inf})  # type: ignore[arg-type]
-
-
-def test_shares_and_ends_outside_their_range() -> None:
-    assert (Budget(feature_share=0.0).feature_share, Budget(feature_share=0.999).feature_share) == (0.0, 0.999)
-    for share in (-0.001, 1.0, math.nan):
-        with pytest.raises(ValueError, match="--feature-share must be 0 or more and below 1"):
-            Budget(feature_share=share)
-    assert Budget(reporting="one-end").reporting == "one-end"
-    with pytest.raises(ValueError, match="--reporting must be both or one-end, not 'none'"):
-        Budget(reporting="none")  # type: ignore[arg-type]

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from ldpsim.curator.reports.rows import flipped_rows, noisy_rows_of_bits
-from ldpsim.devices.mechanisms import ClearAdjacency, RandomizedResponse
-from ldpsim.devices.query import Ask
+from ldpsim.devices.mechanisms import RandomizedResponse
 from tests.curator.defences.lies import reports_of
 
 ROWS = np.zeros((5, 5), np.bool_)
-CLEAR = replace(reports_of(ROWS, 3.0), asks={"adjacency": Ask("adjacency", (ClearAdjacency(5),))})
 
 
 def test_the_law_is_that_of_the_question() -> None:
@@ -22,13 +20,6 @@ def test_the_law_is_that_of_the_question() -> None:
     assert rows is not None and rows.one_end and rows.flip == noisy_rows_of_bits(reports_of(ROWS, 3.0, "one-end")).flip
     assert (rows.flip, rows.odds) == (mechanism.flip_probability, mechanism.flip_odds)
     assert rows.lengths.tolist() == [mechanism.targets(person) for person in range(5)]
-
-
-def test_a_row_in_clear_is_never_flipped() -> None:
-    rows = flipped_rows(CLEAR)
-    assert rows is not None and rows.flip == 0 and not rows.one_end and rows.lengths.tolist() == [4] * 5
-    with pytest.raises(ValueError, match="no neighbour lists whose bits are flipped alike: clear_adjacency has"):
-        noisy_rows_of_bits(CLEAR)
 
 
 def test_without_rows_there_is_nothing() -> None:

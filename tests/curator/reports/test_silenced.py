@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 
 from ldpsim.curator.reports.question import Question
 from ldpsim.curator.reports.reports import FIELDS, Reports
-from ldpsim.curator.reports.silenced import silenced, without_ones
+from ldpsim.curator.reports.silenced import silenced
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GRR, Degree, Mechanism, MultiBit, NoisyRow, OneBit, RandomizedResponse
 from ldpsim.devices.noise import NoiseStream
@@ -56,16 +56,3 @@ def test_it_is_as_if_they_had_not_answered(plan: str, parts: bool) -> None:
         if issparse(left):
             left, right = left.toarray(), right.toarray()
         assert left is None or (left.dtype == right.dtype and np.array_equal(left, right)), name
-
-
-def test_without_anybody_it_is_the_same_object() -> None:
-    mechanism = RandomizedResponse.from_epsilon(1.0, n=N)
-    question = Question(Query("c", ((Ask("adjacency", (mechanism,)),),)))
-    reports = Reports.from_bytes(FACTS, (question,), {0: {"adjacency": (_report(mechanism, "adjacency", 0),)}})
-    assert silenced(reports, np.zeros(N, np.bool_)) is reports
-
-
-def test_single_ones_are_dropped() -> None:
-    ones = csr_array(np.array([[0, 1, 1], [1, 0, 0], [0, 0, 0]], np.bool_))
-    left = without_ones(ones, np.array([True, False, False]))
-    assert left.toarray().astype(int).tolist() == [[0, 0, 1], [1, 0, 0], [0, 0, 0]]

@@ -1,7 +1,4 @@
-"""A campaign: cells are kept, a stopped one goes on, and a failed cell does not end the others.
-
-Covers strategies/attacks/cells too.
-"""
+"""A campaign: cells are kept, a stopped one goes on, and a failed cell does not end the others."""
 
 from __future__ import annotations
 
@@ -15,9 +12,7 @@ import pytest
 
 from ldpsim.strategies.attacks import campaign as module
 from ldpsim.strategies.attacks.campaign import AttackRow, Campaign, CampaignResult
-from ldpsim.strategies.attacks.cells import run_cells
 from ldpsim.strategies.experiments.failures import Failed
-from ldpsim.strategies.progress import NOTHING_KEPT
 
 
 @dataclass(frozen=True)
@@ -36,7 +31,7 @@ def half_of(cell: Number) -> dict[str, float]:
     return {"half": cell.value / 2}
 
 
-class Halves(Campaign[Number]):
+class Halves(Campaign):
     command = "halves"
     columns = ("value", "half", "passed")
     exact = frozenset({"value"})
@@ -54,9 +49,6 @@ class Halves(Campaign[Number]):
     def record(self, result: CampaignResult) -> dict[str, Any]:
         return {"rows": list(result.rows)}
 
-    def draw(self, result: CampaignResult, path: Path) -> None:
-        path.write_text(str(len(result.rows)))
-
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_failed_cell_does_not_end_the_others_and_is_done_again(
@@ -68,8 +60,8 @@ def test_a_failed_cell_does_not_end_the_others_and_is_done_again(
     )
     assert result.failures == [("number 3", Failed("is odd, and has none"))] and result.found == 0
     assert [row["half"] for row in result.rows] == [2.0, 1.0] and result.passed
-    assert told == [("cells", 0.0), ("cells", 1 / 3), ("cells", 2 / 3), ("cells", 1.0), ("drawing", None)]
-    assert sorted(path.name for path in folder.iterdir()) == ["cells", "halves.png", "table.csv"]
+    assert told == [("cells", 0.0), ("cells", 1 / 3), ("cells", 2 / 3), ("cells", 1.0)]
+    assert sorted(path.name for path in folder.iterdir()) == ["cells", "table.csv"]
     assert (folder / "cells" / "number_4.json").read_text() == '{"half": 2.0}\n'
     assert (folder / "table.csv").read_text() == "value,half,passed\n4.0,2.000000,\n2.0,1.000000,\n"
     (folder / "cells" / "number_2.json").write_text("{")  # a damaged one is measured again
@@ -78,21 +70,6 @@ def test_a_failed_cell_does_not_end_the_others_and_is_done_again(
     assert same == folder and again.found == 1 and [row["half"] for row in again.rows] == [2.0, 0.5, 0.5]
     assert json.loads((folder / "result.json").read_text())["rows"] == list(again.rows)
     assert Halves(4, 3, 2).run_and_write(tmp_path)[1].name == f"{folder.name}-2"
-
-
-def test_an_interrupt_says_what_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stopped(cell: Number) -> dict[str, float]:
-        if cell.value == 2:
-            raise KeyboardInterrupt
-        return half_of(cell)
-
-    monkeypatch.setattr(Halves, "measure", stopped)
-    with pytest.raises(KeyboardInterrupt) as stop:
-        Halves(4, 2).run(tmp_path)
-    assert stop.value.__notes__ == [f"1 of 2 cells are finished and kept in {tmp_path}; the same command goes on"]
-    with pytest.raises(KeyboardInterrupt) as stop:
-        Halves(4, 2).run()
-    assert stop.value.__notes__ == [NOTHING_KEPT]
 
 
 def test_a_folder_is_named_after_settings_people_and_version(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,15 +84,3 @@ def test_a_row_without_theory_passes() -> None:
     rows = [{"passed": None}, {"passed": True}]
     assert CampaignResult(rows, {}).passed and not CampaignResult([*rows, {"passed": False}], {}).passed
     assert Halves.table_csv([]) == "value,half,passed\n"
-
-
-def test_a_cell_in_this_process_tells_its_share() -> None:
-    told: list[float] = []
-
-    def measure(cell: int, *tell: Any) -> int:
-        for one in tell:
-            one(cell / 10)
-        return cell + 1
-
-    assert list(run_cells([1, 2], measure, workers=1, tell=told.append)) == [(1, 2), (2, 3)] and told == [0.1, 0.2]
-    assert list(run_cells([1], measure, workers=None)) == [(1, 2)] and told == [0.1, 0.2]

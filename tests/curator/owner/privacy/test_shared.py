@@ -7,10 +7,8 @@ import pytest
 from scipy.optimize import brentq
 
 from ldpsim.curator.owner.privacy.label import (
-    MOST_LAMBDAS,
     amplified,
     label_epsilon,
-    label_epsilon_once,
     label_loss,
     label_probabilities,
     shared_label_epsilon,
@@ -66,19 +64,3 @@ def test_figures_that_were_amplified_one_by_one_do_not_add_up() -> None:
     together = shared_label_epsilon([1.0, 1.0000001], queries=1, classes=classes, delta=delta, gamma=gamma)
     assert together > 2 * alone + 0.1
     assert together == pytest.approx(amplified(2 * label_loss(classes, 1.0), gamma), abs=1e-2)
-
-
-def test_a_single_lambda_is_the_labels_own_bound() -> None:
-    asked = {"classes": 10, "delta": 1e-4, "gamma": 0.3}
-    fresh = label_epsilon(queries=1000, lambda_=0.4, **asked)
-    assert fresh <= shared_label_epsilon([0.4], queries=1000, **asked) <= fresh + 0.01
-    once = label_epsilon_once(queries=1000, lambda_=0.4, **asked)
-    assert once <= shared_label_epsilon([0.4], queries=1000, once=True, **asked) <= once + 0.05
-
-
-def test_how_many_lambdas() -> None:
-    many = [0.1 + 0.01 * at for at in range(MOST_LAMBDAS)]
-    for given in ([], [*many, 1.0]):
-        with pytest.raises(ValueError, match="1 to 8 lambdas"):
-            shared_label_epsilon(given, queries=5, classes=10, delta=1e-4, gamma=0.3)
-    assert 0 < shared_label_epsilon(many, queries=5, classes=10, delta=1e-4, gamma=0.3) < 5 * MOST_LAMBDAS * 0.2

@@ -17,8 +17,8 @@ from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.mechanisms import BUILT_IN, GRR, OneBit, RandomizedResponse
 from ldpsim.devices.policy.policy import Cap, policy_for
 from ldpsim.devices.query import Ask, Query
-from ldpsim.strategies.attacks.adversaries import Target
-from ldpsim.strategies.attacks.adversaries.staged_queries import two_stages
+from ldpsim.strategies.attacks.adversaries.curator import Target
+from ldpsim.strategies.attacks.adversaries.questions import two_stages
 
 N, D, CLASSES = 12, 10, 3
 WIDE = Cap(bit=1e6, vector=1e9, user=1e9, delta=1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.strategies.attacks.adversaries.models import Model
+from ldpsim.strategies.attacks.adversaries.table import Model
 
 
 def invert_update(before: Model, after: Model) -> tuple[NDArray[np.floating], int]:

@@ -1,4 +1,4 @@
-"""Results of attacks: distinct answers, stages counted once, losses added. Covers staged_queries, varying."""
+"""Results of attacks: distinct answers, stages counted once, losses added."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from flwr.app import ConfigRecord, Error, Message, RecordDict
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import BUILT_IN, GRR, OneBit, RandomizedResponse
 from ldpsim.devices.query import Ask, Query
-from ldpsim.strategies.attacks.adversaries import ADVERSARIES, AttackResult, Release, Target
-from ldpsim.strategies.attacks.adversaries.curator import rebudgeted, recollected
-from ldpsim.strategies.attacks.adversaries.staged_queries import two_stages
-from ldpsim.strategies.attacks.adversaries.varying import every_mechanism
+from ldpsim.strategies.attacks.adversaries.curator import AttackResult, Curator, Release, Target
+from ldpsim.strategies.attacks.adversaries.questions import every_mechanism, rebudgeted, recollected, two_stages
 from ldpsim.strategies.engines.flower_internals import assume_identity
 
 N, D, C = 12, 10, 3
@@ -20,31 +18,29 @@ QUERY = Query("c", ((Ask("features", (BITS,)), Ask("label", (TRUTH,))),))
 
 
 def test_distinct_answers_count_and_equal_ones_do_not() -> None:
-    outcome = AttackResult("somebody")
+    outcome = AttackResult()
     assert outcome.distinct_releases == 0
-    outcome.add([Release(3, QUERY, "label", (b"\0",)), Release(3, recollected(QUERY, "d"), "label", (b"\0",))])
-    assert outcome.distinct(3, "label") == 1 and outcome.loss(3, "label") == 1.0
-    outcome.add([Release(3, QUERY, "label", (b"\1",)), Release(4, QUERY, "label", (b"\0",))])
-    assert outcome.distinct(3, "label") == 2 and outcome.loss(3, "label") == 2.0
-    assert outcome.distinct_releases == 2 and outcome.distinct(4, "label") == 1 and outcome.distinct(5, "label") == 0
+    equal = [Release(3, query, "label", (b"\0",)) for query in (QUERY, recollected(QUERY, "d"))]
+    outcome.releases |= set(equal)
+    assert outcome.distinct() == {(3, "label"): 1} and outcome.loss(3, "label") == 1.0
+    outcome.releases |= {Release(3, QUERY, "label", (b"\1",)), Release(4, QUERY, "label", (b"\0",))}
+    assert outcome.distinct() == {(3, "label"): 2, (4, "label"): 1} and outcome.loss(3, "label") == 2.0
     other = Query("c", ((Ask("label", (GRR.from_epsilon(0.5, categories=C),)),),))
-    outcome.add([Release(3, other, "label", (b"\1",))])
-    assert outcome.distinct(3, "label") == 3 and outcome.loss(3, "label") == 2.5
-    assert {device: len(found) for device, found in outcome.reports("label").items()} == {3: 3, 4: 1}
-    assert outcome.reports("features") == {}
-    pooled = AttackResult("pool")
+    outcome.releases.add(Release(3, other, "label", (b"\1",)))
+    pooled = AttackResult()
     pooled.merge(outcome)
     pooled.merge(outcome)
-    assert pooled.distinct_releases == 3
+    assert pooled.distinct_releases == 3 and pooled.loss(3, "label") == 2.5
 
 
 def test_a_staged_query_is_one_answer() -> None:
     staged = two_stages(Query("c", ((Ask("adjacency", (RandomizedResponse.from_epsilon(1.0, n=N),)),),)), N)
-    outcome = AttackResult("somebody")
+    outcome = AttackResult()
     first, second = (tuple((j + s) % 3 for j in range(N)) for s in (0, 1))
-    outcome.add([Release(0, staged, "adjacency", (b"1",)), Release(0, staged.at_stage(1, first), "adjacency", (b"2",))])
+    outcome.releases |= {Release(0, staged, "adjacency", (b"1",)),
+                         Release(0, staged.at_stage(1, first), "adjacency", (b"2",))}  # fmt: skip
     assert outcome.distinct_releases == 1 and outcome.loss(0, "adjacency") == staged.loss("adjacency").vector
-    outcome.add([Release(0, staged.at_stage(1, second), "adjacency", (b"2",))])  # the same bytes to another question
+    outcome.releases.add(Release(0, staged.at_stage(1, second), "adjacency", (b"2",)))  # to another question
     assert outcome.distinct_releases == 2
     assert two_stages(staged, N) == staged
 
@@ -66,15 +62,15 @@ def test_budgets_are_changed_whatever_the_mechanism() -> None:
 def test_what_is_no_report_is_noted() -> None:
     assume_identity(run_id=1)
     target = Target(QUERY, None, 1, lambda: None)  # type: ignore[arg-type,return-value]
-    curator = ADVERSARIES["malformed"](target)
+    curator = Curator(target)
     asked = Message(RecordDict(), 1, "query.report")
     report = RecordDict({"report": ConfigRecord({"report": b"label 2", "device": 0, "replayed": False})})
     for content in (report, RecordDict({"leak": ConfigRecord({"x": 1})})):
         curator.hear(Message(content, reply_to=asked), 0, None)
     curator.hear(Message(report, reply_to=asked), 0, QUERY)
-    assert curator.outcome.unasked == 3
+    assert curator.result.unasked == 3
     curator.hear(Message(Error(0, "ValueError: label 2"), reply_to=asked), 0, QUERY)
-    assert curator.outcome.texts == {"ValueError: label 2"} and curator.outcome.answers["other"] == 2
+    assert curator.result.texts == {"ValueError: label 2"} and curator.result.answers["other"] == 2
 
 
 def test_an_attack_on_files_needs_the_files() -> None:

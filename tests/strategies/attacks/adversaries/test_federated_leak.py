@@ -16,7 +16,7 @@ from flwr.app import ConfigRecord, Message
 
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.strategies.attacks.adversaries.models import crafted_models
+from ldpsim.strategies.attacks.adversaries.table import crafted_models
 from ldpsim.strategies.engines.flower_internals import assume_identity
 from ldpsim.strategies.results.lifetime import lifetime
 from tests.fleets import fleet_of

@@ -16,8 +16,9 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import NeighbourhoodVote
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Ask, Query
-from ldpsim.strategies.attacks.adversaries import ADVERSARIES, Target
-from ldpsim.strategies.attacks.adversaries.hostile_tables import about
+from ldpsim.strategies.attacks.adversaries.curator import Target
+from ldpsim.strategies.attacks.adversaries.questions import about
+from ldpsim.strategies.attacks.adversaries.table import ADVERSARIES
 from ldpsim.strategies.results.lifetime import lifetime
 
 EPS = 4.0
@@ -41,7 +42,7 @@ def test_a_vote_is_answered_once_whoever_asks(tmp_path: Path, people: Population
     policy = policy_for([query], people.facts, caps={"user": EPS})
     enrol(tmp_path / "s", people, policy, seed=5).close()
     target = Target.of(tmp_path / "s", query)
-    outcome = ADVERSARIES[name](target, asks=25).attack()
+    outcome = ADVERSARIES[name].attack(target, asks=25)
     assert outcome.distinct_releases == 1 and outcome.unasked == 0
     assert max(outcome.loss(device, "adjacency") for device in range(len(people))) <= EPS
     known = lifetime(State(tmp_path / "s"))
@@ -86,9 +87,3 @@ def test_a_liar_sends_one_of_w_values_or_nothing_that_counts() -> None:
     for data in [bytes([value]) for value in range(3, 256)] + [b"", b"\x00\x00", b"\x01" * 9]:
         with pytest.raises(ValueError, match="device 5"):
             Reports.from_bytes(facts, [asked], honest | {5: {"adjacency": (data,)}})
-
-
-def test_a_table_needs_two_classes() -> None:
-    with pytest.raises(ValueError):
-        about(0, 1.0, PublicFacts(4, 1, 1))
-    assert about(2, 1.0, PublicFacts(4, 1, 2), reporting="one-end").reporting == "one-end"

@@ -18,7 +18,7 @@ from ldpsim.devices.device import Refusal
 from ldpsim.devices.query import InvalidQuery, Query
 from ldpsim.devices.report import Report
 from ldpsim.devices.wire import QUERY_TYPE, TEXTS, query_content, read_reply
-from ldpsim.strategies.attacks.adversaries import Target
+from ldpsim.strategies.attacks.adversaries.curator import Target
 from ldpsim.strategies.attacks.adversaries.malformed import hostile_bytes, hostile_shot
 from ldpsim.strategies.engines.flower_internals import assume_identity
 

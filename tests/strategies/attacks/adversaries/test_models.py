@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ldpsim.devices.data.population import Population
-from ldpsim.strategies.attacks.adversaries import ADVERSARIES, Target
-from ldpsim.strategies.attacks.adversaries.models import crafted_models
+from ldpsim.strategies.attacks.adversaries.curator import Target
+from ldpsim.strategies.attacks.adversaries.table import ADVERSARIES, crafted_models
 from tests.strategies.attacks.adversaries.inversion import invert_update
 
 
@@ -48,5 +48,5 @@ def test_evaluations_of_crafted_models_say_the_label(people: Population) -> None
 
 def test_reporting_devices_take_no_model(target_for: Callable[..., Target]) -> None:
     target = target_for("train-and-evaluate")
-    outcome = ADVERSARIES["train-and-evaluate"](target, asks=1).attack()
+    outcome = ADVERSARIES["train-and-evaluate"].attack(target, asks=1)
     assert outcome.answers == {"MODE_REFUSED": 2 * 4 * 3 * 12, "reported": 12}

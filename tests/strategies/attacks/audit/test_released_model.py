@@ -70,12 +70,3 @@ def test_a_guarantee_is_compared() -> None:
                                                       settings={"epochs": "5"})}  # fmt: skip
     assert rows["label"].claimed is not None and rows["label"].passed is True
     assert rows["relationship"].passed is None  # the edges are public
-
-
-def test_classes_alone_are_sure_of_themselves() -> None:
-    people = datasets.load("generated", clients=60)
-    setup = set_up(replace(RAW, method="vote", epsilon=4.0, settings={}), population=people)
-    outcome = run_once(setup, setup.repeats[0].split)
-    published = published_probabilities(outcome, setup, people)
-    assert np.array_equal(published.argmax(axis=1), outcome.predictions)
-    assert np.allclose(np.exp(published).sum(axis=1), 1) and np.allclose(np.exp(published.max(axis=1)), 0.9)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -52,17 +51,3 @@ def test_a_defence_finds_colluders_and_nobody_else(cells: Cells, join: bool) -> 
     assert run_poison_cell(found["largest-degree", "none"])["found"] is None
     guarded = run_poison_cell(found["largest-degree", "duplicates"])
     assert (guarded["found"], guarded["false_alarms"]) == (1.0, 0.0)
-
-
-def test_an_edited_app_sends_other_bytes_than_the_published_one(cells: Cells) -> None:
-    one, other = (run_poison_cell(cells(attacks=("random",), input=given)["random", "none"]) for given in (True, False))
-    assert one["reports_sha256"] != other["reports_sha256"]
-
-
-def test_nobodys_accuracy_is_a_mistake(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
-    cell = cells()["none", "none"]
-    kind: Any = type(set_up_module.run_of(set_up_module.set_up(cell.options).method))
-    real = kind.work
-    monkeypatch.setattr(kind, "work", lambda self, scene: replace(real(self, scene), predictions=None))
-    with pytest.raises(ValueError, match="hogs publishes no class"):
-        run_poison_cell(cell)

@@ -89,7 +89,7 @@ def test_only_liars_reports_change(engine: str, tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(cells, "collect", heard)
     plain = replace(options, out=None, save_reports=False)
-    cells.run_poison_cell(cells.PoisonCell(plain, 0, "largest-degree", 0.2, 0.2, True, False))
+    cells.run_poison_cell(cells.PoisonCell(plain, 0, "largest-degree", 0.2, 0.2, False))
     (questions, answers), liars = seen[0], draw_liars(60, 0.2, plain.seeds_of(0).split, join=False)
     rows = Reports.from_bytes(PublicFacts(60, 1, 2), questions, answers).adjacency
     assert honest is not None and rows is not None and len(liars) == 12

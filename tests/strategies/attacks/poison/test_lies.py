@@ -10,7 +10,6 @@ from ldpsim.devices.facts import Split
 from ldpsim.strategies.attacks.poison.lies import (
     ATTACKS,
     CHOSEN_CLASS,
-    CHOSEN_PEOPLE,
     SILENT,
     Liars,
     choose_targets,
@@ -74,23 +73,10 @@ def test_the_claims(join: bool, people: Population) -> None:
     assert any(np.intersect1d(made["pairs"].record(liar).neighbours, liars.numbers).size for liar in liars.numbers)
 
 
-def test_silent_accounts_are_empty(people: Population) -> None:
-    found = lying_people(liars_of(people, join=True), SILENT, public_graph=True)
-    last = found.record(len(found) - 1)
-    assert (len(last.neighbours), len(last.feature_indices), last.label) == (0, 0, -1)
-
-
 def test_liars_are_nested_and_accounts_are_behind_the_people() -> None:
     few, many = (set(draw_liars(N, share, 4, join=False).tolist()) for share in (0.1, 0.4))
     assert len(few) == 6 and few < many
     assert draw_liars(N, 0.1, 4, join=True).tolist() == list(range(60, 66))
-
-
-def test_chosen_people_are_few_and_the_same_again() -> None:
-    honest = np.arange(100, 200)
-    chosen = choose_targets(honest, 5)
-    assert len(chosen) == CHOSEN_PEOPLE and np.isin(chosen, honest).all()
-    assert np.array_equal(chosen, choose_targets(honest, 5)) and not np.array_equal(chosen, choose_targets(honest, 6))
 
 
 def test_accounts_give_labels_in_the_proportion_of_the_people() -> None:

@@ -1,0 +1,164 @@
+"""Private values that an adversary recovers from all that it received, beside what theory expects.
+
+Bits of neighbour lists, features and labels are guessed by log-likelihood (:mod:`ldpsim.curator.attacks.averaging`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpsim.curator.attacks.averaging import BitTally, LabelTally, recovered_bits, recovered_labels
+from ldpsim.curator.attacks.edges import attack_edges
+from ldpsim.curator.attacks.recovery import bit_recovery, constant_guess, label_recovery
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.mechanisms import GRR, Mechanism, OneBit
+from ldpsim.devices.query import Ask, Query
+from ldpsim.devices.report import Report, unpack_report
+from ldpsim.strategies.attacks.adversaries.curator import AttackResult
+
+LARGEST = 10_000  # people; the sums of all pairs are in memory
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """Private values, as the bits that are guessed.
+
+    Args:
+        adjacency: bool (n, n).
+        features: bool (n, d): whether a value lies in the upper half of its range.
+        values: float32, the different values of all features.
+        counts: int64, how often each of them occurs.
+        labels: int64 (n,).
+    """
+
+    adjacency: NDArray[np.bool_]
+    features: NDArray[np.bool_]
+    values: NDArray[np.float32]
+    counts: NDArray[np.int64]
+    labels: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, population: Population) -> Truth:
+        """Return the truth of a population.
+
+        Raises:
+            ValueError: for more people than an adversary can keep in memory.
+        """
+        n, d = len(population), population.facts.d
+        if n > LARGEST:
+            raise ValueError(f"stress keeps every pair of people in memory: give --clients {LARGEST} or fewer, not {n}")
+        adjacency = np.zeros((n, n), np.bool_)
+        adjacency[np.repeat(np.arange(n), population.degrees), population.neighbour_indices] = True
+        dense = np.zeros((n, d), np.float32)
+        rows = np.repeat(np.arange(n), np.diff(population.feature_indptr))
+        dense[rows, population.feature_indices] = population.feature_values
+        middle = (population.facts.feature_low + population.facts.feature_high) / 2
+        values, counts = np.unique(dense, return_counts=True)
+        return cls(adjacency, dense > middle, values, counts, population.labels)
+
+
+class Tally:
+    """Sums over all that one adversary received.
+
+    Args:
+        population: The people under attack.
+        truth: Their values, as bits.
+        query: The honest question; theory is computed for it.
+    """
+
+    def __init__(self, population: Population, truth: Truth, query: Query) -> None:
+        n = len(population)
+        self.facts, self.truth = population.facts, truth
+        self.mechanisms: dict[str, Mechanism] = {ask.attribute: ask.mechanisms[0] for ask in query.asks}
+        self.bits = {"adjacency": BitTally(n, n), "features": BitTally(n, population.facts.d)}
+        self.labels = LabelTally(n, max(population.facts.classes, 1))
+        self.releases = dict.fromkeys(self.mechanisms, 0)  # largest number of different answers of a device
+        self._seen: list[set[int]] = [set() for _ in range(n)]
+
+    def add(self, device: int, query: Query, report: Report) -> None:
+        """Take one report to the honest question; equal bytes of a device have no new information and count once.
+
+        Raises:
+            ValueError: for bytes that do not answer it.
+        """
+        same, seen = hash(report.data), self._seen[device]
+        if same in seen:
+            return
+        seen.add(same)
+        parts = unpack_report(report.data, query)
+        for ask in query.asks:
+            self._learn(device, ask, parts[ask.attribute])
+            self.releases[ask.attribute] = max(self.releases[ask.attribute], len(seen))
+
+    def add_releases(self, result: AttackResult) -> None:
+        """Take all distinct answers of an attack."""
+        for (_, attribute), number in result.distinct().items():
+            self.releases[attribute] = max(self.releases[attribute], number)
+        order = sorted(result.releases, key=lambda r: (r.device, r.attribute, r.query.stage, r.parts))
+        for each in order:
+            self._learn(each.device, next(a for a in each.query.asks if a.attribute == each.attribute), each.parts)
+
+    def _learn(self, device: int, ask: Ask, parts: tuple[bytes, ...]) -> None:
+        """Add an answer about one attribute; a mechanism without evidence about single values adds nothing."""
+        for mechanism, payload in zip(ask.mechanisms, parts, strict=True):
+            report: Any = mechanism.decode(payload, device=device)
+            weight = mechanism.weight
+            evidence = None if weight is not None else mechanism.evidence(report)
+            if ask.attribute == "label":
+                if weight is not None:
+                    self.labels.add(device, int(report), weight)
+                elif evidence is not None:
+                    self.labels.add_evidence(device, evidence)
+                continue
+            skip = device if ask.attribute == "adjacency" and mechanism.reporting == "both" else None
+            if weight is not None:
+                self.bits[ask.attribute].add(device, report, weight, skip=skip)
+            elif evidence is not None:
+                self.bits[ask.attribute].add_evidence(device, evidence, skip=skip)
+
+    def rows(self, asks: int) -> list[dict[str, Any]]:
+        """Return a row for each attribute, with the columns of the table; theory is for ``asks`` answers."""
+        found = []
+        for attribute, mechanism in self.mechanisms.items():
+            truth, edges, recovered = self.truth, dict[str, Any](), 0.0
+            if attribute == "label":
+                recovered = recovered_labels(self.labels.likelihoods(), truth.labels)
+                counts = np.bincount(truth.labels[truth.labels >= 0])
+            else:
+                odds, bits = self.bits[attribute].log_odds(), getattr(truth, attribute)
+                among = self._reported(mechanism) if attribute == "adjacency" else np.ones_like(bits)
+                recovered, counts = recovered_bits(odds, bits, among), np.bincount(bits[among])
+                if attribute == "adjacency" and bits.any():
+                    edges = attack_edges(odds, bits)
+            bound, theory = (self._expected(attribute, mechanism, t) for t in (1, asks))
+            found.append({
+                "attribute": attribute, "asks": asks, "recovered": recovered, "one_query_bound": bound,
+                "theory": theory, "constant_guess": constant_guess(counts),
+                "distinct_releases": self.releases[attribute], "values": int(counts.sum()),
+                **{name: edges.get(name) for name in EDGES},
+            })  # fmt: skip
+        return found
+
+    def _reported(self, mechanism: Mechanism) -> NDArray[np.bool_]:
+        n = len(self.truth.adjacency)
+        return np.tri(n, n, -1, np.bool_) if mechanism.reporting == "one-end" else ~np.eye(n, dtype=np.bool_)
+
+    def _expected(self, attribute: str, mechanism: Mechanism, asks: int) -> float:
+        """Return the share of values that maximum likelihood gets right from a number of independent answers."""
+        if attribute == "adjacency" and mechanism.flip_probability is not None:
+            return float(bit_recovery(1 - mechanism.flip_probability, asks))
+        if isinstance(mechanism, GRR):
+            return label_recovery(mechanism.truth_probability, self.facts.classes, asks)
+        if not isinstance(mechanism, OneBit):
+            raise ValueError(f"{mechanism.name}: no theory says what repeated answers give away")
+        one, values = mechanism.chance_of_one(self.truth.values), self.truth.values
+        middle = (self.facts.feature_low + self.facts.feature_high) / 2
+        right = bit_recovery(np.where(values > middle, one, 1 - one), asks)
+        return float(self.truth.counts @ right / self.truth.counts.sum())
+
+
+EDGES = ("edge_precision", "edge_recall", "edge_top", "prior_precision", "prior_recall")
