@@ -87,7 +87,7 @@ def epsilon(
     if method not in METHODS:
         raise ValueError(
             f"{method}: must be one of {', '.join(METHODS)}, vote{nearest(method, METHODS)}; "
-            "`ldpsim plan METHOD --no-worth` shows the losses of any other method"
+            "`ldpsim plan METHOD` shows the losses of any other method"
         )
     if queries is None or delta is None or lambda_ is None:
         missing = "--queries" if queries is None else "--delta" if delta is None else "--lambda"

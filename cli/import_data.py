@@ -63,7 +63,8 @@ def import_data(
         with working(silent=True):
             found = import_graph(sources, out, options, force=force, ids=ids, vaults=vaults)
     except WrongFiles as wrong:
-        _tell(wrong)
+        for fault in wrong.faults:
+            say(fault)
         raise typer.Exit(MISTAKE) from None
     for line in found["warnings"]:
         echo(f"warning: {line}", err=True)
@@ -86,15 +87,6 @@ def import_data(
         screen.print(f"\nWritten: {', '.join(parts)}", markup=False, soft_wrap=True)
         if made["next"]:
             screen.print(f"  {made['next']}", markup=False, soft_wrap=True)
-
-
-def _tell(wrong: WrongFiles) -> None:
-    """Write each fault in one line, and the command that mends all of them, if there is one."""
-    for fault in wrong.faults:
-        say(fault.line)
-    if wrong.command is not None:
-        echo("Nothing was written. This command takes the first remedy of each line:", err=True)
-        echo(f"  {wrong.command}", err=True)
 
 
 def _counts(found: dict[str, Any]) -> Any:

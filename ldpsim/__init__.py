@@ -143,22 +143,20 @@ def sweep(grid: Path | str | Mapping[str, Any], folder: Path | str, **given: Any
 
 
 def plan(methods: Sequence[str] = (), options: RunOptions | None = None, /, **given: Any) -> Plan:
-    """Estimate what methods would protect, cost and be worth, as ``ldpsim plan`` does; nobody is asked.
+    """Compute what methods would protect and cost, as ``ldpsim plan`` does; nobody is asked.
 
     Args:
         methods: Their names; empty for all that people answer by themselves.
         options: Options of every method; None: the defaults.
-        given: Options by name; ``like``, the data set of the rehearsal; wishes (the fields of
-            :class:`ldpsim.strategies.planning.wishes.Wishes`: ``level``, ``holds``, ``max_bytes``, ``max_attack``);
+        given: Options by name; ``like``, a data set of people like those of the plan; wishes (the fields of
+            :class:`ldpsim.strategies.planning.plan.Wishes`: ``level``, ``holds``, ``max_bytes``, ``max_attack``);
             facts of made-up people (``mean_degree``, ``homophily``, ``classes``, ``features``, ``feature_rate``); and
-            the keywords of :func:`ldpsim.strategies.planning.plan.make_plan`: ``worth``, ``people``, ``progress``.
+            ``progress``.
 
     Raises:
         ValueError: one line, for options, wishes or facts that are unknown or do not fit.
     """
-    from ldpsim.strategies.planning.plan import make_plan
-    from ldpsim.strategies.planning.planned_people import FACTS, planned_people
-    from ldpsim.strategies.planning.wishes import Wishes
+    from ldpsim.strategies.planning.plan import FACTS, Wishes, make_plan, planned_people
 
     wishes = {name: given.pop(name) for name in [one.name for one in fields(Wishes)] if name in given}
     facts = {name: given.pop(name) for name in FACTS if name in given}

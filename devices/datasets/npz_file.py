@@ -31,14 +31,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.devices.array_types import check_rows, checked_numbers
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.devices.data.population import Population, build_population
-from ldpsim.devices.facts import LARGEST_SIZE, Split
+from ldpsim.devices.datasets.array_layouts import PARTS, csr_of, edges_of, of_layout
+from ldpsim.devices.facts import Split
 
 LARGEST_BYTES = 1 << 35
-_PARTS = ("train", "val", "test")
-_CSR_PARTS = ("indices", "indptr", "shape")
 
 
 def read_npz_file(name: str, path: Path) -> Population:
@@ -55,7 +53,7 @@ def read_npz_file(name: str, path: Path) -> Population:
     arrays, objects = load_arrays(path)
     if objects:
         raise ValueError(f"{path} cannot be read as a .npz of plain arrays: {objects[0]} holds Python objects")
-    return population_of(name, path.name, arrays)
+    return population_of(name, path.name, of_layout(path.name, arrays)[0])
 
 
 def load_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], tuple[str, ...]]:
@@ -111,11 +109,11 @@ def population_of(name: str, file: str, arrays: Mapping[str, NDArray[Any]]) -> P
         feature_values=values, labels=labels, classes=classes, feature_range=(float(span[0]), float(span[1])),
         class_names=class_names,
     )  # fmt: skip
-    given = [part for part in _PARTS if part in arrays]
+    given = [part for part in PARTS if part in arrays]
     if not given:
         return population
-    _require(file, arrays, *_PARTS)
-    return split_of(file, population, {part: arrays[part] for part in _PARTS})
+    _require(file, arrays, *PARTS)
+    return split_of(file, population, {part: arrays[part] for part in PARTS})
 
 
 def write_npz_file(population: Population, path: Path) -> None:
@@ -135,7 +133,7 @@ def write_npz_file(population: Population, path: Path) -> None:
     if facts.class_names:
         arrays["class_names"] = np.array(facts.class_names)
     if split is not None:
-        arrays |= {part: getattr(split, part) for part in _PARTS}
+        arrays |= {part: getattr(split, part) for part in PARTS}
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)
     write_atomically(path, content.getvalue())
@@ -180,7 +178,7 @@ def _require(file: str, arrays: Mapping[str, NDArray[Any]], *names: str) -> None
     for name in names:
         if name not in arrays:
             found = ", ".join(sorted(arrays)) or "nothing"
-            raise ValueError(f"{file}: the array {name} is missing; found {found} (ldpsim import reads other layouts)")
+            raise ValueError(f"{file}: the array {name} is missing; found {found}")
 
 
 def _whole(file: str, arrays: Mapping[str, NDArray[Any]], name: str, ndim: int = 1) -> NDArray[Any]:
@@ -189,28 +187,6 @@ def _whole(file: str, arrays: Mapping[str, NDArray[Any]], name: str, ndim: int =
         what = "a list of whole numbers" if ndim else "one whole number"
         raise ValueError(f"{file}: {name} must be {what}, not {array.dtype} {array.shape}")
     return array
-
-
-def csr_of(name: str, x: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
-    """Return row starts, columns and values of the non-zero entries of a dense (n, d) array.
-
-    NaN counts as non-zero, so that it reaches the check that names its row and column.
-
-    Raises:
-        ValueError: where ``x`` is no table of numbers.
-    """
-    if x.ndim != 2 or x.dtype.kind not in "buif":
-        raise ValueError(f"{name}: x must be a table of numbers (n, d), not {x.dtype} {x.shape}")
-    rows, columns = np.nonzero(x)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(x)))])
-    return indptr, columns, x[rows, columns]
-
-
-def edges_of(name: str, edges: NDArray[Any]) -> NDArray[np.int64]:
-    """Check that an edge list is whole numbers (2, m) and return it as int64."""
-    if edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind not in "iu":
-        raise ValueError(f"{name}: edge_index must be whole numbers of shape (2, m), not {edges.dtype} {edges.shape}")
-    return edges.astype(np.int64)
 
 
 def split_of(name: str, population: Population, parts: dict[str, NDArray[Any]]) -> Population:
@@ -223,7 +199,7 @@ def split_of(name: str, population: Population, parts: dict[str, NDArray[Any]]) 
     n = len(population)
     seen = np.full(n, "", dtype="<U5")
     ids = {}
-    for part in _PARTS:
+    for part in PARTS:
         given = np.asarray(parts[part])
         if given.dtype == bool:
             if given.shape != (n,):
@@ -242,27 +218,3 @@ def split_of(name: str, population: Population, parts: dict[str, NDArray[Any]]) 
         seen[nodes] = part
         ids[part] = nodes
     return replace(population, own_split=Split(**ids))
-
-
-def csr_part(file: str, front: str, found: Mapping[str, Any]) -> Any:
-    """Return the CSR matrix whose parts have a word in front; a missing ``data`` is all ones."""
-    from scipy.sparse import csr_array
-
-    missing = [f"{front}_{part}" for part in _CSR_PARTS if f"{front}_{part}" not in found]
-    if missing:
-        raise ValueError(f"{file}: the array {missing[0]} is missing; found {', '.join(found)}")
-    indices, indptr, shape = (np.asarray(found[f"{front}_{part}"]) for part in _CSR_PARTS)
-    data = np.asarray(found.get(f"{front}_data", np.ones(indices.shape)))
-    try:
-        rows, columns = checked_numbers("shape", shape, LARGEST_SIZE + 1, shape=(2,)).tolist()
-        check_csr(indptr, indices, data, rows, columns)
-    except ValueError as error:
-        raise ValueError(f"{file}: {front}_indptr, {front}_indices and {front}_data do not fit: {error}") from None
-    return csr_array((data, indices, indptr), shape=(rows, columns))
-
-
-def check_csr(indptr: Any, indices: Any, values: Any, rows: int, columns: int) -> None:
-    """Check the parts of features; a value that is not finite is left to the check that names its row and column."""
-    check_rows("rows", (rows, columns), indptr, indices)
-    if values.shape != indices.shape or values.dtype.kind not in "buif":
-        raise ValueError(f"values of the type {values.dtype} and the shape {values.shape} for {len(indices)} entries")

@@ -18,8 +18,9 @@ import numpy as np
 
 from ldpsim.devices.array_types import checked_numbers
 from ldpsim.devices.data.population import Population, build_population
+from ldpsim.devices.datasets.array_layouts import csr_part
 from ldpsim.devices.datasets.files import DatasetEntry, Form
-from ldpsim.devices.datasets.npz_file import csr_part, load_arrays, population_of, read_npz_file
+from ldpsim.devices.datasets.npz_file import load_arrays, population_of, read_npz_file
 from ldpsim.devices.datasets.planetoid import PARTS, read_planetoid
 from ldpsim.devices.datasets.sampling import induced_population
 from ldpsim.devices.facts import LARGEST_SIZE

@@ -1,58 +1,105 @@
-"""A PyG ``Data`` object on disk, as ``torch.save(data, "graph.pt")`` writes it.
+"""Graphs of PyG on disk: a ``Data`` object, as ``torch.save(data, "graph.pt")`` writes it, or tensors in a dict.
 
-Needed: ``x`` (n, d), ``edge_index`` (2, m), ``y`` (n,). Optional: ``train_mask``,
-``val_mask`` and ``test_mask`` for ``--split file``; ``feature_range``, the public smallest
-and largest value, default 0 and 1; ``num_classes``, else the largest label + 1 (a number
-taken from the data: state it if it is not public).
+Names, and what may be missing, are those of :mod:`ldpsim.devices.datasets.array_layouts`: ``x`` (n, d), ``edge_index``
+(2, m), ``y`` (n,); ``train_mask``, ``val_mask`` and ``test_mask`` for ``--split file``; ``feature_range``, the public
+smallest and largest value, default 0 and 1; ``num_classes``, else counted in the labels, which is taken from the data.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ldpsim.devices.array_types import check_rows
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.datasets.npz_file import population_of
+from ldpsim.devices.datasets.array_layouts import of_layout
+from ldpsim.devices.datasets.npz_file import LARGEST_BYTES, population_of
+from ldpsim.devices.facts import LARGEST_SIZE
 
 
 def read_pyg_file(name: str, path: Path) -> Population:
-    """Read a ``Data`` object; no code from the file is run.
+    """Read a file; no code from it is run.
 
     Raises:
-        ValueError: one line: no such file, not a ``Data`` object, or the first fault in it.
+        ValueError: one line: no such file, no graph, or the first fault in it.
     """
-    data = load_plain(path)
-    from torch_geometric.data import Data
-
-    if not isinstance(data, Data):
-        what = type(data).__name__
-        raise ValueError(f"{path} holds a {what}, not a PyG Data object (ldpsim import reads dicts of tensors)")
-    return people_of(name, data)
+    return people_of(name, load_plain(path), path.name)
 
 
-def people_of(name: str, data: Any) -> Population:
-    """Return the people of a ``Data`` object, one a node; the module says what it may have.
+def people_of(name: str, data: Any, file: str | None = None) -> Population:
+    """Return the people of a ``Data`` object or a dict of tensors, one a node; the module says what it may have.
 
     Raises:
         ValueError: one line: the first fault in it.
     """
-    for attribute in ("x", "edge_index", "y"):
-        if getattr(data, attribute, None) is None:
-            raise ValueError(f"{name}: the Data object has no {attribute} (it needs x, edge_index and y)")
-    labels = data.y.numpy()
-    given = {
-        "x": (data.x.to_dense() if hasattr(data.x, "to_dense") else data.x).numpy(),
-        "edge_index": data.edge_index.numpy(),
-        "labels": labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels,
-    }
-    given |= {key: np.asarray(data[key]) for key in ("feature_range", "num_classes") if key in data}
-    masks = {part: getattr(data, f"{part}_mask", None) for part in ("train", "val", "test")}
-    if all(mask is not None for mask in masks.values()):
-        given |= {part: mask.numpy().astype(bool) for part, mask in masks.items()}  # type: ignore[union-attr]
-    return population_of(name, name, given)
+    file = name if file is None else file
+    return population_of(name, file, of_layout(file, arrays_of(file, data))[0])
+
+
+def arrays_of(file: str, held: Any) -> dict[str, Any]:
+    """Return the tensors of a ``Data`` object or a dict as arrays by name; sparse ones stay sparse (scipy's).
+
+    Raises:
+        ValueError: one line, for anything else, or a tensor that is no array of numbers.
+    """
+    if isinstance(held, tuple) and len(held) > 1 and held[1] is None:
+        held = held[0]  # a processed file of PyG: (data, no slices, ...)
+    if hasattr(held, "to_dict"):
+        held = held.to_dict()
+    if not isinstance(held, Mapping):
+        raise ValueError(f"{file} holds a {type(held).__name__}, not a PyG Data object or a dict of tensors")
+    return dict(_flat(file, held))
+
+
+def _flat(file: str, held: Mapping[Any, Any], front: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield (name, array); names inside a dict have a dot between."""
+    for key, value in held.items():
+        name = f"{front}{key}"
+        if isinstance(value, Mapping):
+            yield from _flat(file, value, f"{name}.")
+        elif isinstance(value, tuple | list) and any(hasattr(part, "numpy") for part in value):
+            yield from _flat(file, dict(enumerate(value)), f"{name}.")
+        elif hasattr(value, "numpy"):
+            try:
+                yield name, _array(value.detach())
+            except (TypeError, RuntimeError, ValueError) as error:
+                reason = " ".join(str(error).split())
+                raise ValueError(f"{file}: {name} cannot be read as an array of numbers: {reason}") from None
+        elif value is not None:
+            yield name, np.asarray(value)
+
+
+def _array(tensor: Any) -> Any:
+    """Return a tensor as an array; the parts of a sparse one are checked before anything works with them."""
+    import torch
+    from scipy.sparse import coo_array, csc_array, csr_array
+
+    if tensor.is_complex():
+        raise ValueError("complex numbers")
+    if tensor.layout == torch.strided:
+        if tensor.numel() * tensor.element_size() > LARGEST_BYTES:
+            raise ValueError(f"it has more than {LARGEST_BYTES >> 30} GiB")
+        exact = tensor.float() if tensor.dtype == torch.bfloat16 else tensor
+        return exact.numpy()
+    if len(tensor.shape) != 2 or max(tensor.shape) > LARGEST_SIZE:
+        raise ValueError(f"a sparse tensor of the shape {tuple(tensor.shape)}")
+    rows, columns = tensor.shape
+    if tensor.layout == torch.sparse_coo:
+        return coo_array((_array(tensor._values()), tuple(_array(tensor._indices()))), shape=(rows, columns)).tocsr()
+    if tensor.layout == torch.sparse_csr:
+        starts, inner = _array(tensor.crow_indices()), _array(tensor.col_indices())
+        check_rows("sparse rows", (rows, columns), starts, inner)
+        return csr_array((_array(tensor.values()), inner, starts), shape=(rows, columns))
+    if tensor.layout == torch.sparse_csc:
+        starts, inner = _array(tensor.ccol_indices()), _array(tensor.row_indices())
+        check_rows("sparse columns", (columns, rows), starts, inner)
+        return csc_array((_array(tensor.values()), inner, starts), shape=(rows, columns)).tocsr()
+    raise ValueError(f"a tensor of the layout {tensor.layout}")
 
 
 def load_plain(path: Path) -> Any:
@@ -64,14 +111,24 @@ def load_plain(path: Path) -> Any:
     if not path.is_file():
         raise ValueError(f"no such file: {path}")
     import torch
+    from torch.serialization import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
     from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
-    from torch_geometric.data.storage import GlobalStorage
+    from torch_geometric.data.storage import AttrType, EdgeStorage, GlobalStorage, NodeStorage
 
     try:
-        # the parts of a Data object that PyG itself does not declare to torch as plain data
-        with torch.serialization.safe_globals([DataEdgeAttr, DataTensorAttr, GlobalStorage]):
+        # The parts of a Data object that PyG itself does not declare to torch as plain data. What a transform noted is
+        # in a dict with defaults, which torch does not fill: it becomes a plain one.
+        parts = [AttrType, DataEdgeAttr, DataTensorAttr, EdgeStorage, GlobalStorage, NodeStorage]
+        with safe_globals([]):  # afterwards all is as before
+            declared = [entry for entry in get_safe_globals() if entry is not defaultdict]
+            clear_safe_globals()
+            add_safe_globals([*declared, *parts, (_plain_dict, "collections.defaultdict")])
             return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
         foreign = re.search(r"GLOBAL (\S+)", str(error))
         reason = f"it holds {foreign[1]}, which is not plain data" if foreign else type(error).__name__
         raise ValueError(f"{path} cannot be read safely as a PyG Data object: {reason}") from error
+
+
+def _plain_dict(*_: object) -> dict[Any, Any]:
+    return {}

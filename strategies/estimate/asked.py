@@ -7,7 +7,7 @@ one. Nothing with an entry a person is made, so a plan for 100 million people ta
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
@@ -21,7 +21,7 @@ from ldpsim.devices.facts import PublicFacts, Split
 from ldpsim.devices.mechanisms import Mechanism
 from ldpsim.devices.query import Query
 from ldpsim.devices.raw_record import hand_over
-from ldpsim.strategies.estimate.row_sizes import expected_draws, expected_ones
+from ldpsim.strategies.estimate.row_sizes import expected_ones
 from ldpsim.strategies.setup.options import RunOptions
 
 FEW = 600  # people for whom questions are made
@@ -166,17 +166,8 @@ def mechanisms_of_run(record: Mapping[str, Any]) -> tuple[str, ...]:
 
 def ones_reported(asked: Sequence[PaperQuestion], n: int, degree: float) -> float:
     """Return the expected number of neighbours that all reports name together, false ones included."""
-    return n * _summed(asked, lambda mechanism: expected_ones(mechanism, degree))
-
-
-def trials_drawn(asked: Sequence[PaperQuestion], n: int) -> float:
-    """Return the expected number of trials that all devices together draw one by one."""
-    return n * _summed(asked, expected_draws)
-
-
-def _summed(asked: Sequence[PaperQuestion], of: Callable[[Mechanism], float]) -> float:
-    return sum(
-        question.share * of(mechanism)
+    return n * sum(
+        question.share * expected_ones(mechanism, degree)
         for question in asked for stage in question.query.plan for ask in stage for mechanism in ask.mechanisms
     )  # fmt: skip
 

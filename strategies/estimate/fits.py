@@ -1,8 +1,9 @@
-"""Check whether a run fits this machine, by the estimate, before its people are made and before anybody is asked."""
+"""Check whether a run fits this machine, by the method's law of memory, before its people are made."""
 
 from __future__ import annotations
 
 from ldpsim.curator.methods import find
+from ldpsim.curator.methods.memory import MemoryLaw, Sizes, peak_bytes
 from ldpsim.devices.query import MAX_BYTES
 from ldpsim.strategies.estimate.asked import (
     PaperQuestion,
@@ -11,16 +12,18 @@ from ldpsim.strategies.estimate.asked import (
     ones_reported,
     questions_on_paper,
     random_split,
-    trials_drawn,
 )
 from ldpsim.strategies.estimate.graph_facts import GraphFacts, known_before
 from ldpsim.strategies.estimate.likely_pairs import likely_pairs
-from ldpsim.strategies.estimate.load import MEMORY_ERROR, Load, expected_load, held_bytes, is_noisy
 from ldpsim.strategies.estimate.machine import memory_bytes
 from ldpsim.strategies.setup.feature_share import divided
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import budget_of
 from ldpsim.strategies.setup.settings import resolve
+
+ERROR = 1.5  # factor that the law keeps on what it was tried on
+NOISY = 0.15  # share of all pairs that reports name, above which a method may hold many likely pairs
+_OF_A_RECORD = 24  # bytes: where its features and neighbours begin, and its label
 
 
 def asked_of(options: RunOptions, facts: GraphFacts) -> tuple[PaperQuestion, ...]:
@@ -37,39 +40,34 @@ def asked_of(options: RunOptions, facts: GraphFacts) -> tuple[PaperQuestion, ...
     return questions_on_paper(settings.method, facts.public(), budget, options)
 
 
-def load_of(options: RunOptions, facts: GraphFacts, *, speed: float = 1.0) -> Load | None:
-    """Return the load of a run; None for a method without constants.
+def memory_of(options: RunOptions, facts: GraphFacts) -> float:
+    """Return the bytes of a run at its peak, with the devices that it simulates; a method without a law has the usual.
 
     Raises:
         ValueError: one line, for options that do not fit.
     """
-    method = find(options.method)
+    spec = find(options.method).spec
     asked = () if options.from_reports is not None else asked_of(options, facts)
-    training, usual = (
-        resolve(given, method, budget_of(given, public_features=False)).training
-        for given in (options, RunOptions(method=options.method))
-    )
-    epochs = 1.0 if method.spec.in_rounds else training.epochs / usual.epochs
+    training = resolve(options, find(options.method), budget_of(options, public_features=False)).training
     ones = ones_reported(asked, facts.n, facts.mean_degree)
-    public, pairs = options.public_features or method.spec.public_features, None
-    if is_noisy(facts, ones):
-        budget = budget_of(options, public_features=public)
-        pairs = likely_pairs(resolve(options, method, budget).method, asked, facts)
-    return expected_load(
-        options.method, facts, ones, trials_drawn(asked, facts.n), pairs=pairs,
-        nulls=options.nulls, reference=options.reference, epochs=epochs,
-        repeats=options.repeats, speed=speed, hidden=training.hidden,
-        heads=training.gat_heads if training.gnn == "gat" else 0,
-        volunteers=options.volunteers is not None,
-        features=public or not asked or asks_features(asked),
+    features = options.public_features or spec.public_features or not asked or asks_features(asked)
+    pairs = None
+    if ones - facts.n * facts.mean_degree > NOISY * facts.n**2:
+        budget = budget_of(options, public_features=options.public_features or spec.public_features)
+        pairs = likely_pairs(resolve(options, find(options.method), budget).method, asked, facts)
+    sizes = Sizes(
+        n=facts.n, d=facts.features if features else 0, classes=facts.classes, edges=facts.edges, ones=ones,
+        pairs=pairs or 0.0, hidden=training.hidden, heads=training.gat_heads if training.gnn == "gat" else 0,
     )  # fmt: skip
+    records = facts.n * (_OF_A_RECORD + 4 * facts.mean_degree + 8 * facts.words)
+    return max(peak_bytes(spec.memory or MemoryLaw(), sizes, nulls=options.nulls), records + 4 * ones)
 
 
 def check_fits(options: RunOptions, facts: GraphFacts | None = None) -> None:
     """Check that a run fits into the memory of this machine, and that devices can read its question.
 
-    The estimate may be too high, by a factor of 1.3, or of 2 for fitted memory far beyond the measured sizes. So only a
-    run that cannot fit even then is refused. Options that are wrong are left to the run's own checks.
+    Only a run that cannot fit even if the law is too high by its error is refused. Options that are wrong are left to
+    the run's own checks.
 
     Args:
         options: The run; ``force`` lets everything pass.
@@ -78,21 +76,18 @@ def check_fits(options: RunOptions, facts: GraphFacts | None = None) -> None:
     Raises:
         ValueError: one line with the numbers.
     """
-    if options.force:
-        return
     facts = known_before(options) if facts is None else facts
-    if facts is None:
+    if options.force or facts is None:
         return
     try:
-        load = load_of(options, facts)
+        needed = memory_of(options, facts)
         asked = () if options.from_reports is not None else asked_of(options, facts)
     except ValueError:
         return
     who = f"{options.method} with {facts.n:,} people cannot fit"
     more = "(--force goes on; `ldpsim plan` shows what fits)"
     room, question = memory_bytes(), largest_question(asked, facts.n)
-    needed = held_bytes(facts, ones_reported(asked, facts.n, facts.mean_degree)) if load is None else load.memory_bytes
-    if needed > room * (MEMORY_ERROR if load is None else load.memory_error):
+    if needed > room * ERROR:
         raise ValueError(
             f"{who}: about {in_gib(needed)} of memory are needed, and this machine has {in_gib(room)} {more}"
         )

@@ -17,13 +17,6 @@ def expected_ones(mechanism: Mechanism, degree: float) -> float:
     return ((mechanism.n - 1 - degree) * p + degree * (1 - p)) / _ends(mechanism)
 
 
-def expected_draws(mechanism: Mechanism) -> float:
-    """Return the mean number of trials of a report that are drawn one by one for other people; 0 if none are."""
-    if isinstance(mechanism, RandomizedResponse) and not mechanism.few_flips:
-        return 0.25 * (mechanism.n - 1) / _ends(mechanism)  # of a word for each bit
-    return (mechanism.n - 1) / _ends(mechanism) if isinstance(mechanism, NoisyRow) else 0.0
-
-
 def expected_bytes(mechanism: Mechanism, degree: float) -> float | None:
     """Return the expected bytes of a report by people of this mean degree; None where only a sample tells them."""
     if isinstance(mechanism, NoisyRow):

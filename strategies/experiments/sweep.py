@@ -17,7 +17,6 @@ from ldpsim.devices import datasets
 from ldpsim.strategies.engines.collect import choose
 from ldpsim.strategies.engines.pool import Pool, on_ray, processes
 from ldpsim.strategies.engines.usage import forget_peak
-from ldpsim.strategies.estimate.expected import tell_expected
 from ldpsim.strategies.estimate.fits import check_fits
 from ldpsim.strategies.experiments.cells_folder import hold_cells
 from ldpsim.strategies.experiments.failures import Failed, Failures, failure, outcomes_of
@@ -137,9 +136,11 @@ def run_sweep(
             folder = held
             outcomes |= _earlier(cells, digests, folder)
             found = sum(isinstance(outcome, str) for outcome in outcomes.values())
-            tasks = [(place, replace(cell, options=replace(cell.options, out=folder.absolute()), track=track))
-                     for place, cell in enumerate(cells) if place not in outcomes]  # fmt: skip
-            tell_expected([cell.options for _, cell in tasks])
+            tasks = [
+                (place, replace(cell, options=replace(cell.options, out=folder.absolute()), track=track))
+                for place, cell in enumerate(cells)
+                if place not in outcomes
+            ]
             progress("cells", len(outcomes) / len(cells))
             for place, outcome in outcomes_of(pool, run_cell, tasks):
                 outcomes[place] = outcome

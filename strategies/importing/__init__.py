@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ldpsim.strategies.importing.faults import WrongFiles
-from ldpsim.strategies.importing.options import ImportOptions
+from ldpsim.strategies.importing.options import ImportOptions, WrongFiles
 
 if TYPE_CHECKING:
     from ldpsim.strategies.importing.graph_import import import_graph

@@ -4,36 +4,36 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.atomic_files import write_atomically
-from ldpsim.devices.data.population import Population, WrongFeature
+from ldpsim.devices.data.population import Population, WrongFeature, distinct
 from ldpsim.devices.datasets import FORMS
-from ldpsim.devices.datasets.npz_file import population_of, split_of, write_npz_file
-from ldpsim.strategies.importing.array_files import read_arrays
-from ldpsim.strategies.importing.edge_list import read_edge_list
-from ldpsim.strategies.importing.faults import FileFault, FileFaults, WrongFiles
-from ldpsim.strategies.importing.graph_files import read_graph_file
-from ldpsim.strategies.importing.joining import join
-from ldpsim.strategies.importing.layouts import of_layout
-from ldpsim.strategies.importing.options import ImportOptions
-from ldpsim.strategies.importing.parts import PARTS, FoundGraph, NamedEdges, PeopleTable
-from ldpsim.strategies.importing.scaling import FROM_DATA, rescaled
-from ldpsim.strategies.importing.summary import next_command, summarize
-from ldpsim.strategies.importing.tables import ends_of, read_table
+from ldpsim.devices.datasets.array_layouts import PARTS, classes_stated, of_layout
+from ldpsim.devices.datasets.npz_file import load_arrays, population_of, split_of, write_npz_file
+from ldpsim.devices.datasets.pyg_file import arrays_of, load_plain
+from ldpsim.strategies.importing.files import EdgeTable, PeopleTable, read_tables
+from ldpsim.strategies.importing.options import ImportOptions, WrongFiles
+from ldpsim.strategies.importing.people import ImportedGraph, join
 from ldpsim.strategies.importing.vaults import check_new, names_of_people, write_vaults
 
-_LISTS, _GRAPHS, _ARRAYS = (".txt", ".edges", ".edgelist", ".tsv"), (".gml", ".graphml"), (".npz", ".pt", ".pth")
+_TEXTS = (".txt", ".edges", ".edgelist", ".tsv", ".csv", ".gml", ".graphml")
+_ARRAYS = (".npz", ".pt", ".pth")
 _PICKLES = (".gpickle", ".pickle", ".pkl", ".p")
-_ROUNDS = 12  # more than there are stages at which faults are told
 _SHOWN = 8  # columns that one message names
-RANGE_REMEDY = (
-    "--feature-range LOW,HIGH states the public range; --scale clip, binary or minmax changes the values "
-    "(minmax reads its range from the data, which is itself a release)"
+NOT_PUBLIC = (
+    "who is linked with whom (public for lpgnn and rgnn)",
+    "feature values (public with --public-features)",
+    "labels of test people; those of training and validation people are public unless a run has --private-labels",
+)
+FROM_DATA = (
+    "--scale minmax: each feature's smallest and largest value is computed from the data, which is itself a release "
+    "that no epsilon covers; state a public range with --feature-range where you can"
 )
 
 
@@ -58,8 +58,7 @@ def import_graph(
         none.
 
     Returns:
-        The summary (:func:`ldpsim.strategies.importing.summary.summarize`) with ``sources``, ``out``,
-        ``warnings`` and ``next``: JSON-ready.
+        The counts, what would be public, ``sources``, ``out``, ``warnings`` and ``next``: JSON-ready.
 
     Raises:
         WrongFiles: with all faults of the files; nothing was written.
@@ -77,13 +76,23 @@ def import_graph(
             raise ValueError(f"{option} {file}: no such folder: {file.parent}")
     if folder is not None:
         check_new(folder)
-    outputs = {"--out": target, "--ids": side, "--vaults": folder}
-    more = [f"{option} {shlex.quote(str(file))}" for option, file in outputs.items() if file is not None]
-    more += ["--force"] if force else []
-    graph, population, range_from = _whole(paths, target.stem if target else None, options, more)
+    faults: list[str] = []
+    graph = read_graph(paths, options, faults)
+    try:
+        population, range_from = checked_graph(target.stem if target else graph.file, graph, options)
+    except ValueError as error:
+        if not faults or isinstance(error, WrongFiles):  # another one follows from the faults before it
+            faults += getattr(error, "faults", [str(error)])
+    if faults:
+        raise WrongFiles(faults)
     if side is not None and graph.ids is None:
         raise ValueError(f"--ids {side}: {graph.file} numbers its people and has no names")
-    document = _document(paths, target, graph, population, options, range_from)
+    document = {
+        "sources": [str(path) for path in paths],
+        "out": str(target) if target else None,
+        **_summary(population, graph, options, range_from),
+        "next": next_command(target, population),
+    }
     if folder is not None:
         document["vaults"] = write_vaults(population, folder, graph.ids)
     if side is not None:
@@ -93,94 +102,69 @@ def import_graph(
     return document
 
 
-def _whole(
-    paths: Sequence[Path], name: str | None, options: ImportOptions, more: Sequence[str]
-) -> tuple[FoundGraph, Population, str]:
-    """Return the graph, the checked population and the source of its range.
-
-    After faults the files are read again with the first remedy of each, so that the faults behind them are told, too,
-    and the command that is proposed is known to work.
+def read_graph(paths: Sequence[Path], options: ImportOptions, faults: list[str]) -> ImportedGraph:
+    """Read the files by the ends of their names and join what they hold; faults of tables are added to ``faults``.
 
     Raises:
-        WrongFiles: with all faults.
+        WrongFiles: where a file cannot be read.
     """
-    found: dict[str, FileFault] = {}
-    tried = options
-    for _ in range(_ROUNDS):
-        try:
-            graph = read_graph(paths, tried)
-            population, range_from = checked_graph(name or graph.file, graph, tried)
-        except WrongFiles as wrong:
-            found |= {fault.line: fault for fault in wrong.faults}
-            before, tried = tried, tried.changed(fault.change for fault in wrong.faults)
-            if tried == before or not tried.keeps(fault.change for fault in found.values()):
-                break
-        else:
-            if not found:
-                return graph, population, range_from
-            words = ["ldpsim import", *(shlex.quote(str(path)) for path in paths), *tried.words(), *more]
-            raise WrongFiles(found.values(), " ".join(words))
-    raise WrongFiles(found.values())
-
-
-def read_graph(paths: Sequence[Path], options: ImportOptions) -> FoundGraph:
-    """Read the files by the ends of their names and join what they hold.
-
-    Raises:
-        WrongFiles: with the faults of all files.
-    """
-    faults = FileFaults()
     for path in paths:
         if path.suffix.lower() in _PICKLES:
             remedy = "write the graph as GraphML where you made it: networkx.write_graphml(graph, 'graph.graphml')"
-            faults.add(str(path), "a pickle runs code when it is opened, so it is not read", remedy)
-        elif path.suffix.lower() not in (*_LISTS, *_GRAPHS, *_ARRAYS, ".csv"):
-            faults.add(str(path), "the form of this file is not known", f"accepted are {FORMS}")
+            faults.append(f"{path}: a pickle runs code when it is opened, so it is not read; {remedy}")
+        elif path.suffix.lower() not in (*_TEXTS, *_ARRAYS):
+            faults.append(f"{path}: the form of this file is not known; accepted are {FORMS}")
         elif not path.is_file():
-            faults.add("", f"no such file: {path}")
+            faults.append(f"no such file: {path}")
     whole = next((path for path in paths if path.suffix.lower() in _ARRAYS), None)
-    if whole is not None and whole.is_file() and len(paths) > 1:
-        faults.add(str(whole), "a .npz or .pt holds a whole graph", "give it alone")
+    if whole is not None and len(paths) > 1:
+        faults.append(f"{whole}: a .npz or .pt holds a whole graph; give it alone")
     if whole is not None:
-        faults.end()
-        arrays, notes = read_arrays(whole)
-        graph = of_layout(
-            whole.name, arrays, label=options.label, ignore=options.ignore, class_names=options.class_names
-        )
-        return replace(graph, notes=(*notes, *graph.notes))
-    edges: list[NamedEdges] = []
+        if faults:
+            raise WrongFiles(faults)
+        return _of_arrays(whole, options)
+    edges: list[EdgeTable] = []
     tables: list[PeopleTable] = []
     for path in paths:
-        if any(fault.place == str(path) for fault in faults) or not path.is_file():
+        if path.suffix.lower() not in _TEXTS or not path.is_file():
             continue
         try:
-            parts = _read(path, options, faults)
+            parts = read_tables(path, options, faults)
         except UnicodeDecodeError as error:
-            what = f"is not text in UTF-8 ({error.reason} at byte {error.start})"
-            faults.add(path.name, what, "save it as UTF-8")
+            faults.append(f"{path.name}: is not text in UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8")
         except ValueError as error:
-            faults.add("", str(error))
+            faults.append(str(error))
         else:
-            edges += [part for part in parts if isinstance(part, NamedEdges)]
+            edges += [part for part in parts if isinstance(part, EdgeTable)]
             tables += [part for part in parts if isinstance(part, PeopleTable)]
-    if any(not fault.change for fault in faults) or len(edges) + len(tables) < len(paths):
-        faults.end()
+    if faults and len(edges) + len(tables) < len(paths):
+        raise WrongFiles(faults)
+    if not edges and not tables:
+        raise WrongFiles(["no edges; add an edge list, or a CSV with the columns source and target"])
     return join(edges, tables, options, faults)
 
 
-def _read(path: Path, options: ImportOptions, faults: FileFaults) -> tuple[NamedEdges | PeopleTable | None, ...]:
-    kind = path.suffix.lower()
-    if kind in _GRAPHS:
-        return read_graph_file(path, options, faults)
-    table = kind == ".csv"
-    if kind == ".tsv":
-        with path.open(encoding="utf-8-sig") as file:
-            header = file.readline().split()
-        table = bool({"id", options.id} & set(header)) or any(set(ends) <= set(header) for ends in ends_of(options))
-    return (read_table(path, options, faults) if table else read_edge_list(path, faults),)
+def _of_arrays(path: Path, options: ImportOptions) -> ImportedGraph:
+    """Return the graph of a ``.npz`` or ``.pt``; Python objects in a ``.npz`` stay unread: reading them runs code."""
+    notes: list[str] = []
+    if path.suffix.lower() == ".npz":
+        arrays, objects = load_arrays(path)
+        if not arrays and objects:
+            raise ValueError(
+                f"{path.name}: {', '.join(objects)} holds Python objects: reading them runs code from the file; "
+                "save arrays (np.savez), or tensors (torch.save)"
+            )
+        notes = [f"{path.name}: {name} holds Python objects and is not read" for name in objects]
+    else:
+        arrays = arrays_of(path.name, load_plain(path))
+    made, more = of_layout(
+        path.name, arrays, label=options.label, ignore=options.ignore, class_names=options.class_names
+    )
+    stated = bool(options.class_names) or classes_stated(arrays)
+    return ImportedGraph(path.name, made, classes_stated=stated, notes=(*notes, *more))
 
 
-def checked_graph(name: str, graph: FoundGraph, options: ImportOptions) -> tuple[Population, str]:
+def checked_graph(name: str, graph: ImportedGraph, options: ImportOptions) -> tuple[Population, str]:
     """Return the checked population, and the source of its range: ``stated``, ``default`` or ``data``.
 
     Raises:
@@ -190,66 +174,144 @@ def checked_graph(name: str, graph: FoundGraph, options: ImportOptions) -> tuple
     range_from = "stated" if options.feature_range or "feature_range" in arrays else "default"
     if options.feature_range is not None:
         arrays["feature_range"] = np.array(options.feature_range)
+    low, high = (float(end) for end in np.ravel(arrays.get("feature_range", (0.0, 1.0)))[:2])
     try:
         if options.scale is not None:
-            low, high = (float(end) for end in np.ravel(arrays.get("feature_range", (0.0, 1.0)))[:2])
             arrays = rescaled(graph.file, arrays, options.scale, low, high)
         if options.scale in ("minmax", "binary"):
             arrays["feature_range"] = np.array([0.0, 1.0])
             range_from = "data" if options.scale == "minmax" else "stated"
         population = population_of(name, graph.file, {key: arrays[key] for key in arrays if key not in PARTS})
     except WrongFeature as wrong:
-        raise WrongFiles([_feature_fault(graph, arrays, wrong, options)]) from None
+        raise WrongFiles([_feature_fault(graph, arrays, wrong, low, high)]) from None
     if options.masks == "drop" or any(part not in arrays for part in PARTS):
         return population, range_from
     try:
         return split_of(graph.file, population, {part: np.asarray(arrays[part]) for part in PARTS}), range_from
     except ValueError as error:
-        raise WrongFiles([FileFault("", str(error), "--masks drop leaves the masks out", {"masks": "drop"})]) from None
+        raise WrongFiles([f"{error}; --masks drop leaves the masks out"]) from None
 
 
-def _feature_fault(graph: FoundGraph, arrays: dict[str, Any], wrong: WrongFeature, options: ImportOptions) -> FileFault:
+def _feature_fault(graph: ImportedGraph, arrays: dict[str, Any], wrong: WrongFeature, low: float, high: float) -> str:
     """Return the fault of the first feature that may not be; for one outside the range, with all such columns."""
     place = graph.place(wrong.row, wrong.column)
     if not wrong.outside_range:
-        return FileFault(place, wrong.reason, "write a number there, or leave the column out: --ignore NAME")
-    low, high = (float(end) for end in np.ravel(arrays.get("feature_range", (0.0, 1.0)))[:2])
+        return f"{place}: {wrong.reason}; write a number there, or leave the column out: --ignore NAME"
     values = np.asarray(arrays["values"])
     columns = np.unique(np.asarray(arrays["indices"])[(values < low) | (values > high)])
     names = [graph.columns[k] or "''" if graph.columns else str(k) for k in columns[:_SHOWN]]
     more = f" and {len(columns) - _SHOWN} more" if len(columns) > _SHOWN else ""
-    reason = wrong.reason + (f" (columns {', '.join(names)}{more})" if len(columns) > 1 else "")
-    change = {} if options.scale or not low <= 0 <= high else {"scale": "clip" if options.feature_range else "minmax"}
-    return FileFault(place, reason, RANGE_REMEDY, change)
+    which = f" (columns {', '.join(names)}{more})" if len(columns) > 1 else ""
+    return (
+        f"{place}: {wrong.reason}{which}; --feature-range LOW,HIGH states the public range; --scale clip, binary or "
+        "minmax changes the values (minmax reads its range from the data, which is itself a release)"
+    )
 
 
-def _document(
-    paths: Sequence[Path], out: Path | None, graph: FoundGraph, population: Population, options: ImportOptions,
-    range_from: str,
-) -> dict[str, Any]:  # fmt: skip
-    """Return the summary with sources, warnings and the next command."""
-    arrays = graph.arrays
-    masks = [part for part in PARTS if part in arrays]
-    found = summarize(
-        population, np.asarray(arrays["edge_index"]), directed=graph.directed, found_masks=masks,
-        range_from=range_from, classes_from="stated" if graph.classes_stated else "labels",
-    )  # fmt: skip
+def rescaled(file: str, arrays: dict[str, Any], scale: str, low: float, high: float) -> dict[str, Any]:
+    """Return arrays with other feature values.
+
+    ``clip`` and ``binary`` change each value on its own, so that nothing of others' data is in it. ``minmax`` moves
+    each column's smallest value to 0 and its largest to 1; a column of one value becomes 0.
+
+    Args:
+        file: Name of the file.
+        arrays: Arrays of a graph; its features are CSR parts.
+        scale: ``minmax``; ``clip``: cut at ``low`` and ``high``; ``binary``: 1 where a value is not 0.
+        low, high: Public range.
+
+    Raises:
+        WrongFeature: for the first value that is not a finite number.
+    """
+    starts, columns, values = (arrays[name] for name in ("indptr", "indices", "values"))
+    values = np.asarray(values, np.float64)
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if len(wrong):
+        row = int(np.searchsorted(starts, wrong[0], side="right")) - 1
+        raise WrongFeature(file, row, int(columns[wrong[0]]), "feature that is not a finite number")
+    if scale == "clip":
+        return {**arrays, "values": np.clip(values, low, high)}
+    if scale == "binary":
+        return {**arrays, "values": (values != 0).astype(np.float32)}
+    if not values.size:
+        return arrays
+    matrix = csr_array((values, columns, starts), shape=(len(starts) - 1, int(arrays["num_features"])))
+    least, most = (np.asarray(end.todense()).ravel() for end in (matrix.min(axis=0), matrix.max(axis=0)))
+    width = np.where(most > least, most - least, 1)
+    if not least.any():
+        return {**arrays, "values": values / width[columns]}
+    matrix = csr_array(((matrix.toarray() - least) / width).astype(np.float32))  # zeros move: nothing stays sparse
+    return {**arrays, "indptr": matrix.indptr, "indices": matrix.indices, "values": matrix.data}
+
+
+def edge_counts(given: IntArray, kept: int, n: int) -> dict[str, int]:
+    """Count edges as given (2, m) and what becomes of them; ``kept`` counts each undirected edge once."""
+    left, right = given[:, given[0] != given[1]]
+    pairs = len(distinct(left * n + right))
+    return {
+        "given": given.shape[1],
+        "kept": kept,
+        "self_loops_dropped": given.shape[1] - len(left),
+        "repeats_dropped": len(left) - pairs,
+        "pairs_in_both_directions": pairs - kept,
+        "pairs_in_one_direction": 2 * kept - pairs,
+    }
+
+
+def _summary(population: Population, graph: ImportedGraph, options: ImportOptions, range_from: str) -> dict[str, Any]:
+    """Return the counts of a population, what would be public about it, and warnings."""
+    facts, split, labels = population.facts, population.own_split, population.labels
+    values, cells = population.feature_values, facts.n * facts.d
+    stored = np.append(values, 0.0) if len(values) < cells else values
+    masks = [part for part in PARTS if part in graph.arrays]
+    unlabelled = int(np.sum(labels < 0))
     warnings = list(graph.notes)
     if options.scale == "minmax":
         warnings.append(FROM_DATA)
     if 0 < len(masks) < len(PARTS):
         absent = ", ".join(part for part in PARTS if part not in masks)
         warnings.append(f"masks: {', '.join(masks)} found without {absent}; left out, since --split file needs all")
-    if found["classes"] > max(10, found["people"] / 2):
+    if facts.classes > max(10, facts.n / 2):
         warnings.append(
             "most people have a class of their own: is it a name? --label names the class, --ignore drops it"
         )
-    if found["without_label"] == found["people"]:
+    if unlabelled == facts.n:
         warnings.append(
             "nobody has a label: a run needs some; --label NAME takes a column as the class, "
             "or a CSV with the columns id and label adds them"
         )
     return {
-        "sources": [str(path) for path in paths], "out": str(out) if out else None, **found,
-        "warnings": warnings, "next": next_command(out, population),
-    }  # fmt: skip
+        "people": facts.n,
+        "directed": graph.directed,
+        "edges": edge_counts(np.asarray(graph.arrays["edge_index"]), population.edges.shape[1], facts.n),
+        "isolated": int(np.sum(population.degrees == 0)),
+        "classes": facts.classes,
+        "largest_class": int(np.bincount(labels[labels >= 0], minlength=1).max()),
+        "without_label": unlabelled,
+        "features": facts.d,
+        "feature_rate": len(values) / cells if cells else None,
+        "feature_values": {"low": float(stored.min()), "high": float(stored.max())} if cells else None,
+        "homophily": population.homophily if np.isfinite(population.homophily) else None,
+        "masks": {"found": masks, "kept": split is not None},
+        "public": {
+            "people": facts.n,
+            "features": facts.d,
+            "feature_range": [facts.feature_low, facts.feature_high],
+            "feature_range_from": range_from,
+            "classes": facts.classes,
+            "classes_from": "stated" if graph.classes_stated else "labels",
+            "class_names": list(facts.class_names),
+            "split": {part: len(getattr(split, part)) for part in PARTS} if split else None,
+        },
+        "not_public": list(NOT_PUBLIC),
+        "warnings": warnings,
+    }
+
+
+def next_command(out: Path | None, population: Population) -> str | None:
+    """Return the command that uses the file, None where there is none or nobody has a label."""
+    if out is None or not (population.labels >= 0).any():
+        return None
+    method = "" if population.facts.d else " --method blink"  # the default method compares features
+    split = " --split file" if population.own_split else ""
+    return f"ldpsim run --dataset {shlex.quote(str(out))}{method}{split}"

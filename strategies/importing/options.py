@@ -1,19 +1,30 @@
-"""Choices of an import, each declared once: the command's options, its messages and Python callers read them here."""
+"""Choices of an import, and the faults of its files."""
 
 from __future__ import annotations
 
 import math
-import shlex
+import reprlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
 from ldpsim.strategies.setup.option_spec import declared, option
 
 COLUMNS, FEATURES, PEOPLE = "Columns", "Features", "People"
 REFUSE = "refuse"
+
+
+class WrongFiles(ValueError):
+    """All faults of the files, a line each.
+
+    Args:
+        faults: The lines: where, what is wrong, and what mends it.
+    """
+
+    def __init__(self, faults: Iterable[str]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("\n".join(self.faults))
 
 
 @dataclass(frozen=True)
@@ -76,51 +87,29 @@ class ImportOptions:
         span = self.feature_range
         if span is not None and not (math.isfinite(span[0]) and math.isfinite(span[1]) and span[0] < span[1]):
             raise ValueError(f"--feature-range {span[0]:g},{span[1]:g}: two finite numbers, the smaller one first")
-        if len(set(self.class_names)) != len(self.class_names):
-            raise ValueError("--class-names: a name is given twice")
-        for column, values in self.categories.items():
+        for name, values in {"--class-names": self.class_names, **self.categories}.items():
             if len(set(values)) != len(values):
-                raise ValueError(f"--one-hot {column}: a value is given twice")
+                raise ValueError(f"{name}: a name is given twice")
 
     @cached_property
     def categories(self) -> dict[str, tuple[str, ...]]:
         """Columns of text -> their public values, empty where they are not stated."""
-        found = {}
+        columns = {}
         for text in self.one_hot:
             name, _, values = text.partition("=")
-            found[name] = tuple(value.strip() for value in values.split(",")) if values else ()
-        return found
+            columns[name] = tuple(value.strip() for value in values.split(",")) if values else ()
+        return columns
 
-    def changed(self, changes: Iterable[dict[str, Any]]) -> ImportOptions:
-        """Return the choices with others in their place; names of columns are added to those that are given."""
-        specs = declared(ImportOptions)
-        values: dict[str, Any] = {name: getattr(self, name) for name in specs}
-        names = {name: list(values[name]) for name, spec in specs.items() if spec.several}
-        for name, value in chain.from_iterable(change.items() for change in changes):
-            if name in names:
-                names[name] += value
-            else:
-                values[name] = value
-        return ImportOptions(**values | {name: tuple(dict.fromkeys(several)) for name, several in names.items()})
 
-    def keeps(self, changes: Iterable[dict[str, Any]]) -> bool:
-        """Return whether these choices hold every change: two of them may want different values of one option."""
-        held = {name: set(getattr(self, name)) for name, spec in declared(ImportOptions).items() if spec.several}
-        return all(
-            held[name].issuperset(value) if name in held else getattr(self, name) == value
-            for name, value in chain.from_iterable(change.items() for change in changes)
-        )
+def and_more(number: int, words: str = "rows") -> str:
+    """Return the words after the first of several: `` (3 rows)``, or nothing for one.
 
-    def words(self) -> list[str]:
-        """Return the options of the command line that say these choices, quoted for a shell."""
-        found: list[str] = []
-        for name, spec in declared(ImportOptions).items():
-            value = getattr(self, name)
-            if not spec.is_given(value):
-                continue
-            if name == "feature_range":
-                value = ",".join(repr(float(end)).removesuffix(".0") for end in value)
-            texts = value if spec.several else (value if isinstance(value, str) else ",".join(value),)
-            for text in texts:
-                found += [spec.option, shlex.quote(text)]
-        return found
+    >>> and_more(1), and_more(1200)
+    ('', ' (1,200 rows)')
+    """
+    return f" ({number:,} {words})" if number > 1 else ""
+
+
+def short(text: Any) -> str:
+    """Return a text from a file in quotes, cut where it is long."""
+    return reprlib.repr(text)

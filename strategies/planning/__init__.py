@@ -1,1 +1,1 @@
-"""Plan of a collection: what holds, what it costs, and a rehearsal, before anybody is asked."""
+"""Plan of a collection: what holds and what it costs, before anybody is asked."""

@@ -9,20 +9,15 @@ from typing import Any
 
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.strategies.flower_app.deployed import as_config
-from ldpsim.strategies.outputs.shell import command_of
-from ldpsim.strategies.planning.miniature import save
-from ldpsim.strategies.planning.plan import Plan
-from ldpsim.strategies.planning.rehearsal import made_up_people, trial_of
-from ldpsim.strategies.planning.rows import PlanRow, given_settings
+from ldpsim.strategies.planning.plan import Plan, PlanRow, given_settings
 from ldpsim.strategies.results import folder as run_folder
 from ldpsim.strategies.results.levels import at_the_level
 from ldpsim.strategies.results.numbers import epsilon
-from ldpsim.strategies.setup.fingerprint import configuration
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.read_options import read_alone
 
-PAGE, PEOPLE = "plan.html", "people.npz"
+PAGE = "plan.html"
 _BY_FACTS = ("private_labels", "label_rate", "volunteers")  # the public labels or volunteers in the facts say so
 _CARRIED = {"set", *_BY_FACTS, *(spec.name for spec in declared(RunOptions).values() if spec.flower)}
 
@@ -36,13 +31,11 @@ def write_files(made: Plan, out: Path) -> tuple[Path, ...]:
     run_folder.prepare(folder)
     texts = {"plan.json": json.dumps(made.to_dict(), indent=1) + "\n"}
     if made.choice is not None and not undeployable(made.choice):
-        texts["deployment.toml"] = deployment(made, made.choice, folder)
+        texts["deployment.toml"] = deployment(made, made.choice)
     for old in ("deployment.toml", PAGE):  # of this plan, made before, perhaps with another choice
         (folder / old).unlink(missing_ok=True)
     for name, text in texts.items():
         write_atomically(folder / name, text)
-    if made.like.by_facts and made.rehearsal is not None:
-        save(made_up_people(made.facts, made.like, made.rehearsal.people), folder / PEOPLE)
     return tuple(folder / name for name in texts)
 
 
@@ -53,7 +46,7 @@ def undeployable(choice: PlanRow) -> str:
     return f"its configuration has no key for {' and '.join(lost)}" if lost else ""
 
 
-def deployment(made: Plan, choice: PlanRow, folder: Path) -> str:
+def deployment(made: Plan, choice: PlanRow) -> str:
     """Return the run's configuration for ``flwr run``: public facts, method, budget and settings."""
     import tomli_w
 
@@ -73,31 +66,10 @@ def deployment(made: Plan, choice: PlanRow, folder: Path) -> str:
         "# flwr run APP SUPERLINK --run-config run.toml",
         f"# facts.json: {facts}, with {_labels(options)}",
     ]
-    if (command := rehearsal(made, choice, folder)) is not None:
-        lines.append(f"# rehearsal: {command}")
+    lines.append(f"# rehearsal: {choice.command}")
     if _method(options).spec.trained_by != "curator":
         lines.append("# ldpsim simulates this method; its Flower app deploys methods with one private report.")
     return "\n".join(lines) + "\n" + tomli_w.dumps(values)
-
-
-def rehearsal(made: Plan, row: PlanRow, folder: Path) -> str | None:
-    """Return the command of a row's rehearsal; of a plan without one, that of a run of all people.
-
-    People who were made up with given facts are in the plan's folder. None where they were not made up.
-
-    Args:
-        made: The plan.
-        row: Its row.
-        folder: Folder of its files.
-    """
-    like, run = made.like, row.run
-    if like.by_facts:
-        if run is None:
-            return None
-        run = replace(run, dataset=str(folder / PEOPLE))
-    elif run is None:
-        run = trial_of(row.options, like, made.facts.n if like.size is None else min(made.facts.n, like.size))
-    return command_of({"method": run.method, "config": configuration(run)})
 
 
 def _labels(options: RunOptions) -> str:

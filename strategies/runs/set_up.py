@@ -18,7 +18,6 @@ from ldpsim.devices.enrolment.state import State, enrol, is_enrolled
 from ldpsim.devices.facts import Split
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.strategies.engines.collect import collect as collect_on_engine
-from ldpsim.strategies.estimate.expected import tell_expected
 from ldpsim.strategies.estimate.fits import check_fits
 from ldpsim.strategies.estimate.graph_facts import known_before, measured
 from ldpsim.strategies.progress import Progress, quiet
@@ -79,12 +78,9 @@ def set_up(
     collector = None if options.collector_key is None else CollectorKey.load(options.collector_key)
     if population is None:
         check_fits(options)
-        tell_expected([options])
         population = load_population(options)
         if known_before(options) is None:
-            facts = measured(population)
-            check_fits(options, facts)
-            tell_expected([options], facts)
+            check_fits(options, measured(population))
     choose_device(options.device)
     run = run_of(settings.method)
     repeats = tuple(

@@ -13,7 +13,7 @@ from ldpsim.strategies.setup.fingerprint import ldpsim_version
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import RunSetup
-from ldpsim.strategies.tracking.tracker import TrackedRun, dotted
+from ldpsim.strategies.tracking.clients import TrackedRun
 
 
 def tracked_run(setup: RunSetup) -> TrackedRun:
@@ -54,3 +54,18 @@ def without_places(record: Mapping[str, Any]) -> dict[str, Any]:
     config["dataset"] = name_of_data(config["dataset"])
     data = {**record["dataset"], "name": name_of_data(record["dataset"]["name"])}
     return {**record, "config": config, "dataset": data}
+
+
+def dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """Return the entries of nested mappings as text, by dotted name.
+
+    >>> dotted({"seed": 0, "settings": {"lr": 0.1}})
+    {'seed': '0', 'settings.lr': '0.1'}
+    """
+    found: dict[str, str] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            found |= dotted(value, f"{prefix}{name}.")
+        else:
+            found[f"{prefix}{name}"] = str(value)
+    return found

@@ -11,19 +11,11 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any
 
 from ldpsim.curator.names import nearest
 from ldpsim.strategies.progress import warn
-from ldpsim.strategies.tracking.tracker import TrackedRun, Tracker
-
-# Tracker -> module and class; the modules import their client on first use.
-TRACKERS = {
-    "mlflow": ("ldpsim.strategies.tracking.to_mlflow", "MLflowTracker"),
-    "tensorboard": ("ldpsim.strategies.tracking.to_tensorboard", "TensorBoardTracker"),
-    "wandb": ("ldpsim.strategies.tracking.to_wandb", "WandbTracker"),
-}
+from ldpsim.strategies.tracking.clients import TRACKERS, TrackedRun, Tracker
 
 
 class TargetError(ValueError):
@@ -46,12 +38,11 @@ def tracker_of(text: str) -> Tracker:
     kind, _, place = text.partition(":")
     if kind not in TRACKERS:
         raise TargetError(text, f"{kind} is no tracker{nearest(kind, TRACKERS)} (known: {', '.join(TRACKERS)})")
-    module, name = TRACKERS[kind]
-    found: type[Tracker] = getattr(import_module(module), name)
-    if not found.is_installed():
-        raise TargetError(text, f"{found.module} is not installed: pip install 'ldpsim[{found.extra}]'")
+    client = TRACKERS[kind]
+    if not client.is_installed():
+        raise TargetError(text, f"{client.module} is not installed: pip install 'ldpsim[{kind}]'")
     try:
-        return found(place)
+        return client(place)
     except ValueError as error:
         raise TargetError(text, str(error)) from None
 
@@ -91,7 +82,7 @@ def tracked(texts: Sequence[str], run: Callable[[], TrackedRun]) -> Iterator[Tra
             begun[text] = tracker
         yield trackers
     except BaseException:
-        trackers.each("fail")
+        trackers.each("finish", {}, None)
         raise
 
 
@@ -114,7 +105,9 @@ class Trackers:
 
     def finish(self, figures: Iterable[tuple[str, float]], tags: Mapping[str, str], result: str) -> None:
         """Log the result, and end the run."""
-        self.each("finish", list(figures), tags, result)
+        for name, value in figures:
+            self.metric(name, value, 0)
+        self.each("finish", tags, result)
 
     def each(self, name: str, *given: Any) -> None:
         """Call a method of every tracker."""

@@ -86,6 +86,7 @@ def _command() -> Any:
 
 def main() -> None:
     """Serve until the input ends."""
+    import pandas
     import torch
 
     from ldpsim.strategies.attacks.poison import campaign as poison
@@ -95,6 +96,7 @@ def main() -> None:
     from ldpsim.strategies.planning import plan
     from ldpsim.strategies.runs import in_rounds, owner, set_up, simulate
 
+    pandas.Series([""])  # the allocator of its texts reserves a gigabyte of addresses, half of what a fork has
     torch.set_num_threads(1)  # a fork has no other threads
     start = pool.processes
     for name, module in list(sys.modules.items()):

@@ -23,7 +23,7 @@ from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
 from ldpsim.strategies.experiments.compare import compare
-from ldpsim.strategies.planning.wishes import Wishes
+from ldpsim.strategies.planning.plan import Wishes
 from ldpsim.strategies.results.folder import text_of
 from ldpsim.strategies.results.in_words import PROTECTIONS, of_100
 from tests.strategies.planning.on_paper import plan_on_paper
@@ -160,17 +160,12 @@ def test_losses_of_several_collections_stand_beside_those_of_one(tmp_path: Path)
 
 def test_every_figure_of_a_plan_is_that_of_its_key(tmp_path: Path) -> None:
     plan = plan_on_paper(["hogs", "vote", "dp-fedavg"], RunOptions(), GraphFacts(60_000), Wishes(holds=4.0)).to_dict()
-    over = {"value": 0.2, "low": 0.1, "high": 0.3}
-    plan["rows"][0]["worth"] = {"test": 0.7, "asking_nobody": {"name": "chance", "test": 0.5, "over": over}}
-    plan["rows"].insert(0, {**plan["rows"][0], "name": "hogs at 1", "worth": None})  # a row's name goes first
-    plan |= {"rehearsal": {"words": "made-up people"}, "lacks": ["data like yours: --like FILE"]}
+    plan["rows"].insert(0, {**plan["rows"][0], "name": "hogs at 1"})  # a row's name goes first
     folder = written(tmp_path, plan, "plan.json")
     for method in (None, "hogs", "vote", "dp-fedavg"):
         made = made_of(folder, method)
         assert check_figures(folder, made) > 15 and Cells(page(made)).rows == rows(made)
         assert "a plan: nobody was asked" in made
-    made = made_of(folder, "hogs")
-    assert "+20.0 (+10.0 to +30.0) points" in made and "| made-up people |" in made and "\\-\\-like" not in made
 
 
 def test_a_comparison_shows_the_other_methods(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ RUN = ["--no-reference", "--no-nulls", "--no-groups", *PLAIN]
 # Words of a command beside the option; they take no time, and let it read the option.
 BASES: dict[str, list[str]] = {
     "run": RUN,
-    "plan": ["hogs", "vote", "ldp-fedavg", "pate-m", "--no-worth", *PLAIN],
+    "plan": ["hogs", "vote", "ldp-fedavg", "pate-m", *PLAIN],
     "poison": ["hogs", "--shares", "0", "--no-reference", *PLAIN],
     "stress": ["--clients", "40", "--asks", "1", "--protection", "refuse", "--adversary", "repeat", *OUT],
     "audit": ["grr", "--trials", "100", "--workers", "1", "--quiet"],
@@ -66,9 +66,9 @@ READING: dict[str, dict[str, list[str]]] = {
         "--false-alarm": ["--defence", "all", *RUN],
         **{name: ["--method", "privgnn", *RUN] for name in ("--queries", "--gamma", "--lambda", "--delta")},
     },
-    "plan": {"--eps-labels": ["hogs", "--private-labels", "--no-worth", *PLAIN],
-             "--volunteers": ["vote", "--private-labels", "--no-worth", *PLAIN],
-             "--miniature": ["hogs", *PLAIN], "--repeats": ["hogs", *PLAIN], "--mean-degree": ["hogs", *PLAIN]},
+    "plan": {"--eps-labels": ["hogs", "--private-labels", *PLAIN],
+             "--volunteers": ["vote", "--private-labels", *PLAIN],
+             "--repeats": ["hogs", *PLAIN], "--mean-degree": ["hogs", *PLAIN]},
     "audit": {**dict.fromkeys(("--domain", "--claims", "--delta", "--time-limit"), FUNCTION),
               "--shadows": RELEASED,
               "--epsilon": ["hogs", "--trials", "100", "--quiet"]},

@@ -10,7 +10,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from ldpsim.cli.main import app
-from ldpsim.strategies.tracking.to_tensorboard import TensorBoardTracker
+from ldpsim.strategies.tracking.clients import TensorBoardTracker
 from tests.strategies.tracking.conftest import needs
 
 pytestmark = pytest.mark.usefixtures("cells_in_this_process")

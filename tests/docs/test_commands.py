@@ -33,7 +33,7 @@ RUN_HERE = (
     "ldpsim run --dataset mine.npz --noise-seed os",
     "ldpsim run --method vote --clients 3000 --epsilon 4 --volunteers .1 --private-labels",
     "ldpsim run --clients 3000 --method hogs --feature-share 0.3",
-    "ldpsim plan hogs vote --clients 1e8 --no-worth",
+    "ldpsim plan hogs vote --clients 1e8",
 )
 SHORT = ["--set", "epochs=10"]  # added to runs: every word is read and every part runs, without the long training
 # The others: a pattern of page and command, and who runs it, or why nobody does. The first that fits counts.
@@ -52,8 +52,8 @@ NOT_HERE = {
     r"docs/how-to.md: ldpsim (import .*segment|run|compare vote) .*mine.npz.*":
         "5,000 people in CSV files of one's own: tests/packaging/test_wheel.py plans and writes a dossier",
     r".*: ldpsim dossier .*": "needs the folder of a run: tests/cli/test_dossier.py makes one",
-    r".*: ldpsim plan .*": "a minute and more: it rehearses the methods; tests/strategies/planning has small ones",
-    r".*: ldpsim doctor --out runs --state devices --start": "starts every engine: tests/cli has it",
+    r".*: ldpsim plan .*": "half a minute for all methods; tests/strategies/planning has small ones",
+    r".*: ldpsim doctor --out runs --state devices": "folders of one's own: tests/cli names some",
     r".*: ldpsim (sweep grid\.toml.*|report runs/sweep-grid)": "needs the grid of the page: tests/cli has small ones",
     r"docs/tracking.md: .*": "needs a tracker's server or account: tests/strategies/tracking runs a real MLflow",
     r"docs/tutorial.md: .*": "tests/test_tutorial.py runs the page's code",

@@ -119,7 +119,7 @@ def test_the_page_of_compare_is_whole(ldpsim: Any, tmp_path: Path) -> None:
 
 def test_a_plan_leads_to_a_dossier(ldpsim: Any, tmp_path: Path) -> None:
     """The dossier's template comes out of the package."""
-    ldpsim("plan", "hogs", "vote", "--clients", "300", "--no-worth")
+    ldpsim("plan", "hogs", "vote", "--clients", "300")
     (plan,) = (tmp_path / "runs").glob("plan-*")
     ldpsim("dossier", str(plan), "--out", "dossier")
     text = (tmp_path / "dossier" / "dossier.html").read_text()

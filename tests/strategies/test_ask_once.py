@@ -58,3 +58,14 @@ def test_masks_of_the_data_divide_the_people() -> None:
 def test_a_method_without_one_question_is_refused(method: str) -> None:
     with pytest.raises(ValueError, match=f"^{method}: its devices do not answer one question"):
         AskOnce(method)(people())
+
+
+def test_references_ask_nobody() -> None:
+    """``mlp`` and ``raw`` read the true records: nobody would be asked."""
+    with pytest.raises(ValueError, match="raw: its devices do not answer one question"):
+        AskOnce("raw")(people())
+
+
+def test_a_fault_of_the_data_is_one_line() -> None:
+    with pytest.raises(ValueError, match="the edges are missing"):
+        AskOnce()(Data(x=torch.eye(4)))

@@ -43,15 +43,14 @@ def test_data_object(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"x": None}, "the Data object has no x"),
-        ({"y": None}, "the Data object has no y"),
+        ({"edge_index": None}, "the edges are missing"),
         (
             {"x": torch.tensor([[0.0, 1.0]] * 3 + [[1.0, float("nan")]])},
             "row 3, column 1: feature that is not a finite",
         ),
         ({"x": torch.tensor([[0.0, 1.0]] * 3 + [[2.0, 0.0]])}, r"row 3, column 0: feature outside \[0, 1\]"),
         ({"edge_index": torch.tensor([[0], [9]])}, "edge 0 joins 0 and 9"),
-        ({"y": torch.tensor([0.0, 1.0, 0.0, 1.0])}, "labels must be 4 whole numbers"),
+        ({"y": torch.tensor([0.0, 1.5, 0.0, 1.0])}, "labels must be 4 whole numbers"),
         ({"y": torch.tensor([0, 1])}, "labels must be 4 whole numbers"),
         ({"feature_range": torch.tensor([1.0, 1.0])}, "feature_range must be two finite numbers"),
     ],
@@ -72,3 +71,10 @@ def test_code_in_the_file_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
         load(_save(tmp_path, {"x": _Evil()}))
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "evil").exists()
+
+
+def test_not_a_data_object_and_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="holds a list, not a PyG Data object or a dict of tensors"):
+        load(_save(tmp_path, [torch.zeros(2)]))
+    with pytest.raises(ValueError, match="no such file"):
+        load(str(tmp_path / "other.pt"))

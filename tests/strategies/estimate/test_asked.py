@@ -15,7 +15,6 @@ from ldpsim.strategies.estimate.asked import (
     ones_reported,
     questions_on_paper,
     random_split,
-    trials_drawn,
 )
 from ldpsim.strategies.setup.options import RunOptions
 
@@ -60,16 +59,6 @@ def test_false_ones_grow_with_the_square_of_the_people() -> None:
     assert few == pytest.approx(10**10 * 3.3535e-4 + 5e5, rel=1e-3)
     assert 60 < many / few < 100
     assert ones_reported(on_paper("symrr", 10**6), 10**6, 5.0) == pytest.approx(many / 2, rel=1e-6)
-
-
-def test_trials_are_drawn_one_by_one_unless_few_bits_flip() -> None:
-    n = 200_000
-    assert trials_drawn(on_paper("rr", n), n) == 0
-    noisy = questions_on_paper(
-        find("rr")(), PublicFacts(n=n, d=40, classes=4), Budget(epsilon=1.0, public_features=True)
-    )
-    assert trials_drawn(noisy, n) == pytest.approx(n * n / 4, rel=1e-4)
-    assert trials_drawn(on_paper("lpgnn", n), n) == 0
 
 
 def test_a_table_with_a_row_a_person_makes_the_question_longer() -> None:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ldpsim.strategies.estimate import fits
-from ldpsim.strategies.estimate.fits import check_fits, in_gib, load_of
-from ldpsim.strategies.estimate.graph_facts import GraphFacts, known_before
+from ldpsim.strategies.estimate.fits import check_fits, in_gib, memory_of
+from ldpsim.strategies.estimate.graph_facts import GraphFacts
 from ldpsim.strategies.runs.set_up import set_up
 from ldpsim.strategies.setup.options import RunOptions
 
@@ -27,8 +29,6 @@ def test_a_question_that_no_device_reads_is_refused(method: str, clients: int, s
 
 
 def test_force_and_whatever_fits_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dataclasses import replace
-
     check_fits(replace(HUGE, force=True))
     check_fits(RunOptions(clients=30_000))
     check_fits(RunOptions(dataset="own.npz"))  # nothing is known before it is read
@@ -38,15 +38,16 @@ def test_force_and_whatever_fits_pass(monkeypatch: pytest.MonkeyPatch) -> None:
         check_fits(RunOptions(dataset="own.npz"), GraphFacts(30_000))
 
 
-def test_fewer_epochs_take_less_time() -> None:
-    options = RunOptions(clients=3000)
-    facts = known_before(options)
-    assert facts is not None
-    usual, short = load_of(options, facts), load_of(RunOptions(clients=3000, settings={"epochs": "30"}), facts)
-    assert usual and short and short.seconds["train"] == pytest.approx(usual.seconds["train"] / 10)
-    rounds = [
-        load_of(RunOptions(method="ldp-fedavg", clients=3000, settings=given), facts)
-        for given in ({}, {"epochs": "30"})
-    ]
-    assert rounds[0] and rounds[0] == rounds[1]  # it trains in rounds
+@pytest.mark.parametrize("method", ["hogs", "vote", "rr", "pate-m", "ldp-fedavg"])
+def test_memory_grows_with_people_and_is_less_without_nulls(method: str) -> None:
+    few, many = (GraphFacts(n) for n in (100_000, 1_000_000))
+    options = RunOptions(method=method)
+    assert 1 < memory_of(options, many) / memory_of(options, few) < 101
+    assert memory_of(replace(options, nulls=False), many) <= memory_of(options, many)
     assert in_gib(1.5 * 2**30) == "1.5 GiB" and in_gib(1200 * 2**30) == "1,200 GiB"
+
+
+def test_pairs_that_noise_makes_likely_are_counted() -> None:
+    facts = GraphFacts(3000)
+    quiet, noisy = (memory_of(RunOptions(epsilon=epsilon), facts) for epsilon in (8.0, 0.01))
+    assert noisy > 1.5 * quiet

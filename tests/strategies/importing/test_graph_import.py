@@ -14,13 +14,15 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_array
 from torch_geometric.data import Data
 from torch_geometric.utils import to_networkx
 
-from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.population import Population, WrongFeature
 from ldpsim.devices.datasets import FORMS, load
 from ldpsim.devices.datasets.npz_file import write_npz_file
 from ldpsim.strategies.importing import ImportOptions, WrongFiles, import_graph
+from ldpsim.strategies.importing.graph_import import edge_counts, rescaled
 
 CSV = {
     "edges.csv": "source,target\na,b\nb,a\nb,c\nc,c\nd,a\n",
@@ -144,18 +146,6 @@ def test_a_value_outside_the_range_names_row_column_and_remedy(tmp_path: Path) -
         import_graph(_files(tmp_path, people=CSV["people.csv"].replace("0.5", "inf")))
 
 
-def test_scales(tmp_path: Path) -> None:
-    files = _files(tmp_path, people=CSV["people.csv"].replace("b,1,", "b,40,"))
-    found = import_graph(files, tmp_path / "m.npz", ImportOptions(scale="minmax"))
-    assert found["public"]["feature_range_from"] == "data"
-    assert any("itself a release" in line for line in found["warnings"])
-    np.testing.assert_allclose(load(str(tmp_path / "m.npz")).record(0).feature_values, [0.0125, 1])
-    for scale, values in (("clip", [0.5, 1]), ("binary", [1, 1])):
-        found = import_graph(files, tmp_path / "m.npz", ImportOptions(scale=scale), force=True)
-        assert not any("release" in line for line in found["warnings"])
-        np.testing.assert_allclose(load(str(tmp_path / "m.npz")).record(0).feature_values, values)
-
-
 def test_masks(tmp_path: Path) -> None:
     people = "id,a,label,train_mask,val_mask,test_mask\na,1,x,1,0,0\nb,1,y,0,1,0\nc,1,,0,0,{}\nd,1,x,0,0,1\n"
     files = _files(tmp_path, people=people.format(0))
@@ -205,7 +195,6 @@ def test_a_pickle_is_refused_with_the_reason(tmp_path: Path, name: str) -> None:
         (["g.xlsx"], re.escape(f"g.xlsx: the form of this file is not known; accepted are {FORMS}")),
         (["graph"], "graph: the form of this file is not known"),
         (["none.csv"], "no such file: .*none.csv"),
-        (["none.npz", "edges.csv"], "no such file: .*none.npz"),
         (["edges.csv", "g.npz"], r"g\.npz: a \.npz or \.pt holds a whole graph; give it alone"),
         (["bytes.csv"], r"bytes\.csv: is not text in UTF-8 \(invalid start byte at byte 0\)"),
         (["bytes.gml"], r"bytes\.gml: is not text in UTF-8"),
@@ -230,7 +219,7 @@ def test_sources_at_fault(tmp_path: Path, sources: list[str], message: str) -> N
         ({"feature_range": (1, 0)}, "--feature-range 1,0: two finite numbers, the smaller one first"),
         ({"feature_range": (0, float("inf"))}, "--feature-range 0,inf: two finite numbers"),
         ({"class_names": ("a", "a")}, "--class-names: a name is given twice"),
-        ({"one_hot": ("city=A,A",)}, "--one-hot city: a value is given twice"),
+        ({"one_hot": ("city=A,A",)}, "city: a name is given twice"),
         ({"missing": "guess"}, "--missing guess: must be one of refuse, zero, mean, mark, drop"),
     ],
 )
@@ -302,55 +291,32 @@ def test_bytes_of_clean_files_of_each_form_stay(tmp_path: Path, form: str) -> No
     assert load(str(tmp_path / "mine.npz")).digest.startswith("eec1bfb1850c7c02")
 
 
-MESSY = {
-    "people": "name,age,city,since,label\na,31,Rome,2020-01-02,red\nb,,Oslo,2021-03-04,blue\na,31,Rome,2020-01-02,red\n"
-    "c,47,Rome,2021-03-05,\n",
-    "edges": "from,to\na,b\nb,\nc,zed\na,c\n",
-}
-
-
-def test_all_faults_of_all_files_at_once_and_a_command_that_works(tmp_path: Path) -> None:
-    files, out = _files(tmp_path, **MESSY), tmp_path / "mine.npz"
+def test_all_faults_of_all_files_at_once(tmp_path: Path) -> None:
+    people = "id,age,city,label\na,31,Rome,red\nb,,Oslo,blue\na,31,Rome,red\nc,47,Rome,\n"
+    files = _files(tmp_path, people=people, edges="source,target\na,b\nb,\nc,zed\n")
     with pytest.raises(WrongFiles) as caught:
-        import_graph(files, out, ids=tmp_path / "my ids.csv")
-    assert [(fault.place, fault.change) for fault in caught.value.faults] == [
-        ("edges.csv", {"source": "from", "target": "to"}),
-        ("people.csv", {"id": "name"}),
-        ("edges.csv: row 3, column to", {"missing": "zero"}),
-        ("people.csv: row 2, column city", {"one_hot": ("city",)}),
-        ("people.csv: row 2, column since", {"one_hot": ("since",)}),
-        ("people.csv: row 4, column name", {"duplicates": "first"}),
-        ("edges.csv: row 4, column to", {"without_row": "drop"}),
-        ("people.csv: row 3, column age", {"missing": "zero"}),
-        ("people.csv: row 2, column age", {"scale": "minmax"}),
-    ]
-    assert str(caught.value).splitlines() == [fault.line for fault in caught.value.faults]
-    assert caught.value.command == (
-        f"ldpsim import {files[0]} {files[1]} --source from --target to --id name --one-hot city --one-hot since "
-        f"--scale minmax --missing zero --duplicates first --without-row drop --out {out} --ids '{tmp_path}/my ids.csv'"
+        import_graph(files, tmp_path / "mine.npz", ids=tmp_path / "ids.csv")
+    starts = (
+        "edges.csv: row 3, column target: is empty",
+        "people.csv: row 2, column city: 'Rome' is not a number",
+        "people.csv: row 4, column id: 'a' is already the id",
+        "edges.csv: row 4, column target: 'zed' is no id in people.csv",
+        "people.csv: row 3, column age: is empty",
+        "people.csv: row 2, column age: feature outside [0, 1]",
     )
+    lines = caught.value.faults
+    assert len(lines) == len(starts) and all(map(str.startswith, lines, starts))
+    assert all("; " in line and "--" in line for line in lines) and str(caught.value).splitlines() == list(lines)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "people.csv"]
-    changes = (fault.change for fault in caught.value.faults)
-    found = import_graph(files, out, ImportOptions().changed(changes))
-    assert (found["people"], found["features"], found["edges"]["kept"]) == (3, 6, 2)
-
-
-def test_a_fault_that_no_option_mends_leaves_no_command(tmp_path: Path) -> None:
-    with pytest.raises(WrongFiles) as caught:
-        import_graph(_files(tmp_path, people="name,age\na,x\nb\n"))
-    first, second, *_ = caught.value.faults
-    assert caught.value.command is None
-    assert first.change == {"id": "name"} and second.what == "row 3 has 1 cells, the first row has 2"
+    options = ImportOptions(missing="zero", one_hot=("city",), duplicates="first", without_row="drop", scale="minmax")
+    found = import_graph(files, tmp_path / "mine.npz", options)
+    assert (found["people"], found["features"], found["edges"]["kept"]) == (3, 3, 1)
 
 
 def test_a_range_names_all_columns(tmp_path: Path) -> None:
     files = _files(tmp_path, people="id,a,b,c\na,1,2,-3\nb,0,0,0\nc,1,0,0\nd,0,0,9\n")
-    with pytest.raises(WrongFiles, match=r"row 2, column b: feature outside \[0, 1\] \(columns b, c\)") as caught:
+    with pytest.raises(WrongFiles, match=r"row 2, column b: feature outside \[0, 1\] \(columns b, c\)"):
         import_graph(files)
-    assert caught.value.faults[0].change == {"scale": "minmax"}
-    with pytest.raises(WrongFiles) as caught:
-        import_graph(files, options=ImportOptions(feature_range=(-1, 5)))
-    assert caught.value.faults[0].change == {"scale": "clip"} and "--scale clip" in (caught.value.command or "")
 
 
 def test_one_hot_from_the_data_is_said_to_be_a_release(tmp_path: Path) -> None:
@@ -362,11 +328,52 @@ def test_one_hot_from_the_data_is_said_to_be_a_release(tmp_path: Path) -> None:
     assert import_graph(files, options=ImportOptions(one_hot=("tall=yes,no",)))["warnings"] == []
 
 
-def test_two_tables_whose_names_of_people_have_different_columns(tmp_path: Path) -> None:
-    """One option cannot mend both: each is told once, and no command is proposed."""
-    (tmp_path / "more.csv").write_text("user_id,z,w\na,1,0\n")
-    files = _files(tmp_path, people="name,x,y\na,1,0\n")
-    with pytest.raises(WrongFiles) as caught:
-        import_graph([*files, tmp_path / "more.csv"])
-    assert [fault.change for fault in caught.value.faults] == [{"id": "name"}, {"id": "user_id"}]
-    assert caught.value.command is None
+TABLE = np.array([[0.0, -2.0, 5.0], [4.0, 2.0, 5.0], [1.0, 0.0, 5.0]])
+
+
+def _scaled(table: np.ndarray, scale: str, low: float = 0.0, high: float = 1.0) -> np.ndarray:
+    made = csr_array(table)
+    arrays = {"indptr": made.indptr, "indices": made.indices, "values": made.data, "num_features": table.shape[1]}
+    found = rescaled("g.csv", arrays, scale, low, high)
+    return csr_array((found["values"], found["indices"], found["indptr"]), shape=table.shape).toarray()
+
+
+def test_each_scale() -> None:
+    """The smallest and the largest value count zeros, and a column of one value becomes 0."""
+    np.testing.assert_allclose(_scaled(TABLE, "minmax"), [[0, 0, 0], [1, 1, 0], [0.25, 0.5, 0]])
+    table = np.array([[0.0, 3.0], [2.0, 0.0], [4.0, 0.0]])
+    np.testing.assert_allclose(_scaled(table, "minmax"), [[0, 1], [0.5, 0], [1, 0]])
+    np.testing.assert_array_equal(_scaled(TABLE, "clip", -1, 3), [[0, -1, 3], [3, 2, 3], [1, 0, 3]])
+    np.testing.assert_array_equal(_scaled(TABLE, "binary"), [[0, 1, 1], [1, 1, 1], [1, 0, 1]])
+    assert _scaled(np.zeros((3, 0)), "minmax").shape == (3, 0)
+    for scale in ("minmax", "clip", "binary"):
+        with pytest.raises(WrongFeature, match=r"g\.csv: row 1, column 2: feature that is not a finite number"):
+            _scaled(np.where(TABLE == 5, [[5], [np.inf], [5]], TABLE), scale)
+
+
+def test_every_edge_is_accounted_for() -> None:
+    given = np.array([[0, 1, 1, 2, 0, 3], [1, 0, 2, 2, 1, 1]])
+    assert edge_counts(given, 3, 5) == {
+        "given": 6, "kept": 3, "self_loops_dropped": 1, "repeats_dropped": 1, "pairs_in_both_directions": 1,
+        "pairs_in_one_direction": 2,
+    }  # fmt: skip
+
+
+def test_the_summary_has_counts_and_what_is_public(tmp_path: Path) -> None:
+    found = import_graph(_files(tmp_path), options=ImportOptions(class_names=("red", "blue", "green")))
+    counts = ("people", "isolated", "classes", "largest_class", "without_label", "features", "homophily")
+    assert [found[name] for name in counts] == [4, 0, 3, 2, 1, 2, 0.5]
+    assert found["feature_rate"] == 0.5 and found["feature_values"] == {"low": 0.0, "high": 1.0}
+    assert found["public"] == {
+        "people": 4, "features": 2, "feature_range": [0.0, 1.0], "feature_range_from": "default", "classes": 3,
+        "classes_from": "stated", "class_names": ["red", "blue", "green"], "split": None,
+    }  # fmt: skip
+    bare = import_graph(_files(tmp_path)[:1])
+    assert (bare["feature_rate"], bare["feature_values"], bare["homophily"]) == (None, None, None)
+
+
+@pytest.mark.parametrize(("columns", "method"), [("id,a,label\na,1,x\n", ""), ("id,label\na,x\n", " --method blink")])
+def test_the_next_command(tmp_path: Path, columns: str, method: str) -> None:
+    files = _files(tmp_path, people=columns, edges="source,target\na,a\n")
+    found = import_graph(files, tmp_path / "a b.npz")
+    assert found["next"] == f"ldpsim run --dataset '{tmp_path}/a b.npz'{method}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,16 +11,15 @@ import pytest
 
 from ldpsim.strategies import RunFailed, simulate
 from ldpsim.strategies.tracking import targets
+from ldpsim.strategies.tracking.clients import MLflowTracker, TrackedRun, Tracker
 from ldpsim.strategies.tracking.targets import check_targets, reason, tracker_of, without_password
-from ldpsim.strategies.tracking.to_mlflow import MLflowTracker
-from ldpsim.strategies.tracking.tracker import TrackedRun, Tracker
 from tests.strategies.tracking.conftest import small
 
 
 class Recorder(Tracker):
     """Tracker that keeps what it gets, and fails where it is told to."""
 
-    module, extra = "json", "none"
+    module = "json"
     fails_in: ClassVar[str] = ""
     calls: ClassVar[list[tuple[str, Any]]] = []
 
@@ -38,11 +37,8 @@ class Recorder(Tracker):
     def metric(self, name: str, value: float, step: int) -> None:
         self._note("metric", (name, value, step))
 
-    def finish(self, figures: Iterable[tuple[str, float]], tags: Mapping[str, str], result: str) -> None:
-        self._note("finish", (dict(figures), tags, result))
-
-    def fail(self) -> None:
-        self._note("fail", None)
+    def finish(self, tags: Mapping[str, str], result: str | None) -> None:
+        self._note("finish", (tags, result))
 
 
 @pytest.fixture
@@ -66,8 +62,8 @@ def test_a_run_is_logged_from_its_options_to_its_result(tmp_path: Path, recorder
     told = [given for name, given in recorder.calls if name == "metric"]
     assert ("repeat/test", result.record["accuracy"]["test"], 0) in told
     assert [step for name, _, step in told if name == "train/val_loss"] == [1, 2, 3]
-    figures, tags, text = recorder.calls[-1][1]
-    assert figures["privacy.holds.relationship"] == pytest.approx(14.4) and figures["seconds.total"] > 0
+    assert ("privacy.holds.relationship", pytest.approx(14.4), 0) in told
+    tags, text = recorder.calls[-1][1]
     assert tags["holds.label"] == "unprotected" and len(tags["reports_sha256"]) == 64
     assert json.loads(text)["accuracy"] == result.record["accuracy"]
 
@@ -80,7 +76,7 @@ def test_no_path_of_the_person_and_no_secret_is_logged(tmp_path: Path, recorder:
     simulate(small(tmp_path / "runs", collector_key=tmp_path / "secret-key", state=tmp_path / "people"), track=["x"])
     logged = repr([(name, vars(given) if isinstance(given, TrackedRun) else given) for name, given in recorder.calls])
     assert str(tmp_path) not in logged and "secret-key" not in logged
-    assert max(map(len, _lists(json.loads(recorder.calls[-1][1][2])))) < 60  # no list of 60 people
+    assert max(map(len, _lists(json.loads(recorder.calls[-1][1][1])))) < 60  # no list of 60 people
 
 
 def _lists(value: Any) -> list[list[Any]]:
@@ -120,7 +116,7 @@ def test_a_run_that_fails_ends_as_failed_there(tmp_path: Path, recorder: type[Re
 
     with pytest.raises(RunFailed, match="^on_metric: ValueError: no more$"):
         simulate(small(tmp_path), track=["x"], on_metric=angry)
-    assert names(recorder) == ["check", "start", "metric", "fail"]
+    assert names(recorder) == ["check", "start", "metric", "finish"] and recorder.calls[-1][1] == ({}, None)
     assert len(list(tmp_path.glob("hogs-*/state"))) == 1  # what was collected is kept
 
 

@@ -9,8 +9,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets.array_layouts import classes_stated, numbered, of_layout
 from ldpsim.devices.datasets.npz_file import population_of
-from ldpsim.strategies.importing.layouts import of_layout
 
 X = np.array([[0, 1, 0], [0.5, 0, 0], [0, 0, 0], [1, 1, 1]])
 EDGES = np.array([[0, 1, 1, 2], [1, 0, 2, 2]])
@@ -31,7 +31,7 @@ def _adjacency() -> np.ndarray:
 
 
 def _population(**arrays: Any) -> Population:
-    return population_of("g", "g.npz", of_layout("g.npz", arrays).arrays)
+    return population_of("g", "g.npz", of_layout("g.npz", arrays)[0])
 
 
 PYG = {"x": X, "edge_index": EDGES, "y": Y, **{f"{part}_mask": np.array(mask) for part, mask in MASKS.items()}}
@@ -73,51 +73,66 @@ def test_every_layout_is_the_same_population(layout: str) -> None:
 
 
 def test_notes_on_what_is_not_used() -> None:
-    assert of_layout("g.npz", {**PYG, "pos": X, "edge_attr": X}).notes == ("g.npz: not read: pos, edge_attr",)
-    assert of_layout("g.npz", LAYOUTS["platonov"]).notes[0] == "g.npz: train_masks has 3 splits; the first is read"
-    assert of_layout("g.npz", LAYOUTS["own"]).notes == ()
+    assert of_layout("g.npz", {**PYG, "pos": X, "edge_attr": X})[1] == ("g.npz: not read: pos, edge_attr",)
+    assert of_layout("g.npz", LAYOUTS["platonov"])[1][0] == "g.npz: train_masks has 3 splits; the first is read"
+    assert of_layout("g.npz", LAYOUTS["own"])[1] == ()
 
 
 def test_splits_in_columns() -> None:
     two = {f"{part}_mask": np.array([mask, mask[::-1]]).T for part, mask in MASKS.items()}
-    np.testing.assert_array_equal(of_layout("g.npz", {**PYG, **two}).arrays["train"], MASKS["train"])
+    np.testing.assert_array_equal(of_layout("g.npz", {**PYG, **two})[0]["train"], MASKS["train"])
 
 
 def test_classes_stated_or_counted() -> None:
-    assert not of_layout("g.npz", PYG).classes_stated
-    assert of_layout("g.npz", {**PYG, "num_classes": 5}).classes_stated
+    assert not classes_stated(PYG) and classes_stated({**PYG, "num_classes": 5})
     assert _population(**PYG, num_classes=5).facts.classes == 5
     assert _population(**PYG, class_names=["a", "b", "c"]).facts.class_names == ("a", "b", "c")
-    graph = of_layout("g.npz", PYG, class_names=("a", "b", "c", "d"))
-    assert graph.classes_stated and graph.arrays["class_names"].tolist() == ["a", "b", "c", "d"]
+    made, _ = of_layout("g.npz", PYG, class_names=("a", "b", "c", "d"))
+    assert made["class_names"].tolist() == ["a", "b", "c", "d"]
 
 
 def test_labels_as_text() -> None:
-    graph = of_layout("g.npz", {**PYG, "y": np.array(["red", "blue", "red", ""])})
-    assert graph.arrays["labels"].tolist() == [1, 0, 1, -1]
-    assert graph.arrays["class_names"].tolist() == ["blue", "red"] and not graph.classes_stated
-    assert of_layout("g.npz", {**PYG, "y": np.array([b"a", b"b", b"a", b""])}).arrays["labels"].tolist() == [
-        0,
-        1,
-        0,
-        -1,
-    ]
+    made, _ = of_layout("g.npz", {**PYG, "y": np.array(["red", "blue", "red", ""])})
+    assert made["labels"].tolist() == [1, 0, 1, -1] and made["class_names"].tolist() == ["blue", "red"]
+    assert of_layout("g.npz", {**PYG, "y": np.array([b"a", b"b", b"a", b""])})[0]["labels"].tolist() == [0, 1, 0, -1]
+    with pytest.raises(ValueError, match="row 1, labels: 'blue' is none of the classes red; --class-names states all"):
+        of_layout("g.npz", {**PYG, "y": np.array(["red", "blue", "red", ""])}, class_names=("red",))
+
+
+@pytest.mark.parametrize(
+    ("labels", "stated", "classes", "names"),
+    [
+        (["1", "0", "2", "-1"], (), [1, 0, 2, -1], ()),
+        ([1.0, 0.0, float("nan"), None], (), [1, 0, -1, -1], ()),
+        (["red", " blue ", "", "NaN", "None"], (), [2, 1, -1, -1, 0], ("None", "blue", "red")),
+        (["10", "9", "2"], (), [2, 1, 0], ("2", "9", "10")),
+        (["1", "2.0"], (), [0, 1], ("1", "2")),
+        (["07", "7"], (), [0, 1], ("07", "7")),
+        (["red", ""], ("green", "red", "blue"), [1, -1], ("green", "red", "blue")),
+        (["2", "0"], ("a", "b", "c"), [2, 0], ("a", "b", "c")),
+        (["5", "3"], ("3", "5"), [1, 0], ("3", "5")),
+        (["", "-1"], (), [-1, -1], ()),
+    ],
+)
+def test_classes_and_names(labels: list[Any], stated: tuple[str, ...], classes: list[int], names: Any) -> None:
+    made, named = numbered(labels, stated)
+    assert (made.tolist(), named) == (classes, names)
 
 
 def test_other_array_for_the_labels_and_arrays_left_out() -> None:
     arrays = {**PYG, "team": np.array([1, 1, 0, 0])}
-    assert of_layout("g.npz", arrays, label="team").arrays["labels"].tolist() == [1, 1, 0, 0]
-    assert "train" not in of_layout("g.npz", PYG, ignore=("train_mask",)).arrays
+    assert of_layout("g.npz", arrays, label="team")[0]["labels"].tolist() == [1, 1, 0, 0]
+    assert "train" not in of_layout("g.npz", PYG, ignore=("train_mask",))[0]
     with pytest.raises(ValueError, match="--label age: no such array; g.npz has x, edge_index"):
         of_layout("g.npz", PYG, label="age")
 
 
 def test_no_features_and_no_labels() -> None:
-    graph = of_layout("g.npz", {"edge_index": EDGES})
-    assert graph.arrays["labels"].tolist() == [-1, -1, -1] and int(graph.arrays["num_features"]) == 0
-    assert len(of_layout("g.npz", {"edge_index": EDGES, "num_nodes": 6}).arrays["labels"]) == 6
-    assert len(of_layout("g.npz", _csr("adj", _adjacency())).arrays["labels"]) == 4
-    assert len(of_layout("g.npz", {"edge_index": EDGES, "y": Y}).arrays["labels"]) == 4
+    made, _ = of_layout("g.npz", {"edge_index": EDGES})
+    assert made["labels"].tolist() == [-1, -1, -1] and int(made["num_features"]) == 0
+    assert len(of_layout("g.npz", {"edge_index": EDGES, "num_nodes": 6})[0]["labels"]) == 6
+    assert len(of_layout("g.npz", _csr("adj", _adjacency()))[0]["labels"]) == 4
+    assert len(of_layout("g.npz", {"edge_index": EDGES, "y": Y})[0]["labels"]) == 4
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,145 @@
+"""Checks of an installation and of the machine."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+
+from ldpsim.cli.doctor import checks
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_the_tested_versions_are_those_of_the_checkout() -> None:
+    """The file beside the module is a link to constraints.txt; a wheel gets its content."""
+    tested = checks.tested_versions()
+    assert tested["torch"] and tested["torch-geometric"] and tested["tomli-w"]
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line]
+    assert len(tested) == len(lines)
+    assert (ROOT / "cli" / "doctor" / "constraints.txt").resolve() == ROOT / "constraints.txt"
+
+
+def test_every_requirement_gets_a_line_and_holds_here() -> None:
+    found = {finding.name: finding.status for finding in checks.required_packages()}
+    assert {"torch", "flwr", "ray", "numpy", "torch-geometric"} <= set(found)
+    assert "problem" not in found.values()
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "says"),
+    [
+        ("numpy>=1.26", "ok", ""),
+        ("numpy<1", "problem", "ldpsim needs <1"),
+        ("no-such-package-here>=2", "problem", "not installed"),
+    ],
+)
+def test_a_package_out_of_its_range_or_missing_is_a_problem(line: str, status: str, says: str) -> None:
+    (found,) = checks.required_packages([Requirement(line)])
+    assert found.status == status and says in found.text
+    assert bool(found.remedy) == (status != "ok")
+
+
+def test_another_version_than_tested_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "tested_versions", lambda: {"numpy": "1.99"})
+    (found,) = checks.required_packages([Requirement("numpy>=1.26")])
+    assert found.status == "warning" and "tested with 1.99" in found.text and "numpy==1.99" in found.remedy
+
+
+def test_an_old_python_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert checks.python().status == "ok"
+    monkeypatch.setattr(sys, "version_info", (3, 10, 14))
+    found = checks.python()
+    assert found.status == "problem" and "3.11 or newer" in found.remedy
+
+
+def test_missing_commands_of_flower_are_a_problem(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert checks.flower_commands().status == "ok"
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = checks.flower_commands()
+    assert found.status == "problem" and "flower-superlink" in found.text
+
+
+def test_telemetry_is_off_and_a_change_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLWR_TELEMETRY_ENABLED", "0")
+    assert checks.telemetry().status == "ok"
+    monkeypatch.setitem(os.environ, "FLWR_TELEMETRY_ENABLED", "1")
+    found = checks.telemetry()
+    assert found.status == "problem" and "FLWR_TELEMETRY_ENABLED" in found.text
+
+
+def test_data_sets_are_counted_with_the_origin_of_their_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = checks.data_sets(tmp_path)
+    assert empty.status == "warning" and "no data set in" in empty.text and "--data-dir" in empty.text
+    (tmp_path / "facebook.npz").write_bytes(b"")
+    monkeypatch.setenv("LDPSIM_DATA", str(tmp_path))
+    found = checks.data_sets(None)
+    assert found.status == "ok" and found.text.startswith("1 of ") and "(LDPSIM_DATA): facebook" in found.text
+    missing = checks.data_sets(tmp_path / "none")
+    assert missing.status == "warning" and missing.text.startswith("no folder") and missing.remedy
+
+
+def test_a_card_that_torch_cannot_use_is_a_warning(tmp_path: Path) -> None:
+    driver = tmp_path / "version"
+    assert checks.graphics_card(driver, build="").status == "ok"
+    driver.write_text("NVRM version")
+    assert checks.graphics_card(driver, build="12.8").status == "ok"
+    found = checks.graphics_card(driver, build="")
+    assert found.status == "warning" and "CPU build" in found.text and found.remedy
+
+
+@pytest.mark.parametrize(
+    ("free", "status"), [(checks.ROOM, "ok"), (checks.ROOM - 1, "warning"), (checks.LEAST_ROOM - 1, "problem")]
+)
+def test_little_room_is_seen(tmp_path: Path, free: int, status: str) -> None:
+    found = checks.room("results", tmp_path / "runs", free)
+    assert found.status == status and str(tmp_path) in found.text and "not there yet" in found.text
+
+
+def test_a_folder_that_cannot_be_written_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
+    assert checks.room("results", tmp_path).status == "problem"
+
+
+def test_locks_work_here_and_nothing_is_left(tmp_path: Path) -> None:
+    found = checks.locks(tmp_path / "state")
+    assert found.status in ("ok", "warning") and f"SQLite {sqlite3.sqlite_version}; locks work" in found.text
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_without_locks_a_slow_one_and_a_network_disk_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as slow:
+        slow.setattr(checks, "_fsync_seconds", lambda _: 0.3)
+        slow.setattr(checks, "file_system", lambda _: "ext4")
+        assert "slow disk" in checks.locks(tmp_path).remedy
+        slow.setattr(checks, "file_system", lambda _: "nfs4")
+        assert "network disk" in checks.locks(tmp_path).remedy
+    monkeypatch.setattr(checks.fcntl, "flock", lambda *_: None)
+    found = checks.locks(tmp_path)
+    assert found.status == "problem" and "answer twice" in found.remedy
+
+
+def test_a_database_without_locks_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = sqlite3.connect
+
+    def unlocked(path: Any, **given: Any) -> sqlite3.Connection:
+        given["timeout"] = 0
+        return real(f"{path}-{os.urandom(4).hex()}", **given)  # each connection sees a file of its own
+
+    monkeypatch.setattr(checks.sqlite3, "connect", unlocked)
+    assert checks.locks(tmp_path).status == "problem"
+
+
+@pytest.mark.parametrize(("limit", "status"), [(1 << 20, "ok"), (1000, "warning"), (200, "problem")])
+def test_few_open_files_are_seen(limit: int, status: str) -> None:
+    found = checks.open_files(limit)
+    assert found.status == status and f"{limit:,}" in found.text
+    assert ("ulimit -n" in found.remedy) == (status != "ok")
