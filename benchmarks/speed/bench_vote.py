@@ -22,7 +22,6 @@ import tempfile
 import time
 import tracemalloc
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
@@ -82,17 +81,19 @@ def by_degree(population: Population) -> dict[int, float]:
     return found
 
 
-def reading(people: int, form: str, repeats: int) -> tuple[float, int]:
-    """Return the least milliseconds in which a device reads a question and adds up its first scores, and its bytes."""
+def reading(people: int, repeats: int) -> tuple[float, int]:
+    """Return the least milliseconds in which a device reads a question and gives its first answer, and its bytes."""
     classes, times = 7, []
     kinds = np.concatenate([np.eye(classes), np.eye(classes) + 1, np.zeros((1, classes))])
     rows = kinds[np.random.default_rng(0).integers(len(kinds), size=people)]
-    asked = NeighbourhoodVote.from_probabilities(rows, EPS, homophily=0.8, candidates=classes, own=False, form=form)
+    asked = NeighbourhoodVote.from_probabilities(rows, EPS, homophily=0.8)
+    nothing = np.zeros(0, np.float32)
+    record = Record(np.zeros(0, np.int32), nothing, np.arange(10, dtype=np.int32), 0)
     for number in range(repeats):
         data = Query(f"bench-{number}", question(asked).plan).to_bytes()  # another id: a question that was read is kept
         began = time.process_time()
         (ask,) = Query.from_bytes(data).asks
-        cast(NeighbourhoodVote, ask.mechanisms[0]).scores(np.arange(10, dtype=np.int32), 11)
+        ask.mechanisms[0].value_of(record, device=11)
         times.append(time.process_time() - began)
     return 1e3 * min(times), len(data)
 
@@ -159,9 +160,8 @@ def main() -> None:
         print(f"  beside volunteers, {READ[0]:,} people, {name}: {room:,.0f} bytes of work memory and {taken:.0f} us "
               "of the mechanism a device")  # fmt: skip
     for people in READ:
-        full, codes = (reading(people, form, 5 * given.repeats) for form in ("full", "codes"))
-        print(f"  table of {people:,} people: full {full[0]:.1f} ms and {full[1]:,} bytes, codes {codes[0]:.1f} ms and "
-              f"{codes[1]:,} bytes; codes / full: {codes[0] / full[0]:.2f}")  # fmt: skip
+        took, size = reading(people, 5 * given.repeats)
+        print(f"  table of {people:,} people: {took:.1f} ms and {size:,} bytes")
 
 
 if __name__ == "__main__":

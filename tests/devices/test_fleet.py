@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,16 @@ from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.ledger import rows
 from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.ledger.rows import Head
-from ldpsim.devices.mechanisms import GRR, Degree, GroupDegrees, Mechanism, OneBit, RandomizedResponse
+from ldpsim.devices.mechanisms import (
+    GRR,
+    Degree,
+    GroupDegrees,
+    Mechanism,
+    NeighbourhoodVote,
+    OneBit,
+    RandomizedResponse,
+)
+from ldpsim.devices.mechanisms.feature_model import FeatureModel
 from ldpsim.devices.policy.policy import Cap, Policy, policy_for
 from ldpsim.devices.query import Ask, InvalidQuery, Query
 from ldpsim.devices.report import Report, pack_report
@@ -201,7 +211,9 @@ def test_a_mechanism_that_fails_for_some(
 def test_batches_of_a_vote(twins: Callable[..., Twins], people: Callable[..., Population]) -> None:
     """Separate questions of one collection, about one attribute after another and to other people."""
     population = people(N, D)
-    votes = [m for m in EXAMPLES if m.name in ("neighbourhood_vote", "own_features_vote")]
+    vote = next(m for m in EXAMPLES if isinstance(m, NeighbourhoodVote))
+    of_features = FeatureModel(np.ones((D, C), np.int64), np.zeros(C, np.int64))
+    votes = [vote, replace(vote, columns=D, model=of_features.as_text())]
     label = Query("vote", ((Ask("label", (GRR.from_epsilon(1.0, categories=C),)),),))
     later = [Query("vote", ((Ask(attribute(m), (m,)),),)) for m in votes]
     pair = twins(people=population, policy=policy_for([label, *later], population.facts))

@@ -15,8 +15,8 @@ from flwr.serverapp import Grid
 
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms import NeighbourhoodVote
 from ldpsim.devices.mechanisms.base import Mechanism
-from ldpsim.devices.mechanisms.scored_vote import ScoredVote
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import Report, unpack_report
 from ldpsim.devices.wire import QUERY_TYPE, query_content, read_reply
@@ -164,7 +164,7 @@ def _rebudgeted(mechanism: Mechanism, factor: float, facts: PublicFacts) -> Mech
     make = getattr(type(mechanism), "from_epsilon", None)
     loss = mechanism.loss()
     with suppress(ValueError):  # a budget that it cannot have
-        if isinstance(mechanism, ScoredVote):
+        if isinstance(mechanism, NeighbourhoodVote):
             return mechanism.with_epsilon(loss.vector * factor)
     if make is None or not 0 < loss.vector < math.inf:
         return mechanism

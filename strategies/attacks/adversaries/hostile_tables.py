@@ -28,9 +28,7 @@ def about(person: int, epsilon: float, facts: PublicFacts, *, reporting: Reporti
     known = np.zeros((facts.n, facts.classes))
     if facts.classes > 1:
         known[person, 1] = 1.0
-    return NeighbourhoodVote.from_probabilities(
-        known, epsilon, homophily=0.9, candidates=2, own=False, reporting=reporting
-    )
+    return NeighbourhoodVote.from_probabilities(known, epsilon, homophily=0.9, candidates=2, reporting=reporting)
 
 
 class HostileTables(AdversarialCurator):

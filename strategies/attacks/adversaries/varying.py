@@ -28,7 +28,6 @@ from ldpsim.devices.mechanisms import (
     NeighbourhoodVote,
     NoisyRow,
     OneBit,
-    OwnFeaturesVote,
     RandomizedResponse,
     Window,
     every,
@@ -187,8 +186,8 @@ def every_mechanism(attribute: str, facts: PublicFacts) -> Iterator[Mechanism]:
             lambda: GroupDegrees.from_epsilon(0.5, n=n, groups=2, seed=1),
             lambda: NoisyRow.from_epsilon(0.5, n=n),
             lambda: NeighbourhoodVote.from_probabilities(np.ones((n, classes)), 0.5, homophily=0.8, candidates=2),
-            lambda: OwnFeaturesVote.from_probabilities(
-                np.ones((n, classes)), 0.5, model_for_accounts(d, classes), homophily=0.8
+            lambda: NeighbourhoodVote.from_probabilities(
+                np.ones((n, classes)), 0.5, homophily=0.8, model=model_for_accounts(d, classes)
             ),
             lambda: ClearAdjacency(n),
         ),

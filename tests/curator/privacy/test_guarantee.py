@@ -18,8 +18,8 @@ from ldpsim.devices.mechanisms import (
     AnalyticGaussian,
     ClearFeatures,
     ClearLabel,
+    NeighbourhoodVote,
     OneBit,
-    OwnFeaturesVote,
     RandomizedResponse,
     gaussian,
 )
@@ -241,7 +241,7 @@ def test_a_guarantee_counts_one_collection_where_nothing_is_said() -> None:
 
 def _own_features(reporting: str, volunteers: bool = True) -> Guarantee:
     model = model_for_accounts(4, 3)
-    vote = OwnFeaturesVote.from_probabilities(np.eye(3)[np.arange(6) % 3], 2.0, model, homophily=0.8,
+    vote = NeighbourhoodVote.from_probabilities(np.eye(3)[np.arange(6) % 3], 2.0, model=model, homophily=0.8,
                                               reporting=reporting)  # type: ignore[arg-type]  # fmt: skip
     label = Ask("label", (GRR.from_epsilon(1.0, categories=3),))
     plain, labelled = (Query("c", ((Ask("adjacency", (vote,)), *more),)) for more in ((), (label,)))
@@ -264,7 +264,7 @@ def test_an_answer_about_list_and_features_counts_once(reporting: str) -> None:
 
 def test_a_device_of_one_end_without_earlier_people_has_features() -> None:
     """Device 0 of one end reports no entry of a list; its answer about list and features loses epsilon all the same."""
-    vote = OwnFeaturesVote.from_probabilities(np.eye(3), 2.0, model_for_accounts(4, 3), homophily=0.8,
+    vote = NeighbourhoodVote.from_probabilities(np.eye(3), 2.0, model=model_for_accounts(4, 3), homophily=0.8,
                                               reporting="one-end")  # fmt: skip
     asked = Question(Query("c", ((Ask("adjacency", (vote,)),),)), np.arange(1))
     values = _values(local_guarantee(PublicFacts(3, 4, 3), (asked,), claim=NO_CLAIM))

@@ -37,7 +37,7 @@ from ldpsim.devices.mechanisms import (
     subset_mixture,
 )
 from ldpsim.devices.mechanisms.exact_loss import Loss, probability_threshold, round_up
-from tests.devices.mechanisms.examples import FS, OWN, VOTE, person
+from tests.devices.mechanisms.examples import FS, VOTE, person
 
 
 def test_losses_are_summed_and_rounded_up_at_the_ninth_digit() -> None:
@@ -184,7 +184,6 @@ EVERY: list[tuple[Any, Any, Any]] = [
     (Window.from_epsilon(1.0, d=3), np.zeros(3), np.array([0, 9, 0])),
     (Laplace(2, 1, 3), np.zeros(3), np.arange(3)), (AnalyticGaussian(1 << 36, 1e-5, 3), np.zeros(3), np.arange(3)),
     (FS, np.array([0, 1, 2]), np.array([1, 1, 0])), (VOTE, VOTE.value_of(person(), device=0), 1),
-    (OWN, 1, 2),
 ]  # fmt: skip
 
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from ldpsim.devices.device import Refusal
-from ldpsim.devices.mechanisms import NeighbourhoodVote, OwnFeaturesVote
-from ldpsim.devices.mechanisms.word_model import WordModel
+from ldpsim.devices.mechanisms import NeighbourhoodVote
+from ldpsim.devices.mechanisms.feature_model import FeatureModel
 from ldpsim.devices.query import MAX_BYTES, Ask, Query
 from ldpsim.devices.report import Report
 from ldpsim.devices.vault import protocol as framing
@@ -171,21 +171,16 @@ def test_the_limit_grows_with_a_grouping_and_a_vote_s_table_alone() -> None:
     assert framing.question_limit(3000, 0) > 3000 * 11
     assert framing.question_limit(10**9, 100) <= MAX_BYTES + 100
     for people, classes in ((9000, 7), (5000, 100)):
-        widths = np.full(people, classes - 1)
-        widths[0] = classes
-        vote = NeighbourhoodVote.from_probabilities(
-            np.ones((people, classes)), 1.0, affinity=np.ones((classes, classes)), candidates=widths
-        )
+        rows = np.random.default_rng(0).random((people, classes))
+        vote = NeighbourhoodVote.from_probabilities(rows, 1.0, homophily=0.5)
         asked = Query("c" * 64, ((Ask("adjacency", (vote,)),),)).to_bytes()
         assert len(asked) < framing.question_limit(people, classes) < len(asked) + 140_000 + 13 * people
 
 
 def test_the_limit_grows_with_a_vote_s_model_of_words() -> None:
     people, classes, columns = 3000, 6, 9000
-    nothing = WordModel(np.zeros((columns, classes), np.int64), np.zeros(columns, np.int64), np.zeros(classes), (1, 1))
-    vote = OwnFeaturesVote.from_probabilities(
-        np.ones((people, classes)), 1.0, nothing, affinity=np.ones((classes,) * 2)
-    )
+    nothing = FeatureModel(np.zeros((columns, classes), np.int64), np.zeros(classes, np.int64))
+    vote = NeighbourhoodVote.from_probabilities(np.ones((people, classes)), 1.0, homophily=0.5, model=nothing)
     asked = Query("c" * 64, ((Ask("adjacency", (vote,)),),)).to_bytes()
     assert framing.question_limit(people, classes) < len(asked) < framing.question_limit(people, classes, columns)
     assert framing.question_limit(people, classes, columns) < len(asked) + 140_000 + 13 * people
