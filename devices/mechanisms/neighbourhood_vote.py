@@ -135,7 +135,7 @@ class NeighbourhoodVote(DrawnTogether):
         n, classes = np.shape(probabilities)
         width = classes if candidates is None else candidates
         values = 2 if more.get("agreement") else width + more.get("unseen", False)
-        features = {} if model is None else {"columns": len(model.weights), "model": model.as_text()}
+        features: dict[str, Any] = {} if model is None else {"columns": len(model.weights), "model": model.as_text()}
         return cls(
             lie=probability_threshold(epsilon, values - 1), people=n, classes=classes, table=table,
             homophily=min(round(homophily * WHOLE), WHOLE - 1), candidates=width, **features, **more,
