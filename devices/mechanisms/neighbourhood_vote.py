@@ -32,14 +32,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import FloatArray, IntArray
-from ldpsim.devices.data.population import Record
-from ldpsim.devices.data.records import Records, records_by_column
+from ldpsim.devices.data.population import Record, Records, records_by_column
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.base import DrawnTogether, Grouping, Mechanism, Reporting, dense_features
 from ldpsim.devices.mechanisms.class_table import MOST_CLASSES, WHOLE, ClassTable, table_text
 from ldpsim.devices.mechanisms.exact_loss import probability_threshold
 from ldpsim.devices.mechanisms.feature_model import MOST_LEVELS, UNIT, FeatureModel, whole_features
-from ldpsim.devices.mechanisms.grr import GRR
+from ldpsim.devices.mechanisms.labels import GRR
 from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
 from ldpsim.devices.noise import NoiseStream
 
