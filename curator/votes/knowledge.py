@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -113,7 +114,8 @@ def batches_of(reports: Reports, split: Split) -> list[list[Reports]]:
 
 def classes_named(part: Reports) -> IntArray:
     """int64 (n,): the class that each person reports, the number of classes for "nobody known", -1 for no report."""
-    mechanism, places = part.source("votes"), part.needed("votes")
+    mechanism: Any = part.source("votes")
+    places = part.needed("votes")
     found = np.full(len(places), -1, np.int64)
     people = np.flatnonzero(places >= 0)
     ranked = np.column_stack(

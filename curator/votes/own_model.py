@@ -131,5 +131,5 @@ def _left_out_bayes(rows: csr_array, labels: IntArray, classes: int) -> DoubleAr
 def _published(weights: DoubleArray, means: DoubleArray) -> FeatureModel:
     """Return the model in whole numbers; one that 32 bits do not hold is weakened until they do."""
     most = max(1.0, float(np.abs(weights).max(initial=0)), float(np.abs(means).max())) * UNIT
-    weights, means = (np.rint(part * UNIT * min(1.0, LARGEST / most)).astype(np.int64) for part in (weights, means))
-    return FeatureModel(weights, means)
+    whole = [np.rint(part * UNIT * min(1.0, LARGEST / most)).astype(np.int64) for part in (weights, means)]
+    return FeatureModel(whole[0], whole[1])

@@ -262,7 +262,7 @@ def right_votes(reports: Reports) -> float | None:
 
     The noise is taken out. The standard error keeps the luck of few witnesses from counting as agreement.
     """
-    parts = [part for part in reports.of_field("votes") if part.source("votes").agreement]
+    parts = [part for part in reports.of_field("votes") if _of_witnesses(part, "votes")]
     said = np.concatenate([part.needed("votes")[part.needed("votes") >= 0] for part in parts] or [np.zeros(0)])
     if not len(said):
         return None
@@ -298,9 +298,13 @@ def _class_reports(reports: Reports, name: str) -> ClassReports | None:
     All parts ask with one loss.
     """
     parts = [part for part in reports.of_field(name)
-             if not part.source(name).in_clear and not getattr(part.source(name), "agreement", False)]  # fmt: skip
+             if not part.source(name).in_clear and not _of_witnesses(part, name)]  # fmt: skip
     if not parts:
         return None
     who = np.logical_or.reduce([part.needed(name) >= 0 for part in parts])
     kept = kept_share(parts[0].source(name).loss().vector, reports.facts.classes)
     return ClassReports(np.flatnonzero(who), reports.needed(name)[who], kept)
+
+
+def _of_witnesses(part: Reports, name: str) -> bool:
+    return bool(getattr(part.source(name), "agreement", False))
