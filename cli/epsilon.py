@@ -1,4 +1,4 @@
-"""``ldpsim epsilon METHOD``: privacy loss of an owner's answers or of votes, without any data."""
+"""``ldpsim epsilon METHOD``: privacy loss of an owner's answers, without any data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ldpsim.cli.words import epsilon as shown
 if TYPE_CHECKING:
     from ldpsim.curator.owner.privacy.account import Account
 
-_METHODS = "privgnn|pate-g|pate-m|vote"
+_METHODS = "privgnn|pate-g|pate-m"
 _NAMES = {"privgnn": "PrivGnn", "pate-g": "PATE-G", "pate-m": "PATE-M"}
 _GAMMA, _SAMPLING = (o.OF_AN_OWNER[name][1] for name in ("gamma", "sampling"))
 
@@ -24,9 +24,7 @@ def epsilon(
     method: Annotated[
         str, typer.Argument(metavar=_METHODS, help="The method.", autocompletion=completion.from_metavar(_METHODS))
     ],
-    queries: Annotated[
-        int | None, o.plain_option("--queries", "Questions that the owner, or each voter (default 1), answers.", "N")
-    ] = None,
+    queries: Annotated[int | None, o.plain_option("--queries", "Questions that the owner answers.", "N")] = None,
     delta: Annotated[
         float | None, o.plain_option("--delta", "Delta of the guarantee, below 1 / n for n people.", "D")
     ] = None,
@@ -47,46 +45,23 @@ def epsilon(
         str | None,
         o.plain_option("--sampling", _SAMPLING.help, "fresh|once", show_default=_SAMPLING.shown),
     ] = None,
-    nodes: Annotated[int | None, o.plain_option("--nodes", "People in the owner's data, or voters.", "N")] = None,
-    epsilon_: Annotated[float | None, o.plain_option("--epsilon", "Loss of one answer (vote).", "E")] = None,
-    eps_labels: Annotated[float | None, o.plain_option("--eps-labels", "Loss of a reported label (vote).", "E")] = None,
-    lists: Annotated[int | None, o.plain_option("--lists", "Most lists that hold one person (vote).", "D")] = None,
-    reporting: Annotated[
-        str | None,
-        o.plain_option("--reporting", "Ends of a pair that are asked (vote).", "both|one-end", show_default="both"),
-    ] = None,
+    nodes: Annotated[int | None, o.plain_option("--nodes", "People in the owner's data.", "N")] = None,
     as_printed: Annotated[
         bool, o.plain_option("--as-printed", "Show the paper's figure first; privgnn: at ten times delta.")
     ] = False,
     as_json: o.PlainJson = False,
     debug: o.PlainDebug = False,
 ) -> None:
-    """Account for PrivGnn, PATE or votes: the loss that holds for a person and for an edge, and what a paper prints.
+    """Account for PrivGnn or PATE: the loss that holds for a person and for an edge, and what a paper prints.
 
     ldpsim epsilon privgnn --queries 1000 --lambda .2 --classes 10 --delta 1e-4
-
-    ldpsim epsilon vote --epsilon 4 --lists 10
     """
-    of_votes = {"--epsilon": epsilon_, "--eps-labels": eps_labels, "--lists": lists, "--reporting": reporting}
-    of_owners = {
-        "--delta": delta, "--lambda": lambda_, "--classes": classes, "--gamma": gamma, "--sampling": sampling,
-        "--as-printed": as_printed or None,
-    }  # fmt: skip
-    foreign = [option for option, value in (of_owners if method == "vote" else of_votes).items() if value is not None]
-    if foreign:
-        raise ValueError(f"{foreign[0]}: {method} has no such option")
-    if method == "vote":
-        from ldpsim.cli.epsilon_vote import show
-
-        show(epsilon_, eps_labels=eps_labels, times=queries, lists=lists, people=nodes, reporting=reporting,
-             as_json=as_json)  # fmt: skip
-        return
     from ldpsim.curator.names import nearest
     from ldpsim.curator.owner.privacy.account import METHODS, LabelRelease, account
 
     if method not in METHODS:
         raise ValueError(
-            f"{method}: must be one of {', '.join(METHODS)}, vote{nearest(method, METHODS)}; "
+            f"{method}: must be one of {', '.join(METHODS)}{nearest(method, METHODS)}; "
             "`ldpsim plan METHOD` shows the losses of any other method"
         )
     if queries is None or delta is None or lambda_ is None:

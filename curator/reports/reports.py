@@ -290,7 +290,7 @@ def _reports_of(mechanism: Mechanism, parts: Mapping[str, NDArray], facts: Publi
     elif checked_array(name, array, "biuf", nothing.shape).dtype != nothing.dtype:
         raise ValueError(f"{name}: the reports are of another type")
     if name in ("labels", "votes") and array.ndim == 1:
-        most = [asked.values_of(who) for who in reported] if name == "votes" else [facts.classes]
+        most = [asked.values for _ in reported] if name == "votes" else [facts.classes]
         checked_numbers(name, array[reported], max(most, default=1))
         if np.any(array[reported] >= np.array(most or [1])):
             raise ValueError(f"{name}: a report is none that the person could give")

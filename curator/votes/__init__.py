@@ -1,1 +1,1 @@
-"""Votes of neighbourhoods: the batches, the law of a vote given the class, and what the curator concludes."""
+"""What a curator knows from votes, and the questions that follow from it."""

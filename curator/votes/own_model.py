@@ -1,15 +1,14 @@
 """The model that people evaluate on their own features: fitted on volunteers, whose features and labels are in clear.
 
-It is linear, so that a device evaluates it in whole numbers and in the same steps for everybody
-(:mod:`ldpsim.devices.mechanisms.word_model`). Nothing of anybody but the volunteers is read.
+It is linear, so that a device evaluates it in whole numbers (:mod:`ldpsim.devices.mechanisms.feature_model`). Nothing
+of anybody but the volunteers is read.
 
 Words: rows of zeros and ones are divided by their length. Two linear models are fitted to them, and their scores are
 pooled: ridge regression, and complement naive Bayes (Rennie, Shih, Teevan and Karger, ICML 2003), with weights
 
     w_ck = -ln((a + N_k - N_ck) / sum over k' of the same),    a = 1,
 
-where N_ck is the sum of column k over volunteers of class c, and N_k over all. Rare words do not weigh more: among few
-volunteers most words are rare.
+where N_ck is the sum of column k over volunteers of class c, and N_k over all.
 
 Numbers: every feature has 255 levels in the public range. Ridge regression is fitted to columns of mean 0 and standard
 deviation 1. The exponents of the pool have the smallest negative log-likelihood of the volunteers' labels, each by a
@@ -31,14 +30,12 @@ from ldpsim.curator.linear.tfidf import is_text
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms.own_features_vote import MOST_LEVELS, whole_features
-from ldpsim.devices.mechanisms.word_model import EXPONENT_BITS, LARGEST_EXPONENT, UNIT, WordModel
+from ldpsim.devices.mechanisms.feature_model import LARGEST, MOST_LEVELS, UNIT, FeatureModel, whole_features
 
 _SCALE = 5.0  # of ridge's scores in the pool
 _PRIOR = {"ridge": 1.0, "bayes": 0.0}  # exponents before a label is seen
 _PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)
 _FOLDS = 10
-_LARGEST = (1 << 31) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +48,7 @@ class OwnModel:
         log_probability: float64 (m, classes): of each volunteer's class, by fits without the own label.
     """
 
-    model: WordModel
+    model: FeatureModel
     levels: int
     log_probability: DoubleArray = field(repr=False)
 
@@ -64,19 +61,14 @@ def own_model(features: Any, labels: IntArray, facts: PublicFacts) -> OwnModel:
         labels: int64 (m,): their classes.
         facts: Number of classes, and the range of features.
     """
-    told, classes = LabelEvidence(labels, facts.classes), facts.classes
-    words = is_text(features)
-    levels = 1 if words else MOST_LEVELS
+    classes, words = facts.classes, is_text(features)
     if words:
-        features = csr_array(features)  # most entries are 0; columns of mean 0 are dense
-    elif issparse(features):
-        features = features.toarray()
-    read = whole_features(features, levels, facts.feature_low, facts.feature_high)
-    if words:
-        bits = csr_array(read, dtype=np.float64)
+        bits = csr_array(csr_array(features) > 0, dtype=np.float64)  # most entries are 0
         lengths = np.sqrt(np.maximum(np.asarray(bits.sum(axis=1)).ravel(), 1.0))
         rows, shift, per_level = csr_array(diags_array(1 / lengths) @ bits), np.zeros(facts.d), np.ones(facts.d)
     else:
+        dense = features.toarray() if issparse(features) else features
+        read = whole_features(dense, MOST_LEVELS, facts.feature_low, facts.feature_high)
         shift, spread = read.mean(axis=0), read.std(axis=0)
         per_level = np.divide(1.0, spread * np.sqrt(facts.d), out=np.zeros(facts.d), where=spread > 0)
         rows = csr_array((read - shift) * per_level)
@@ -85,29 +77,29 @@ def own_model(features: Any, labels: IntArray, facts: PublicFacts) -> OwnModel:
     if words:
         parts["bayes"], of_bayes = _left_out_bayes(rows, labels, classes), _bayes_weights(rows, labels, classes)
     prior = {name: _PRIOR[name] for name in parts}
-    pool = fit_pool(parts, told, np.arange(len(labels)), prior=prior)
+    pool = fit_pool(parts, LabelEvidence(labels, classes), np.arange(len(labels)), prior=prior)
     weights, means = (pool.exponents["ridge"] * _SCALE * each for each in (weights, means))
     if words:
         weights = weights + pool.exponents["bayes"] * of_bayes
     weights = weights * per_level[:, None]
     means = means - shift @ weights
-    return OwnModel(_published(weights, means - means.mean(), words), levels, pool.log_probability)
+    return OwnModel(_published(weights, means - means.mean()), 1 if words else MOST_LEVELS, pool.log_probability)
 
 
-def model_for_accounts(columns: int, classes: int) -> WordModel:
-    """Return a model that no device gets: every word speaks loudly for a class that is not the first.
+def model_for_accounts(columns: int, classes: int) -> FeatureModel:
+    """Return a model that no device gets: every feature speaks loudly for a class that is not the first.
 
-    Without words the first class is the best one where the list says nothing. So a change of the features changes the
-    answer, and the losses are attained.
+    Without features the first class is the best one where the list says nothing. So a change of the features changes
+    the answer, and the losses are attained.
 
     Raises:
         ValueError: without a column, or for fewer than two classes.
     """
     if columns < 1 or classes < 2:
-        raise ValueError(f"a model of words needs columns and two classes or more, not {columns}, {classes}")
+        raise ValueError(f"a model of features needs columns and two classes or more, not {columns}, {classes}")
     weights = np.zeros((columns, classes), np.int64)
-    weights[np.arange(columns), 1 + np.arange(columns) % (classes - 1)] = UNIT << 8
-    return WordModel(weights, np.full(columns, UNIT), np.zeros(classes, np.int64), (LARGEST_EXPONENT, 0))
+    weights[np.arange(columns), 1 + np.arange(columns) % (classes - 1)] = LARGEST
+    return FeatureModel(weights, np.zeros(classes, np.int64))
 
 
 def _ridge(rows: csr_array, labels: IntArray, classes: int) -> tuple[DoubleArray, DoubleArray, DoubleArray]:
@@ -136,15 +128,8 @@ def _left_out_bayes(rows: csr_array, labels: IntArray, classes: int) -> DoubleAr
     return found
 
 
-def _published(weights: DoubleArray, means: DoubleArray, words: bool) -> WordModel:
-    """Return the model in whole numbers; one that 32 bits do not hold is weakened until they do.
-
-    Of words the scores are a sum over a length. Of numbers they are the sum itself, in units 2^8 times as small, so
-    that rounded weights of many levels are exact enough.
-    """
-    one = UNIT if words else UNIT << EXPONENT_BITS
-    parts = [weights * UNIT, means * one]
-    scale = min(1.0, *(_LARGEST / max(1.0, float(np.abs(part).max(initial=0))) for part in parts))
-    whole = [np.rint(part * scale).astype(np.int64) for part in parts]
-    squares = np.full(len(weights), UNIT if words else 0)
-    return WordModel(whole[0], squares, whole[1], (1 << EXPONENT_BITS, 0) if words else (1, 0))
+def _published(weights: DoubleArray, means: DoubleArray) -> FeatureModel:
+    """Return the model in whole numbers; one that 32 bits do not hold is weakened until they do."""
+    most = max(1.0, float(np.abs(weights).max(initial=0)), float(np.abs(means).max())) * UNIT
+    whole = [np.rint(part * UNIT * min(1.0, LARGEST / most)).astype(np.int64) for part in (weights, means)]
+    return FeatureModel(whole[0], whole[1])

@@ -1,47 +1,148 @@
-"""Knowledge of the curator where volunteers give label and features in clear, and everybody else gives one answer.
+"""Questions and knowledge where volunteers give label and features in clear, and everybody else gives one answer.
+
+Volunteers answer first. A model that is fitted to them goes with the table of the votes. Other people who know their
+label may be asked for it, with the loss of a vote and in its place. Some of them are *witnesses*: their answer says
+whether the vote that they would give is their label. Everybody else votes, batch by batch.
 
 Nothing is known of an ordinary person before the answer r, and everybody chooses among all classes. So
 
     P(c | r) = pi_c M[c, r] / sum over the classes of the same,    M = T G,
 
 with the volunteers' class shares pi (one more person in each class), and G of the response: GRR keeps the choice with
-probability k, and else draws a class. T[c, v] is how often a person of class c chooses v. It is estimated without an
-answer of volunteers, by what the model of own features says of them when it has not seen their label:
+probability k, and else draws a class. T[c, v] is how often a person of class c chooses v. For a reported label it is
+the identity. For a vote it is
 
-    T[c, v] = a [c = v] + (1 - a) q_v,
+    T[c, v] = a [c = v] + (1 - a) q_v.
 
-where q are the shares of what it says, and a is its agreement with the labels beyond chance (Cohen's kappa, at least
-0). The list makes a choice better than this in most graphs: the rows of the table are then a little too unsure. Where
-the model says nothing, a is 0 and everybody gets the largest class.
-
-Where labels are asked too, T of a label is the identity. Some people who know theirs are *witnesses*: they answer
-whether the vote that they would give is their label. So a is how often votes are right, less one standard error, beyond
-the chance of two independent draws from pi and from q; q are the shares of the votes themselves.
-
-Answers about the list alone have the homophily in the place of a, because nothing that is known tells it.
+With witnesses, a is how often votes are right, less one standard error, beyond the chance of two independent draws from
+pi and from q, and q are the shares of the votes themselves. Without any, a is how far what the model of own features
+says of volunteers, when it has not seen their label, agrees with the labels beyond chance (Cohen's kappa, at least 0),
+and q are the shares of what it says. The list makes a choice better than this in most graphs: the rows of the table are
+then a little too unsure. Answers about the list alone have the homophily in the place of a, because nothing that is
+known tells it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ldpsim.curator.learning.naive_bayes import folds_of
 from ldpsim.curator.linear.array_digest import LastAnswers, array_digest
+from ldpsim.curator.reports.question import Question
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.votes.affinity import kept_share
-from ldpsim.curator.votes.own_model import OwnModel, own_model
+from ldpsim.curator.votes.own_model import OwnModel, model_for_accounts, own_model
 from ldpsim.devices.array_types import BoolArray, DoubleArray, IntArray
-from ldpsim.devices.facts import PublicFacts, PublicKnowledge
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import GRR, ClearFeatures, ClearLabel, NeighbourhoodVote, Reporting
+from ldpsim.devices.mechanisms.feature_model import FeatureModel
+from ldpsim.devices.query import Ask, Query
 
+MOST_WITNESSES, WITNESSES = 100, 1 / 8  # at most, and as a share of the people who know their label
+EVIDENCE = ("both", "features", "list")  # what a vote is about
 _MODELS = LastAnswers[OwnModel]()
 
 
+@dataclass(frozen=True)
+class VolunteerQuestions:
+    """Maker of the questions of a collection with volunteers.
+
+    Args:
+        collection: Its id.
+        epsilon: Loss of a vote.
+        homophily: h.
+        evidence: One of :data:`EVIDENCE`.
+        reporting: The ends of a pair that count it.
+        batches: Number of batches of votes.
+        labels: Whether ordinary people who know their label report it in place of a vote.
+    """
+
+    collection: str
+    epsilon: float
+    homophily: float
+    evidence: str
+    reporting: Reporting
+    batches: int
+    labels: bool = False
+
+    def for_accounts(self, facts: PublicFacts, split: Split) -> tuple[Question, ...]:
+        """Return questions with the losses of those that are asked, which attain them."""
+        classes = np.eye(facts.classes)  # of volunteers, of people who answered, and a row of which nothing is known
+        kinds = np.concatenate([classes, classes + 1, 0 * classes[:1]])
+        rows = kinds[np.arange(facts.n) % len(kinds)]
+        voters = np.setdiff1d(np.arange(facts.n), self._without_vote(split))
+        first = self._first(facts, split)
+        model = model_for_accounts(facts.d, facts.classes)
+        return *first, *self._votes(rows, facts, voters, self._witnesses(facts, split), model, part=len(first))
+
+    def next(self, public: PublicKnowledge, earlier: Reports | None) -> tuple[Question, ...]:
+        """Return the questions of the next batch; none after the last one."""
+        facts, split = public.facts, public.split
+        if earlier is None:
+            return self._first(facts, split)
+        asked = earlier.asked.get("adjacency", np.zeros(facts.n, np.bool_))
+        people = next_voters(facts.n, self._without_vote(split), asked, batches=self.batches)
+        if not len(people):
+            return ()
+        known = volunteer_knowledge(earlier, public, self.agreement)
+        witnesses = self._witnesses(facts, split)
+        witnesses = witnesses[~asked[witnesses]]  # they are asked with the first batch
+        return self._votes(known.table, facts, people, witnesses, known.own.model, levels=known.own.levels)
+
+    @property
+    def agreement(self) -> float | None:
+        """How often an answer about the list alone names the class, beyond chance; None where the model tells."""
+        return self.homophily if self.evidence == "list" else None
+
+    def _witnesses(self, facts: PublicFacts, split: Split) -> IntArray:
+        """int64, sorted: dealt without a look at anything private; nobody without labels that are asked, or voters."""
+        if not self.labels or len(self._without_vote(split)) == facts.n:
+            return split.ordinary[:0]
+        number = min(MOST_WITNESSES, int(WITNESSES * len(split.ordinary)))
+        return np.sort(np.random.Generator(np.random.PCG64(0)).permutation(split.ordinary)[:number])
+
+    def _without_vote(self, split: Split) -> IntArray:
+        return np.concatenate([split.labelled, split.ordinary]) if self.labels else split.labelled
+
+    def _first(self, facts: PublicFacts, split: Split) -> tuple[Question, ...]:
+        """Return the questions before any vote: to volunteers, and for the labels of ordinary people."""
+        features = ClearFeatures(facts.d, facts.feature_low, facts.feature_high)
+        asks = (Ask("features", (features,)), Ask("label", (ClearLabel(facts.classes),)))
+        in_clear = Question(Query(self.collection, (asks,)), split.labelled)
+        labelled = np.setdiff1d(split.ordinary, self._witnesses(facts, split))
+        if not self.labels or not len(labelled):
+            return (in_clear,)
+        truth = GRR.from_epsilon(self.epsilon, categories=facts.classes)
+        return in_clear, Question(Query(self.collection, ((Ask("label", (truth,)),),)), labelled, part=1)
+
+    def _votes(
+        self, rows: DoubleArray, facts: PublicFacts, people: IntArray, witnesses: IntArray, model: FeatureModel, *,
+        levels: int = 1, part: int = 0,
+    ) -> tuple[Question, ...]:  # fmt: skip
+        """Return the question for a vote, and the one to witnesses about the same vote."""
+        fields: dict[str, Any] = {"reporting": self.reporting}
+        fields["homophily"] = 0.0 if self.evidence == "features" else self.homophily
+        if self.evidence == "list":
+            model = FeatureModel(0 * model.weights, 0 * model.means)
+        if levels > 1:
+            fields |= {"low": facts.feature_low, "high": facts.feature_high}
+        made: list[Question] = []
+        for asked, agreement in ((people, False), (witnesses, True)):
+            if len(asked):
+                vote = NeighbourhoodVote.from_probabilities(
+                    rows, self.epsilon, agreement=agreement, model=model, levels=levels, **fields
+                )
+                query = Query(self.collection, ((Ask("adjacency", (vote,)),),))
+                made.append(Question(query, asked, part=part + len(made)))
+        return tuple(made)
+
+
 @dataclass(frozen=True, eq=False)
-class NamedClasses:
+class ClassReports:
     """Reports of a class through GRR.
 
     Args:
@@ -60,103 +161,43 @@ class NamedClasses:
         before = np.maximum((seen - (1 - self.kept) / classes) / self.kept, 0.0) * len(self.reports) + 1
         return np.asarray(before / before.sum())
 
-    def likelihood(self, chosen: DoubleArray) -> DoubleArray:
-        """float64 (k, classes): of each report, for each class of a person who chooses by ``chosen``, T."""
+    def posterior(self, shares: DoubleArray, chosen: DoubleArray) -> DoubleArray:
+        """float64 (k, classes): P(class | report) of people who choose by ``chosen``, T."""
         classes = len(chosen)
         law = chosen @ (self.kept * np.eye(classes) + (1 - self.kept) / classes)
-        return np.asarray(law[:, self.reports].T)
+        odds = shares * law[:, self.reports].T
+        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)
-class Volunteered:
+class VolunteerKnowledge:
     """Knowledge from the volunteers' records and the answers so far.
 
     Args:
-        facts: Sizes and classes.
-        people: int64 (m,), sorted: volunteers who gave their record.
-        labels: int64 (m,): their classes.
-        own: The model of own features; None for a population without features.
-        votes: Votes; None before the first batch.
-        told: Labels of ordinary people under noise; None where they are not asked.
-        agreement: a; None: that of the model of own features.
-        right: How often a vote is right, as witnesses say; None without any, and else it decides a.
+        own: The model of own features.
+        probability: float64 (n, classes): of everybody's class. A volunteer's row is by a fit without the own label.
+            People of whom nothing is known have the class shares.
+        table: float64 (n, classes): what is published; zeros for people of whom nothing is known.
     """
 
-    facts: PublicFacts
-    people: IntArray = field(repr=False)
-    labels: IntArray = field(repr=False)
-    own: OwnModel | None = field(repr=False)
-    votes: NamedClasses | None = field(default=None, repr=False)
-    told: NamedClasses | None = field(default=None, repr=False)
-    agreement: float | None = None
-    right: float | None = None
-
-    @cached_property
-    def shares(self) -> DoubleArray:
-        """float64 (classes,): pi."""
-        counts = np.bincount(self.labels, minlength=self.facts.classes) + 1.0
-        return np.asarray(counts / counts.sum())
-
-    @cached_property
-    def chosen(self) -> DoubleArray:
-        """float64 (classes, classes): T."""
-        classes = self.facts.classes
-        if self.right is not None and self.votes is not None:
-            shares = self.votes.shares(classes)
-            by_chance = float(self.shares @ shares)
-            agreed = min(1.0, max(0.0, (self.right - by_chance) / (1 - by_chance)))
-            return np.asarray(agreed * np.eye(classes) + (1 - agreed) * shares)
-        said = np.zeros_like(self.labels) if self.own is None else self.own.log_probability.argmax(axis=1)
-        shares = (np.bincount(said, minlength=classes) + 1) / (len(said) + classes)
-        agreed = beyond_chance(said, self.labels, classes) if self.agreement is None else self.agreement
-        return np.asarray(agreed * np.eye(classes) + (1 - agreed) * shares)
-
-    @cached_property
-    def answered(self) -> BoolArray:
-        """bool (n,): ordinary people whose answer is known."""
-        found = np.zeros(self.facts.n, np.bool_)
-        for named, _ in self._named():
-            found[named.people] = True
-        return found
-
-    @cached_property
-    def probability(self) -> DoubleArray:
-        """float64 (n, classes): of everybody's class. A volunteer's row is by a fit without the own label.
-
-        People of whom nothing is known have the class shares.
-        """
-        found = np.tile(self.shares, (self.facts.n, 1))
-        if self.own is not None:
-            found[self.people] = np.exp(self.own.log_probability)
-        for named, chosen in self._named():
-            odds = self.shares * named.likelihood(chosen)
-            found[named.people] = odds / odds.sum(axis=1, keepdims=True)
-        return found
+    own: OwnModel
+    probability: DoubleArray = field(repr=False)
+    table: DoubleArray = field(repr=False)
 
     def posterior(self, nodes: IntArray) -> tuple[DoubleArray, Mapping[str, float]]:
         """Return ln P, float64 (n, classes), and no exponents: nothing is fitted on the labels of ``nodes``."""
         return np.log(np.maximum(self.probability, 1e-300)), {}
 
-    @property
-    def table(self) -> DoubleArray:
-        """float64 (n, classes): what is published; zeros for people of whom nothing is known."""
-        rows = np.where(self.answered[:, None], self.probability, 0.0)
-        rows[self.people] = np.eye(self.facts.classes)[self.labels]
-        return rows
 
-    def _named(self) -> list[tuple[NamedClasses, DoubleArray]]:
-        """Return the answers of ordinary people, each with its T."""
-        found = [] if self.told is None else [(self.told, np.eye(self.facts.classes))]
-        return found if self.votes is None else [*found, (self.votes, self.chosen)]
-
-
-def volunteered(reports: Reports, public: PublicKnowledge, agreement: float | None = None) -> Volunteered:
+def volunteer_knowledge(
+    reports: Reports, public: PublicKnowledge, agreement: float | None = None
+) -> VolunteerKnowledge:
     """Return what the curator knows from the volunteers' records and the answers so far.
 
     Args:
         reports: The reports so far.
         public: Public knowledge.
-        agreement: As in :class:`Volunteered`.
+        agreement: a; None: that of the witnesses, or of the model of own features.
 
     Raises:
         ValueError: where no volunteer has answered.
@@ -166,25 +207,68 @@ def volunteered(reports: Reports, public: PublicKnowledge, agreement: float | No
     people = people[labels[people] >= 0]
     if not len(people):
         raise ValueError("no volunteer has given a label")
-    own = None
-    if reports.features is not None:
-        given = reports.features[people], labels[people]
-        own = _MODELS.of(array_digest(*given, start=repr(facts)), lambda: own_model(*given, facts))
-    told, votes = (_named_in(reports, field) for field in ("labels", "votes"))
-    return Volunteered(facts, people, labels[people], own, votes, told, agreement, _right_votes(reports))
+    given = reports.needed("features")[people], labels[people]
+    own = _MODELS.of(array_digest(*given, start=repr(facts)), lambda: own_model(*given, facts))
+    one_hot = np.eye(facts.classes)
+    shares = (np.bincount(labels[people], minlength=facts.classes) + 1) / (len(people) + facts.classes)
+    probability, table = np.tile(shares, (facts.n, 1)), np.zeros((facts.n, facts.classes))
+    if (told := _class_reports(reports, "labels")) is not None:
+        probability[told.people] = table[told.people] = told.posterior(shares, one_hot)
+    if (votes := _class_reports(reports, "votes")) is not None:
+        right = right_votes(reports)
+        if right is None:
+            chosen = law_of_the_model(own.log_probability.argmax(axis=1), labels[people], facts.classes, agreement)
+        else:
+            chosen = law_of_witnesses(right, votes.shares(facts.classes), shares)
+        probability[votes.people] = table[votes.people] = votes.posterior(shares, chosen)
+    probability[people], table[people] = np.exp(own.log_probability), one_hot[labels[people]]
+    return VolunteerKnowledge(own, probability, table)
 
 
-def beyond_chance(said: IntArray, labels: IntArray, classes: int) -> float:
-    """Return Cohen's kappa, 0 where it is negative or nothing could disagree.
+def law_of_witnesses(right: float, votes: DoubleArray, shares: DoubleArray) -> DoubleArray:
+    """float64 (classes, classes): T of votes that are right so often, from the shares of votes and of classes."""
+    return _law(beyond_chance(right, float(shares @ votes)), votes)
 
-    >>> beyond_chance(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 0]), classes=2)
-    0.5
+
+def law_of_the_model(said: IntArray, labels: IntArray, classes: int, agreement: float | None = None) -> DoubleArray:
+    """float64 (classes, classes): T of votes that are right as often as what a model says of people with these labels.
+
+    >>> law_of_the_model(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 0]), classes=2)[0].tolist()  # a is .5
+    [0.75, 0.25]
     """
-    of_said, of_labels = (np.bincount(each, minlength=classes) / max(1, len(each)) for each in (said, labels))
-    by_chance = float(of_said @ of_labels)
-    if not len(said) or by_chance >= 1:
-        return 0.0
-    return max(0.0, (float(np.mean(said == labels)) - by_chance) / (1 - by_chance))
+    of_said, of_labels = (np.bincount(each, minlength=classes) / len(each) for each in (said, labels))
+    found = beyond_chance(float(np.mean(said == labels)), float(of_said @ of_labels))
+    votes = (len(said) * of_said + 1) / (len(said) + classes)
+    return _law(found if agreement is None else agreement, votes)
+
+
+def beyond_chance(right: float, by_chance: float) -> float:
+    """Return the share that is right beyond chance, 0 .. 1; 0 where nothing could be wrong."""
+    return min(1.0, max(0.0, (right - by_chance) / (1 - by_chance))) if by_chance < 1 else 0.0
+
+
+def kept_share(epsilon: float, values: int) -> float:
+    """Return k of GRR over this many values: it keeps the choice with this probability, and else draws a value.
+
+    >>> round(kept_share(2.0, 7), 2)
+    0.48
+    """
+    odds = math.expm1(min(epsilon, 700.0))
+    return odds / (odds + values)
+
+
+def right_votes(reports: Reports) -> float | None:
+    """Return how often a vote is right, as the witnesses say, less one standard error; None without witnesses.
+
+    The noise is taken out. The standard error keeps the luck of few witnesses from counting as agreement.
+    """
+    parts = [part for part in reports.of_field("votes") if _of_witnesses(part, "votes")]
+    said = np.concatenate([part.needed("votes")[part.needed("votes") >= 0] for part in parts] or [np.zeros(0)])
+    if not len(said):
+        return None
+    kept = kept_share(parts[0].source("votes").loss().vector, 2)
+    mean = (said.sum() + 1) / (len(said) + 2)
+    return float((mean - np.sqrt(mean * (1 - mean) / len(said)) - (1 - kept) / 2) / kept)
 
 
 def next_voters(n: int, others: IntArray, asked: BoolArray, *, batches: int) -> IntArray:
@@ -201,38 +285,25 @@ def next_voters(n: int, others: IntArray, asked: BoolArray, *, batches: int) -> 
     voters = np.setdiff1d(np.arange(n), others)
     dealt = folds_of(len(voters), batches, seed=0)
     waiting = ~asked[voters]
-    if not waiting.any():
-        return voters[:0]
-    return voters[waiting & (dealt == dealt[waiting].min())]
+    return voters[waiting & (dealt == dealt[waiting].min(initial=batches))]
 
 
-def _named_in(reports: Reports, name: str) -> NamedClasses | None:
+def _law(agreed: float, votes: DoubleArray) -> DoubleArray:
+    return np.asarray(agreed * np.eye(len(votes)) + (1 - agreed) * votes)
+
+
+def _class_reports(reports: Reports, name: str) -> ClassReports | None:
     """Return the classes that people reported under noise in this field; None where there are none.
 
     All parts ask with one loss.
     """
-    parts = [
-        part for part in reports.of_field(name) if not part.source(name).in_clear and not _of_witnesses(part, name)
-    ]
+    parts = [part for part in reports.of_field(name)
+             if not part.source(name).in_clear and not _of_witnesses(part, name)]  # fmt: skip
     if not parts:
         return None
     who = np.logical_or.reduce([part.needed(name) >= 0 for part in parts])
     kept = kept_share(parts[0].source(name).loss().vector, reports.facts.classes)
-    return NamedClasses(np.flatnonzero(who), reports.needed(name)[who], kept)
-
-
-def _right_votes(reports: Reports) -> float | None:
-    """Return how often a vote is right, as the witnesses say, less one standard error; None without witnesses.
-
-    The noise is taken out. The standard error keeps the luck of few witnesses from counting as agreement.
-    """
-    parts = [part for part in reports.of_field("votes") if _of_witnesses(part, "votes")]
-    said = np.concatenate([part.needed("votes")[part.needed("votes") >= 0] for part in parts] or [np.zeros(0)])
-    if not len(said):
-        return None
-    kept = kept_share(parts[0].source("votes").loss().vector, 2)
-    mean = (said.sum() + 1) / (len(said) + 2)
-    return float((mean - np.sqrt(mean * (1 - mean) / len(said)) - (1 - kept) / 2) / kept)
+    return ClassReports(np.flatnonzero(who), reports.needed(name)[who], kept)
 
 
 def _of_witnesses(part: Reports, name: str) -> bool:

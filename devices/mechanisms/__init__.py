@@ -19,13 +19,11 @@ from ldpsim.devices.mechanisms.grr_fs import GRRFS
 from ldpsim.devices.mechanisms.labels import GRR, SubsetSelection
 from ldpsim.devices.mechanisms.neighbourhood_vote import NeighbourhoodVote
 from ldpsim.devices.mechanisms.noisy_steps import AnalyticGaussian, Laplace
-from ldpsim.devices.mechanisms.own_features_vote import OwnFeaturesVote
 from ldpsim.devices.mechanisms.randomized_response import RandomizedResponse
 from ldpsim.devices.mechanisms.window import Window
 
 _ALL: tuple[type[Mechanism], ...] = (
-    RandomizedResponse, Degree, GroupDegrees, NoisyRow, NeighbourhoodVote, OwnFeaturesVote,
-    ClearAdjacency,
+    RandomizedResponse, Degree, GroupDegrees, NoisyRow, NeighbourhoodVote, ClearAdjacency,
     OneBit, MultiBit, Window, GRRFS, Laplace, AnalyticGaussian, ClearFeatures,
     GRR, SubsetSelection, ClearLabel,
 )  # fmt: skip
@@ -34,7 +32,7 @@ BUILT_IN: dict[str, type[Mechanism]] = {mechanism.name: mechanism for mechanism 
 __all__ = [
     "BUILT_IN", "GRR", "GRRFS", "AdjacencyBits", "AdjacencyMechanism", "AnalyticGaussian", "ClearAdjacency",
     "ClearFeatures", "ClearLabel", "Degree", "FeatureGrid", "FeatureRange", "GroupDegrees", "Laplace",
-    "Loss", "Mechanism", "MultiBit", "NeighbourhoodVote", "NoisyRow", "OneBit", "OwnFeaturesVote", "RandomizedResponse",
+    "Loss", "Mechanism", "MultiBit", "NeighbourhoodVote", "NoisyRow", "OneBit", "RandomizedResponse",
     "Reporting", "SubsetSelection", "Window", "every", "find", "round_up",
 ]  # fmt: skip
 

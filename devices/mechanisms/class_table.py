@@ -1,17 +1,26 @@
-"""The public table of class distributions that travels with a vote's question.
+"""The public table of class distributions that travels with a vote's question, and what a neighbour's row says.
 
-Every device gets the whole table, because asking for its neighbours' rows alone would reveal
-the list. There are two forms:
+Every device gets the whole table, because asking for its neighbours' rows alone would reveal the list.
 
-- ``full``: one byte for each person and class, people in order. Byte b means that the class's
-  probability is e^(-b / 16) of that of the person's most likely class. The scale of a row
-  plays no part in a vote. A byte is off by 1/32 nat at most, down to e^-15.8. A row of 255
-  says that nothing is known about the person.
-- ``codes``: the different rows of the form ``full``, and a code of 4 or 8 bits for each person
-  (:mod:`code_book`). Of more than 255 different rows they are rounded to so many.
+A row is one byte for each class. Byte b means that the class's probability is e^(-b / 16) of that of the
+person's most likely class, so a byte is off by 1/32 nat at most, down to e^-15.8. The scale of a row plays
+no part in a vote. A row of 255 says that nothing is known about the person.
 
-The bytes travel in base64, 4/3 of their number. A compressed form would differ between
-versions of the library that made it, and so would the question's fingerprint.
+The table is a *code book*: its different rows, and for each person the number of a row. The bytes are
+
+- the number of rows k, 1 .. 255, in one byte;
+- the rows, ``classes`` bytes each, in rising order;
+- the codes of all people. A code has 4 bits where k is 16 or less, else 8. Of two people in one byte the first
+  has the lower half. After an odd number of people the last half is 0.
+
+The rows are all different, and somebody has each of them. So a table has one form in bytes, and a device refuses
+every other one. The bytes travel in base64. A compressed form would differ between versions of the library that made
+it, and so would the question's fingerprint.
+
+A table of more than 255 different rows is rounded: each row becomes the nearest one of 254, by the distance of
+ln(p + 0.02), as what a row adds to a score is the logarithm of a mixture. The first of them is the most frequent row,
+and each further one is the row that is farthest from those before (Gonzalez 1985). All numbers are whole, so the table
+is the same on every machine.
 """
 
 from __future__ import annotations
@@ -22,59 +31,98 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
+from ldpsim.devices.array_types import BoolArray, DoubleArray, FloatArray, IntArray
 from ldpsim.devices.fixed_point import UNIT_BITS, falling_powers, logarithm
-from ldpsim.devices.mechanisms.code_book import STEPS_PER_NAT, UNKNOWN, Bytes, coded, full_rows, read_codes
 
-FORMS = ("full", "codes")
-MOST_BYTES = (
-    3_000_000  # as base64 it fits into a question (:data:`ldpsim.devices.query.MAX_BYTES`) with room for the rest
-)
-LARGEST_AFFINITY = 1 << 16
-MOST_CLASSES = 255
+Bytes = NDArray[np.uint8]
+
+UNKNOWN = 255
+STEPS_PER_NAT = 16
+MOST_CLASSES = MOST_ROWS = 255
+MOST_IN_HALVES = 16  # rows whose numbers fit into half a byte
+MOST_BYTES = 3_000_000  # in base64 it fits into a question (:data:`ldpsim.devices.query.MAX_BYTES`) beside all else
+WHOLE = 1 << 16  # a homophily of 1
 _ONE = 1 << 24
 _STEP = (1 << UNIT_BITS) // STEPS_PER_NAT  # units of a logarithm in a step of the table
+_CERTAIN, _MIXED = 1 << 16, 1311  # a probability of 1, and of 0.02
+_FINE = 8  # bits of a logarithm that are left out: sums of squares are exact in float64
 
 
-def quantised(probabilities: FloatArray, form: str = "full") -> str:
+def table_text(probabilities: FloatArray) -> str:
     """Return the table of these class distributions as text.
 
     Args:
         probabilities: (n, classes), 0 or more, of any scale; a row of zeros is an unknown person.
-        form: ``full`` or ``codes``.
 
     Raises:
-        ValueError: for another shape or form, a number that is negative or not finite, or a table that no question
-            can hold.
+        ValueError: for another shape, a number that is negative or not finite, or more people than a question can hold.
     """
     q = np.asarray(probabilities, np.float64)
-    if q.ndim != 2 or form not in FORMS:
-        raise ValueError(f"a table has a row for each person and a form of {', '.join(FORMS)}, not {q.shape}, {form}")
+    if q.ndim != 2 or not q.size:
+        raise ValueError(f"a table has a row for each person and a column for each class, not {q.shape}")
     if not (np.isfinite(q).all() and (q >= 0).all()):
         raise ValueError("a class probability is negative or not finite")
-    rows = full_rows(q)
-    rows = coded(rows) if form == "codes" and rows.size else rows
-    if rows.size > MOST_BYTES:
-        other = "; of the form codes it takes at most one byte a person" if form == "full" else ""
-        raise ValueError(f"a table of {rows.size:,} bytes is longer than a question may be ({MOST_BYTES:,}){other}")
-    return as_text(rows)
+    data = coded(quantised(q))
+    if data.size > MOST_BYTES:
+        raise ValueError(f"a table of {data.size:,} bytes is longer than a question may be ({MOST_BYTES:,})")
+    return as_text(data)
 
 
-def as_text(rows: Bytes) -> str:
+def quantised(probabilities: DoubleArray) -> Bytes:
+    """Return rows of bytes, uint8 of the same shape; a row of zeros is an unknown person."""
+    most = probabilities.max(axis=1, initial=0.0, keepdims=True)
+    unknown = most == 0
+    with np.errstate(divide="ignore"):
+        behind = -np.log(probabilities / np.where(unknown, 1.0, most))
+    rows = np.where(unknown, UNKNOWN, np.clip(np.rint(STEPS_PER_NAT * behind), 0, UNKNOWN - 1))
+    return rows.astype(np.uint8)
+
+
+def coded(rows: Bytes) -> Bytes:
+    """Return the code book of these rows, uint8 (n, classes), as bytes; n and classes at least 1."""
+    book, codes = _different(rows)
+    if len(book) > MOST_ROWS:
+        book, codes = _different(_rounded(book, np.bincount(codes))[codes])
+    packed = codes.astype(np.uint8)
+    if len(book) <= MOST_IN_HALVES:
+        pairs = np.resize(np.append(packed, np.uint8(0)), (-(-len(packed) // 2), 2))
+        packed = np.bitwise_or(pairs[:, 0], pairs[:, 1] << 4, dtype=np.uint8)
+    return np.concatenate([np.array([len(book)], np.uint8), book.ravel(), packed])
+
+
+def read_codes(data: Bytes, people: int, classes: int) -> tuple[Bytes, Bytes]:
+    """Return the rows, uint8 (k, classes), and everybody's code, uint8 (people,), of :func:`coded`.
+
+    Raises:
+        ValueError: for any other bytes.
+    """
+    count = int(data[0]) if len(data) else 0
+    start, halves = 1 + count * classes, count <= MOST_IN_HALVES
+    if not count or len(data) != start + (-(-people // 2) if halves else people):
+        raise ValueError("a table is not a code book and a code for each person")
+    book, codes = data[1:start].reshape(count, classes), data[start:]
+    if halves:
+        codes = np.stack([codes & 15, codes >> 4], axis=1).ravel()
+        if codes[people:].any():
+            raise ValueError("a table's last half of a byte is not 0")
+        codes = codes[:people]
+    used = np.bincount(codes, minlength=count) > 0
+    if len(used) > count or not used.all():
+        raise ValueError("a table's codes are not those of its rows")
+    texts = [row.tobytes() for row in book]
+    if texts != sorted(set(texts)):
+        raise ValueError("a code book's rows are not in rising order")
+    return book, codes
+
+
+def as_text(data: Bytes) -> str:
     """Return bytes as base64."""
-    return base64.b64encode(np.ascontiguousarray(rows, np.uint8).tobytes()).decode("ascii")
+    return base64.b64encode(np.ascontiguousarray(data, np.uint8).tobytes()).decode("ascii")
 
 
-def from_text(text: object, size: int) -> Bytes:
-    """Read :func:`as_text` back, uint8 (size,); ValueError for any other text."""
-    data = _bytes_of(text)
-    if len(data) != size:
-        raise ValueError(f"a text does not hold {size} bytes in base64")
-    return data
-
-
-def _bytes_of(text: object) -> Bytes:
+def from_text(text: object) -> Bytes:
     """Return the bytes of :func:`as_text`, none of any other text."""
     try:
         data = base64.b64decode(text, validate=True) if isinstance(text, str) else b""
@@ -83,42 +131,23 @@ def _bytes_of(text: object) -> Bytes:
     return np.frombuffer(data if base64.b64encode(data).decode("ascii") == text else b"", np.uint8)
 
 
-def affinity_weights(classes: int, homophily: float | None, affinity: FloatArray | None) -> tuple[int, ...]:
-    """Return the affinity h [c = k] + (1 - h) / classes, or the one given, as whole numbers row by row.
-
-    Raises:
-        ValueError: unless one of them is given and every entry is above 0 (so h is below 1).
-    """
-    if (homophily is None) == (affinity is None):
-        raise ValueError("a vote needs a homophily or an affinity, and not both")
-    if homophily is not None:
-        if not 0 <= homophily < 1:
-            raise ValueError(f"a homophily must be 0 or more and below 1, not {homophily}")
-        affinity = homophily * np.eye(classes) + (1 - homophily) / classes
-    given = np.asarray(affinity, np.float64)
-    if given.shape != (classes, classes) or not (np.isfinite(given).all() and (given > 0).all()):
-        raise ValueError(f"an affinity is {classes} x {classes} finite numbers above 0")
-    whole = np.rint(given / given.max() * LARGEST_AFFINITY).astype(np.int64)
-    return tuple(np.maximum(whole, 1).ravel().tolist())
-
-
 @dataclass(frozen=True, eq=False)
 class ClassTable:
     """A table that was read.
 
     Args:
-        rows: uint8, (rows, classes).
-        affinity: int64 (classes, classes), 1 .. 2**16: entry (c, k) is proportional to the probability that a
-            neighbour of a person of class c is of class k.
-        codes: uint8 (n,), the row of each person; None where each person has an own one.
+        rows: uint8 (rows, classes).
+        codes: uint8 (n,), the row of each person.
+        homophily: h in 2^-16: the probability that a neighbour of a person of class c is of class k is
+            h [c = k] + (1 - h) / classes.
 
     Raises:
         ValueError: for a row that is unknown in part.
     """
 
     rows: Bytes
-    affinity: IntArray
-    codes: Bytes | None = None
+    codes: Bytes
+    homophily: int
 
     def __post_init__(self) -> None:
         wrong = (self.rows == UNKNOWN).any(axis=1) & ~self.unknown
@@ -126,50 +155,72 @@ class ClassTable:
             raise ValueError(f"row {int(np.flatnonzero(wrong)[0])} of the table is no class distribution")
 
     @staticmethod
-    def read(text: str, form: str, people: int, affinity: IntArray) -> ClassTable:
-        """Read :func:`quantised` back.
-
-        Raises:
-            ValueError: for any other text.
-        """
-        classes = len(affinity)
-        if form == "codes":
-            book, codes = read_codes(_bytes_of(text), people, classes)
-            return ClassTable(book, affinity, codes)
-        return ClassTable(from_text(text, people * classes).reshape(people, classes), affinity)
-
-    def row_of(self, people: IntArray) -> IntArray:
-        """Return the row of each of these people; of number n, who is nobody, the number of rows."""
-        return people if self.codes is None else self._codes.take(people)
+    def read(text: object, people: int, classes: int, homophily: int) -> ClassTable:
+        """Read :func:`table_text` back; ValueError for any other text."""
+        return ClassTable(*read_codes(from_text(text), people, classes), homophily)
 
     @cached_property
-    def _codes(self) -> IntArray:
-        assert self.codes is not None
+    def row_of(self) -> IntArray:
+        """int64 (n + 1,): the row of each person; of number n, who is nobody, the number of rows."""
         return np.append(self.codes, len(self.rows)).astype(np.int64)
 
     @cached_property
     def unknown(self) -> BoolArray:
         """bool (rows,): True where nothing is known."""
-        found: BoolArray = (self.rows == UNKNOWN).all(axis=1)
-        return found
+        return np.asarray((self.rows == UNKNOWN).all(axis=1))
 
     @cached_property
     def evidence(self) -> IntArray:
-        """int64 (classes, rows), in units: what a neighbour j says for one's own class c, 0 where nothing is known.
+        """int64 (rows + 1, classes + 1): what a neighbour adds to each score, and to the number of known neighbours.
 
-        ln sum_k affinity[c, k] Q_j(k), up to a constant of j.
+        In units of :mod:`ldpsim.devices.fixed_point`, ln(h Q(c) + (1 - h) / classes) up to a constant of the
+        neighbour. The last row is nobody's: it adds nothing.
         """
-        known = np.where(self.unknown, 0, self.rows.T)
-        weights = falling_powers(STEPS_PER_NAT, UNKNOWN + 1, one=_ONE)[known]
-        return np.where(self.unknown, 0, logarithm(self.affinity @ weights))
+        classes = self.rows.shape[1]
+        weights = falling_powers(STEPS_PER_NAT, UNKNOWN + 1, one=_ONE)[self.rows]
+        mixed = self.homophily * classes * weights + (WHOLE - self.homophily) * weights.sum(axis=1, keepdims=True)
+        found = np.zeros((len(self.rows) + 1, classes + 1), np.int64)
+        found[:-1, :-1] = np.where(self.unknown[:, None], 0, logarithm(mixed))
+        found[:-1, -1] = ~self.unknown
+        return found
 
     @cached_property
     def own(self) -> IntArray:
-        """int64 (rows, classes), in units: ln Q_i(c) up to a constant of i."""
+        """int64 (rows, classes), in units: ln Q(c) up to a constant of the row."""
         return np.where(self.unknown[:, None], 0, -_STEP * self.rows.astype(np.int64))
 
     @cached_property
     def ranked(self) -> Bytes:
         """uint8 (n, classes): each person's classes, the likeliest by :attr:`own` first, ties by number."""
-        order = np.argsort(-self.own, axis=1, kind="stable").astype(np.uint8)
-        return order if self.codes is None else order[self.codes]
+        return np.argsort(-self.own, axis=1, kind="stable").astype(np.uint8)[self.codes]
+
+
+def _different(rows: Bytes) -> tuple[Bytes, IntArray]:
+    """Return the different rows in rising order, uint8 (k, classes), and which of them each row is, int64 (n,)."""
+    texts = np.ascontiguousarray(rows).view(f"S{rows.shape[1]}").ravel()
+    different, which = np.unique(texts, return_inverse=True)
+    return different.view(np.uint8).reshape(len(different), -1), which
+
+
+def _rounded(book: Bytes, counts: IntArray) -> Bytes:
+    """Return the one of 254 rows that is nearest to each, uint8 of the same shape; unknown stays unknown.
+
+    Args:
+        book: uint8 (k, classes), different rows.
+        counts: int64 (k,): people with this row.
+    """
+    known = book[:, 0] != UNKNOWN
+    rows, people = book[known], counts[known]
+    weights = falling_powers(STEPS_PER_NAT, UNKNOWN + 1, one=_ONE)[rows]
+    logs = logarithm(weights * _CERTAIN // weights.sum(axis=1, keepdims=True) + _MIXED) >> _FINE
+    places = (logs - logs.min()).astype(np.float64)
+    chosen, nearest = [int(people.argmax())], np.zeros(len(places), np.int64)
+    apart = np.full(len(places), np.inf)
+    for number in range(MOST_ROWS - 1):  # and one row for people of whom nothing is known
+        distance = ((places - places[chosen[-1]]) ** 2).sum(axis=1)
+        nearest = np.where(distance < apart, number, nearest)
+        apart = np.minimum(apart, distance)
+        chosen.append(int(apart.argmax()))
+    found = book.copy()
+    found[known] = rows[chosen][nearest]
+    return found

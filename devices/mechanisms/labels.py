@@ -191,14 +191,6 @@ class GRR(OneCategory, DrawnTogether):
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
         return log_ratio((ONE - self.lie) * (self.categories - 1), self.lie)
 
-    def over(self, categories: int) -> GRR:
-        """Return GRR over a smaller domain whose loss is at most this one's, and as near to it as a threshold can be.
-
-        With r = (1 - p) (g - 1) / p here, the threshold is 2**64 (k - 1) / (r + k - 1), rounded up, for k categories.
-        """
-        truth, wrong = (ONE - self.lie) * (self.categories - 1), self.lie * (categories - 1)
-        return GRR(-(-ONE * wrong // (truth + wrong)), categories)
-
 
 @dataclass(frozen=True)
 class SubsetSelection(LabelMechanism, DrawnTogether):

@@ -48,12 +48,12 @@ class FrameKind(IntEnum):
 def question_limit(people: int, classes: int, columns: int = 0) -> int:
     """Return the longest question a vault reads, in bytes.
 
-    A grouping grows with the population, by at most 11 digits and a comma a person; a vote's table by
-    4/3 bytes for each person and class, one more of each person for its widths, and the affinities; its
-    model of features by 16/3 bytes for each column and class, and one more of each column. The
-    rest of a query is short, and so are its terms. Bytes that are not read cannot fill the memory.
+    A grouping grows with the population, by at most 11 digits and a comma a person; a vote's table by 4/3
+    bytes for each person, and each class of its at most 255 rows; its model of features by 16/3 bytes for
+    each column and class. The rest of a query is short, and so are its terms. Bytes that are not read
+    cannot fill the memory.
     """
-    table = 4 * people * (classes + 1) // 3 + 6 * classes**2 + 16 * columns * (classes + 1) // 3
+    table = 4 * (people + 256 * classes) // 3 + 16 * columns * classes // 3
     return _QUESTION.size + min(MAX_BYTES, (1 << 17) + 12 * people + table)
 
 

@@ -44,7 +44,7 @@ class Settings:
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters that a result stores: those with an effect; newer ones only unless at their default."""
-        found = {**self.in_force(), **getattr(self.method, "hashed_before", {})}
+        found = self.in_force()
         if self.training.gnn != "gat":
             del found["gat_heads"]
         # Omit default values so that older hashes stay valid.

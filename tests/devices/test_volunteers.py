@@ -12,9 +12,9 @@ import pytest
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal, answer
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.devices.mechanisms import GRR, ClearAdjacency, ClearFeatures, ClearLabel, OneBit, OwnFeaturesVote
+from ldpsim.devices.mechanisms import GRR, ClearAdjacency, ClearFeatures, ClearLabel, NeighbourhoodVote, OneBit
 from ldpsim.devices.mechanisms.base import Mechanism
-from ldpsim.devices.mechanisms.word_model import UNIT, WordModel
+from ldpsim.devices.mechanisms.feature_model import FeatureModel
 from ldpsim.devices.policy.policy import Policy, policy_for
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import Report
@@ -28,8 +28,8 @@ def query(collection: str, **asked: Mechanism) -> Query:
 
 
 def vote(epsilon: float = 4.0, collection: str = "c") -> Query:
-    model = WordModel(np.ones((D, CLASSES), np.int64), np.full(D, UNIT), np.zeros(CLASSES, np.int64), (256, 0))
-    mechanism = OwnFeaturesVote.from_probabilities(np.ones((N, CLASSES)), epsilon, model, homophily=0.8)
+    model = FeatureModel(np.ones((D, CLASSES), np.int64), np.zeros(CLASSES, np.int64))
+    mechanism = NeighbourhoodVote.from_probabilities(np.ones((N, CLASSES)), epsilon, model=model, homophily=0.8)
     return query(collection, adjacency=mechanism)
 
 

@@ -1,6 +1,6 @@
 """Vote: one small question, with everything that a person reports inside one epsilon.
 
-The curator publishes a class distribution Q_j of every person: the label of training people, and what
+The curator publishes a class distribution Q_j of every person: the label of people who have one, and what
 public features say of everybody else. A device computes from its own neighbour list N_i the class that its
 neighbours speak for, and reports its place among a few candidates by generalised randomised response
 (:mod:`ldpsim.devices.mechanisms.neighbourhood_vote`):
@@ -8,20 +8,19 @@ neighbours speak for, and reports its place among a few candidates by generalise
     s_c = ln Q_i(c) + sum over j in N_i of ln((1 - h) / C + h Q_j(c))
 
 The curator learns the law M of a report given the class from people whose label is known, and pools
-ln Q_i with ln M (:mod:`ldpsim.curator.votes.law`, :mod:`ldpsim.curator.votes.knowledge`). No graph is rebuilt.
+ln Q_i with ln M (:mod:`ldpsim.curator.votes.knowledge`). No graph is rebuilt.
 
 - Everything that a person reports is epsilon-LDP, and a relationship costs 2 epsilon: both ends answer. Others
   who list a person report about it too, epsilon each.
 - Everybody is asked once. In ``batches`` the later people vote on what the earlier ones have said.
-- The table that a labelled person gets does not tell the person's own label. With ``told=labelled`` it has the labels
-  of validation people too, dealt to folds as training people are.
+- The table that a labelled person gets does not tell the person's own label.
 - Without public features nothing is known of people without a label. "Nobody known among my neighbours" is then one
   more answer, and all classes are candidates.
 - With ``--volunteers`` some people give label and features in clear, and answer nothing else. A model that is fitted
-  to them goes with the table. Everybody else's device adds what it says of the own features
-  (:mod:`ldpsim.devices.mechanisms.own_features_vote`): list and features are inside the one epsilon
-  (:mod:`ldpsim.curator.votes.volunteered`). With ``--private-labels`` too, the other people who know their label answer
-  it in place of the vote, or are witnesses of how often votes are right. The epsilon is the same, and all answer once.
+  to them goes with the table. Everybody else's device adds what it says of the own features: list and features are
+  inside the one epsilon (:mod:`ldpsim.curator.votes.volunteered`). With ``--private-labels`` too, the other people who
+  know their label answer it in place of the vote, or are witnesses of how often votes are right. The epsilon is the
+  same, and all answer once.
 - Else private labels are reported first, under noise with ``--eps-labels``; the losses of label and vote add.
 
 Close to it: LPGNet (https://arxiv.org/abs/2205.03105), which adds noise to degrees towards predicted classes, and the
@@ -30,8 +29,10 @@ group degrees of LDPGen (Qin et al., CCS 2017, https://doi.org/10.1145/3133956.3
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -54,26 +55,19 @@ from ldpsim.curator.reports.question import volunteers_of
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.curator.shown import shown_loss
-from ldpsim.curator.votes.affinity import first_people, without_people
-from ldpsim.curator.votes.design import MEASURES, all_classes, designed_widths
-from ldpsim.curator.votes.knowledge import VoteEvidence, affinity_from_votes, batches_so_far, class_posterior, knowledge
-from ldpsim.curator.votes.own_questions import EVIDENCE, OwnQuestions, agreement_of
-from ldpsim.curator.votes.rounds import LABELLED, TRAINING, people_of_batch, told_split
-from ldpsim.curator.votes.volunteered import volunteered
+from ldpsim.curator.votes.knowledge import VoteEvidence, batches_of, knowledge, people_of_batch
+from ldpsim.curator.votes.volunteered import EVIDENCE, VolunteerKnowledge, VolunteerQuestions, volunteer_knowledge
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import NeighbourhoodVote
-from ldpsim.devices.mechanisms.class_table import FORMS
 from ldpsim.devices.query import Ask, Query
 
 if TYPE_CHECKING:
     from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
-    from ldpsim.curator.votes.fitted import Known
 
 MOST_BATCHES = 16
 OF_VOLUNTEERS = 6  # batches beside volunteers, where nothing is known of anybody else before the first answers
 FEW_LABELS = 0.3  # share of training people
-CHOICES = ("auto", *MEASURES)
 MANY = "others who list a person vote on it too: the row 'node' counts all of them"
 
 
@@ -81,7 +75,7 @@ MANY = "others who list a person vote on it too: the row 'node' counts all of th
 class VotedGraph(Graph):
     """A graph without edges or features, and what the votes tell."""
 
-    known: Known = field(kw_only=True, repr=False)
+    known: VoteEvidence | VolunteerKnowledge = field(kw_only=True, repr=False)
 
 
 @dataclass(frozen=True)
@@ -89,17 +83,10 @@ class Vote(LocalMethod):
     """Vote.
 
     Args:
-        candidates: Number of candidates: one for everybody, or of each person by ``hits`` or ``information``
-            (:mod:`ldpsim.curator.votes.design`). ``auto`` is ``hits``, and all classes without features or where
-            GRR over them tells the truth often.
+        candidates: Number of candidates, the likeliest classes of a person; 0 for :func:`candidates_at`, and for all
+            classes without public features.
         homophily: h, the share of neighbours that are of one's own class beyond chance, in [0, 1).
         batches: Number of batches; 0 for :meth:`Vote.batches_of`, which depends on what is public.
-        affinity: ``asked``: a quarter of the labelled people say first of which class most of their neighbours are, and
-            the others vote with the affinity between classes that follows, unless h fits as well
-            (:mod:`ldpsim.curator.votes.affinity`). ``homophily``: h for everybody.
-        table: Form of the published table: ``full`` distributions, or the ``codes`` of at most 255 distributions.
-            Beside ``--volunteers`` the distributions of ``full`` are few, and go as codes: the rows are the same.
-        told: Whose labels stand in the published table: those of ``training`` people, or of all ``labelled`` ones.
         evidence: What an answer is about beside ``--volunteers``: ``both``, the own ``features``, or the ``list``.
 
     Raises:
@@ -109,34 +96,27 @@ class Vote(LocalMethod):
     0.8
     """
 
-    candidates: str = parameter("auto", volunteers=(None,))
+    candidates: int = parameter(0, volunteers=(None,))
     homophily: float = 0.8
     batches: int = 0
-    affinity: str = parameter("asked", volunteers=(None,))
-    table: str = "full"
-    told: str = parameter(TRAINING, hashed="unless default", volunteers=(None,))
-    evidence: str = parameter("both", hashed="unless default", volunteers=ABOVE_0)
+    evidence: str = parameter("both", volunteers=ABOVE_0)
 
     spec = MethodSpec(
         name="vote", paper="this project: one vote of each neighbourhood", private=("adjacency",),
-        mechanisms=("neighbourhood_vote", "own_features_vote", "grr"), in_batches=True,
+        mechanisms=("neighbourhood_vote", "grr"), in_batches=True,
         rebuilds_graph=False, trains_network=False, learns_from_validation=True,
         halves={"features": {"evidence": "features"}, "adjacency": {"evidence": "list"}}, asks_volunteers=True,
         # nothing to choose
-        search_grid=({},), query_grid={"candidates": ("2", "3", "4"), "homophily": (0.5, 0.8), "batches": (1, 2, 4)},
+        search_grid=({},), query_grid={"candidates": (2, 3, 4), "homophily": (0.5, 0.8), "batches": (1, 2, 4)},
         options=o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon", "public_features", "reporting"},
         finer=("eps_adjacency",),
     )  # fmt: skip
 
-    hashed_before: ClassVar[dict[str, Any]] = {"slope": 0.0}  # a parameter that left, as all hashes have it
-
     def __post_init__(self) -> None:
-        check_choices(self, table=FORMS, affinity=("asked", "homophily"), told=(TRAINING, LABELLED), evidence=EVIDENCE)
+        check_choices(self, evidence=EVIDENCE)
         check_range(self, "batches", least=0, most=MOST_BATCHES)
         if not 0 <= self.homophily < 1:
             raise SettingError(f"homophily={self.homophily:g}", "must be 0 or more and below 1")
-        if self.candidates not in CHOICES and not (self.candidates.isascii() and self.candidates.isdigit()):
-            raise SettingError(f"candidates={self.candidates}", f"must be {', '.join(CHOICES)} or a whole number")
 
     def questions(
         self, facts: PublicFacts, split: Split, budget: Budget, collection: str,
@@ -148,61 +128,45 @@ class Vote(LocalMethod):
         list changes the answer, and the losses are attained.
         """
         self._check(facts, budget)
-        if so_far is None:
-            return self._for_accounts(facts, split, budget, collection)
-        return self._next(*so_far, budget, collection)
-
-    def _for_accounts(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         if budget.volunteers:
             with spending("--eps-adjacency", budget.eps_adjacency, budget, self._epsilon(budget)):
-                return self._own(split, facts, budget, collection).for_accounts(facts, split)
-        rows = np.eye(facts.classes)[np.arange(facts.n) % facts.classes]
-        first = self._first(split, facts, budget)
-        batches = np.array_split(np.setdiff1d(np.arange(facts.n), first), self.batches_of(split, facts, budget))
-        votes = [self._question(rows, facts, budget, collection, people) for people in batches if len(people)]
-        if len(first):
-            votes.append(self._question(rows, facts, budget, collection, first, first=True))
-        return (*votes, *self._labels(facts, split, budget, collection))
+                made = self._of_volunteers(split, facts, budget, collection)
+                return made.for_accounts(facts, split) if so_far is None else made.next(*so_far)
+        if so_far is None:
+            rows = np.eye(facts.classes)[np.arange(facts.n) % facts.classes]
+            batches = np.array_split(np.arange(facts.n), self.batches_of(split, facts, budget))
+            votes = [self._question(rows, facts, budget, collection, people) for people in batches if len(people)]
+            return (*votes, *self._labels(facts, split, budget, collection))
+        return self._next(*so_far, budget, collection)
 
     def _next(
         self, public: PublicKnowledge, earlier: Reports | None, budget: Budget, collection: str
     ) -> tuple[Question, ...]:
         facts, split = public.facts, public.split
-        if budget.volunteers:
-            return self._own(split, facts, budget, collection).next(public, earlier)
         if budget.private_labels and earlier is None:
             return self._labels(facts, split, budget, collection)
-        asked = np.zeros(facts.n, np.bool_)
+        asked, number = np.zeros(facts.n, np.bool_), 0
         if earlier is not None:
             asked |= earlier.asked.get("adjacency", False)
+            number = len(batches_of(earlier, split)) - 1
         if asked.all():
             return ()
-        dealt = told_split(split, self.told)
-        known = knowledge(earlier, public, dealt)
-        log_p, _ = class_posterior(known, split.labelled)
-        first = self._first(split, facts, budget)
-        if len(first) and not asked.any():
-            rows = self._rows(public, known, np.exp(log_p), first)
-            return (self._question(rows, facts, budget, collection, first, first=True),)
-        affinity = affinity_from_votes(earlier, known) if len(first) and earlier is not None else None
-        number = 0 if earlier is None else batches_so_far(earlier, dealt)
-        batches, left = self.batches_of(split, facts, budget), without_people(dealt, first)
-        folds, others = people_of_batch(left, log_p.max(axis=1), asked, batches=batches, number=number)
+        known = knowledge(earlier, public)
+        log_p, _ = known.posterior(split.labelled)
+        batches = self.batches_of(split, facts, budget)
+        found = people_of_batch(split, log_p.max(axis=1), asked, batches=batches, number=number)
         return tuple(
-            self._question(
-                self._rows(public, known, np.exp(log_p), people), facts, budget, collection, people, affinity
-            )
-            for people in (*folds, others) if len(people)
+            self._question(_rows(public, known, np.exp(log_p), people), facts, budget, collection, people)
+            for people in found if len(people)
         )  # fmt: skip
 
     def batches_of(self, split: Split, facts: PublicFacts, budget: Budget) -> int:
         """Return the number of batches: 3 where little is known of most people, else 1 (measured)."""
         little = not budget.public_features or len(split.train) < FEW_LABELS * facts.n
-        nothing = budget.volunteers and not budget.private_labels
-        found = self.batches or (OF_VOLUNTEERS if nothing else 3 if little else 1)
-        if self.told == TRAINING:
-            return found
-        return max(1, min(found, facts.n - len(split.labelled)))  # somebody without a label ends each of these batches
+        if budget.volunteers:
+            return self.batches or (3 if budget.private_labels else OF_VOLUNTEERS)
+        # somebody without a label ends each batch
+        return max(1, min(self.batches or (3 if little else 1), facts.n - len(split.labelled)))
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Return a graph without edges or features, with the components of the pool."""
@@ -210,18 +174,30 @@ class Vote(LocalMethod):
         nothing, no_edges = np.zeros((reports.facts.n, 0), np.float32), np.zeros((2, 0), np.int64)
         graph = labelled_graph(nothing, no_edges, None, {"edges": 0}, reports, public)
         if len(volunteers_of(reports.questions())):
-            agreement = agreement_of(self.evidence, self.homophily)
-            return VotedGraph(**vars(graph), known=volunteered(reports, public, agreement))
-        return VotedGraph(**vars(graph), known=knowledge(reports, public, told_split(public.split, self.told)))
+            agreement = self.homophily if self.evidence == "list" else None
+            return VotedGraph(**vars(graph), known=volunteer_knowledge(reports, public, agreement))
+        return VotedGraph(**vars(graph), known=knowledge(reports, public))
 
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
     ) -> TrainedNetwork:
         """Fit the exponents of the pool on the labels that the curator has; nothing is drawn at random."""
-        from ldpsim.curator.votes.fitted import fitted
+        import torch
+
+        from ldpsim.curator.learning.training import NO_LABEL, TrainedNetwork
 
         assert isinstance(graph, VotedGraph)
-        return fitted(graph, graph.known)
+        started = time.perf_counter()
+        if not len(graph.train):
+            raise ValueError(NO_LABEL)
+        log_p, exponents = graph.known.posterior(np.sort(np.concatenate([graph.train, graph.val])))
+        model = torch.nn.Module()
+        for name, value in exponents.items():
+            model.register_buffer(name, torch.tensor(value, dtype=torch.float64))
+        predictions = log_p.argmax(axis=1).astype(np.int64)
+        right = predictions[graph.val] == graph.labels[graph.val]
+        accuracy = float(right.mean()) if len(right) else float("nan")
+        return TrainedNetwork(model, predictions, 1, accuracy, time.perf_counter() - started)
 
     def claim(self, budget: Budget) -> Claim:
         """Return the claim: all that a person reports."""
@@ -237,27 +213,23 @@ class Vote(LocalMethod):
         """As :meth:`LocalMethod.reasons`, and the votes of others."""
         return (ONE_END if budget.reporting == "one-end" else BOTH_ENDS, MANY)
 
-    def _own(self, split: Split, facts: PublicFacts, budget: Budget, collection: str) -> OwnQuestions:
-        epsilon, batches = self._epsilon(budget), self.batches_of(split, facts, budget)
-        form = "codes" if self.table == "full" else self.table
-        given = self.homophily, self.evidence, form, budget.reporting, batches, budget.private_labels
-        return OwnQuestions(collection, epsilon, *given)
+    def _of_volunteers(
+        self, split: Split, facts: PublicFacts, budget: Budget, collection: str
+    ) -> VolunteerQuestions:  # fmt: skip
+        return VolunteerQuestions(
+            collection, self._epsilon(budget), self.homophily, self.evidence, budget.reporting,
+            self.batches_of(split, facts, budget), budget.private_labels,
+        )  # fmt: skip
 
     def _check(self, facts: PublicFacts, budget: Budget) -> None:
         if facts.classes < 2:
             raise ValueError(f"vote needs two classes or more, not {facts.classes}")
-        if self.candidates not in CHOICES and not 2 <= int(self.candidates) <= facts.classes:
+        if self.candidates and not 2 <= self.candidates <= facts.classes:
             raise SettingError(f"candidates={self.candidates}", f"must be 2..{facts.classes}, the number of classes")
         if budget.volunteers and not facts.d:
             raise ValueError("--volunteers: these people have no features, so that volunteers' features teach nothing")
         if budget.private_labels and budget.eps_labels is None and not budget.volunteers:
             raise ValueError(f"--private-labels needs --eps-labels: {self.spec.name}'s epsilon has no share for labels")
-
-    def _first(self, split: Split, facts: PublicFacts, budget: Budget) -> IntArray:
-        """Return the people who are asked for the affinity."""
-        if self.affinity == "homophily":
-            return np.zeros(0, np.int64)
-        return first_people(split, facts.classes, self._epsilon(budget))
 
     def _epsilon(self, budget: Budget) -> float:
         return budget.eps_adjacency or budget.epsilon
@@ -270,35 +242,35 @@ class Vote(LocalMethod):
         return (Question(Query(collection, ((Ask("label", (truth,)),),)), split.labelled),)
 
     def _question(
-        self, rows: DoubleArray, facts: PublicFacts, budget: Budget, collection: str, people: IntArray,
-        affinity: DoubleArray | None = None, *, first: bool = False,
-    ) -> Question:  # fmt: skip
-        epsilon, features = self._epsilon(budget), budget.public_features
-        width: int | IntArray = facts.classes
-        measure = self.candidates
-        if measure == "auto" and features and not all_classes(epsilon, facts.classes):
-            measure = "hits"
-        if first:
-            pass
-        elif measure in MEASURES:
-            width = designed_widths(np.asarray(rows, np.float64), epsilon, measure)
-        elif measure != "auto":
-            width = int(measure)
+        self, rows: DoubleArray, facts: PublicFacts, budget: Budget, collection: str, people: IntArray
+    ) -> Question:
+        epsilon, classes = self._epsilon(budget), facts.classes
+        width = self.candidates or (candidates_at(epsilon, classes) if budget.public_features else classes)
         with spending("--eps-adjacency", budget.eps_adjacency, budget, epsilon):
             vote = NeighbourhoodVote.from_probabilities(
-                rows, epsilon, candidates=width, unseen=not features, own=not first, form=self.table,
-                homophily=self.homophily if affinity is None else None, affinity=affinity, reporting=budget.reporting,
+                rows, epsilon, candidates=width, unseen=not budget.public_features, homophily=self.homophily,
+                reporting=budget.reporting,
             )  # fmt: skip
         return Question(Query(collection, ((Ask("adjacency", (vote,)),),)), people)
 
-    def _rows(
-        self, public: PublicKnowledge, known: VoteEvidence, probability: DoubleArray, people: IntArray
-    ) -> DoubleArray:  # fmt: skip
-        """float64 (n, classes): the published table for these people; their own rows tell nothing of their labels."""
-        rows = np.array(probability)
-        if public.features is None:
-            rows[~known.voted] = 0  # nothing is known of these people
-        train = told_split(public.split, self.told).train
-        told = train[(known.told[train] > 0).any(axis=1) & ~np.isin(train, people)]
-        rows[told] = known.told[told]
-        return rows
+
+def candidates_at(epsilon: float, classes: int) -> int:
+    """Return the most candidates with which GRR tells the truth in 7 of 8 cases, at least 2.
+
+    With all classes as candidates, votes of people whose friends are of other classes can be read as well.
+
+    >>> [candidates_at(epsilon, 7) for epsilon in (1, 2, 3, 4, 8)]
+    [2, 2, 3, 7, 7]
+    """
+    return min(classes, max(2, 1 + int(math.exp(min(epsilon, 700.0)) / 7)))
+
+
+def _rows(public: PublicKnowledge, known: VoteEvidence, probability: DoubleArray, people: IntArray) -> DoubleArray:
+    """float64 (n, classes): the published table for these people; their own rows tell nothing of their labels."""
+    rows = np.array(probability)
+    if public.features is None:
+        rows[~known.voted] = 0  # nothing is known of these people
+    labelled = np.setdiff1d(public.split.labelled, people)
+    labelled = labelled[(known.label_rows[labelled] > 0).any(axis=1)]
+    rows[labelled] = known.label_rows[labelled]
+    return rows

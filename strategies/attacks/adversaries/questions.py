@@ -28,14 +28,12 @@ from ldpsim.devices.mechanisms import (
     NeighbourhoodVote,
     NoisyRow,
     OneBit,
-    OwnFeaturesVote,
     RandomizedResponse,
     Reporting,
     Window,
     every,
 )
 from ldpsim.devices.mechanisms.exact_loss import ONE
-from ldpsim.devices.mechanisms.scored_vote import ScoredVote
 from ldpsim.devices.query import Ask, Query
 
 
@@ -76,7 +74,7 @@ def _rebudgeted(mechanism: Mechanism, factor: float, facts: PublicFacts) -> Mech
     make = getattr(type(mechanism), "from_epsilon", None)
     loss = mechanism.loss()
     with suppress(ValueError):  # a budget that it cannot have
-        if isinstance(mechanism, ScoredVote):
+        if isinstance(mechanism, NeighbourhoodVote):
             return mechanism.with_epsilon(loss.vector * factor)
     if make is None or not 0 < loss.vector < math.inf:
         return mechanism
@@ -119,9 +117,7 @@ def about(person: int, epsilon: float, facts: PublicFacts, *, reporting: Reporti
     table = np.zeros((facts.n, facts.classes))
     if facts.classes > 1:
         table[person, 1] = 1.0
-    return NeighbourhoodVote.from_probabilities(
-        table, epsilon, homophily=0.9, candidates=2, own=False, reporting=reporting
-    )
+    return NeighbourhoodVote.from_probabilities(table, epsilon, homophily=0.9, candidates=2, reporting=reporting)
 
 
 def every_mechanism(attribute: str, facts: PublicFacts) -> Iterator[Mechanism]:
@@ -138,8 +134,8 @@ def every_mechanism(attribute: str, facts: PublicFacts) -> Iterator[Mechanism]:
             partial(GroupDegrees.from_epsilon, epsilon, n=n, groups=2, seed=1),
             partial(NoisyRow.from_epsilon, epsilon, n=n),
             lambda: NeighbourhoodVote.from_probabilities(np.ones((n, classes)), epsilon, homophily=0.8, candidates=2),
-            lambda: OwnFeaturesVote.from_probabilities(
-                np.ones((n, classes)), epsilon, model_for_accounts(d, classes), homophily=0.8
+            lambda: NeighbourhoodVote.from_probabilities(
+                np.ones((n, classes)), epsilon, homophily=0.8, model=model_for_accounts(d, classes)
             ),
             lambda: ClearAdjacency(n),
         ),

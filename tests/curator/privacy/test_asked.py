@@ -33,7 +33,7 @@ def vote(about: int, reporting: str = "both") -> NeighbourhoodVote:
     """Hostile: nobody but one person is known, so the answer says whether that person is in the list."""
     q = np.zeros((N, 2))
     q[about, 1] = 1
-    return NeighbourhoodVote.from_probabilities(q, EPS, homophily=0.9, candidates=2, own=False, reporting=reporting)  # type: ignore[arg-type]
+    return NeighbourhoodVote.from_probabilities(q, EPS, homophily=0.9, candidates=2, reporting=reporting)  # type: ignore[arg-type]
 
 
 @cache

@@ -17,8 +17,8 @@ from ldpsim.devices.mechanisms import (
     AnalyticGaussian,
     ClearFeatures,
     ClearLabel,
+    NeighbourhoodVote,
     OneBit,
-    OwnFeaturesVote,
     RandomizedResponse,
     gaussian,
 )
@@ -197,7 +197,7 @@ def test_two_gaussian_reports_lose_less_than_the_sums_that_are_printed() -> None
 
 def _own_features(reporting: str, volunteers: bool = True) -> Guarantee:
     model = model_for_accounts(4, 3)
-    vote = OwnFeaturesVote.from_probabilities(np.eye(3)[np.arange(6) % 3], 2.0, model, homophily=0.8,
+    vote = NeighbourhoodVote.from_probabilities(np.eye(3)[np.arange(6) % 3], 2.0, model=model, homophily=0.8,
                                               reporting=reporting)  # type: ignore[arg-type]  # fmt: skip
     label = Ask("label", (GRR.from_epsilon(1.0, categories=3),))
     plain, labelled = (Query("c", ((Ask("adjacency", (vote,)), *more),)) for more in ((), (label,)))

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
 from ldpsim.curator.learning.ridge import ridge
-from ldpsim.curator.votes import own_model as module
 from ldpsim.curator.votes.own_model import OwnModel, model_for_accounts, own_model
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms import OwnFeaturesVote
-from ldpsim.devices.mechanisms.own_features_vote import whole_features
-from ldpsim.devices.mechanisms.word_model import UNIT
+from ldpsim.devices.mechanisms.feature_model import UNIT, whole_features
 
 M, D, C = 160, 24, 3
 FACTS = PublicFacts(400, D, C)
@@ -27,7 +22,7 @@ NUMBERS = np.random.default_rng(2).normal(0.5 + 0.1 * (np.arange(D) % C == TRUTH
 def _said(own: OwnModel, features: np.ndarray) -> np.ndarray:
     """float64 (people, classes): what devices make of the model, in nats."""
     read = whole_features(features, own.levels, FACTS.feature_low, FACTS.feature_high)
-    return own.model.evidence(own.model.shares(read)) / UNIT
+    return own.model.evidence(read, words=own.levels == 1) / UNIT
 
 
 def test_a_model_of_words_is_ridge_and_complement_bayes_on_rows_of_length_one() -> None:
@@ -60,17 +55,10 @@ def test_a_model_of_numbers_is_ridge_on_standardised_columns() -> None:
     assert np.mean(said.argmax(axis=1) == TRUTH[M:]) > 0.6
 
 
-def test_words_stay_sparse_and_give_the_model_of_the_same_dense_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[bool] = []
-
-    def watched(features: Any, *args: Any) -> Any:
-        read.append(issparse(features))
-        return whole_features(features, *args)
-
-    monkeypatch.setattr(module, "whole_features", watched)
+def test_sparse_words_give_the_model_of_the_same_dense_words() -> None:
     dense = BITS[:M].astype(np.float32)
     of_dense, of_sparse = (own_model(features, TRUTH[:M], FACTS) for features in (dense, csr_array(dense)))
-    assert read == [True, True] and of_dense.model.as_text() == of_sparse.model.as_text()
+    assert of_dense.model.as_text() == of_sparse.model.as_text()
     assert np.array_equal(of_dense.log_probability, of_sparse.log_probability)
 
 
@@ -106,9 +94,6 @@ def test_a_model_of_nothing_is_refused(columns: int, classes: int) -> None:
 
 @pytest.mark.parametrize(("columns", "classes"), [(1, 2), (5, 3), (2, 4)])
 def test_a_change_of_words_changes_the_answer_of_the_model_for_accounts(columns: int, classes: int) -> None:
-    model = model_for_accounts(columns, classes)
-    vote = OwnFeaturesVote.from_probabilities(np.zeros((4, classes)), 1.0, model, homophily=0.5)
-    assert vote._model.as_text() == model.as_text()
     rows = np.concatenate([np.zeros((1, columns)), np.ones((1, columns)), np.eye(columns)]).astype(np.int64)
-    best = model.evidence(model.shares(rows)).argmax(axis=1)
+    best = model_for_accounts(columns, classes).evidence(rows, words=True).argmax(axis=1)
     assert best[0] == 0 and (best[1:] != 0).all()

@@ -1,7 +1,4 @@
-"""What the curator makes of volunteers' records and of one vote of everybody else.
-
-It covers ``own_questions`` too.
-"""
+"""What the curator makes of volunteers' records and of one vote of everybody else."""
 
 from __future__ import annotations
 
@@ -16,19 +13,26 @@ from ldpsim.curator.learning.naive_bayes import folds_of
 from ldpsim.curator.methods.base import Question
 from ldpsim.curator.reports.labels import label_evidence
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.votes.own_questions import OwnQuestions
-from ldpsim.curator.votes.volunteered import NamedClasses, Volunteered, beyond_chance, next_voters, volunteered
+from ldpsim.curator.votes.volunteered import (
+    ClassReports,
+    VolunteerQuestions,
+    law_of_the_model,
+    law_of_witnesses,
+    next_voters,
+    right_votes,
+    volunteer_knowledge,
+)
 from ldpsim.devices.data.population import Population, Record
 from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.facts import PublicKnowledge, Split
-from ldpsim.devices.mechanisms import OwnFeaturesVote
+from ldpsim.devices.mechanisms import NeighbourhoodVote
 from ldpsim.devices.noise import NoiseStream
 
-N, CLASSES, KEPT = 90, 3, 0.7
+N, CLASSES = 90, 3
 PEOPLE: Population = generate(N, 20, CLASSES, seed=1)
 SPLIT: Split = make_split("random", PEOPLE, 0, volunteers=0.3)
-ASKED = OwnQuestions("c", 4.0, 0.8, "both", "full", "both", batches=2)
+ASKED = VolunteerQuestions("c", 4.0, 0.8, "both", "both", batches=2)
 
 
 def public() -> PublicKnowledge:
@@ -49,7 +53,7 @@ def answers(questions: Sequence[Question]) -> dict[int, dict[str, tuple[bytes, .
     return found
 
 
-def asked(batches: int, by: OwnQuestions = ASKED) -> tuple[list[Question], Reports | None]:
+def asked(batches: int, by: VolunteerQuestions = ASKED) -> tuple[list[Question], Reports | None]:
     questions: list[Question] = []
     reports = None
     for _ in range(batches):
@@ -75,7 +79,7 @@ def test_volunteers_are_asked_first_and_everybody_else_once() -> None:
 def test_the_table_knows_volunteers_and_earlier_answers_alone() -> None:
     _, reports = asked(2)
     assert reports is not None and reports.votes is not None
-    known = volunteered(reports, public())
+    known = volunteer_knowledge(reports, public())
     rows = known.table
     assert np.array_equal(rows[SPLIT.labelled], np.eye(CLASSES)[PEOPLE.labels[SPLIT.labelled]])
     told = reports.votes >= 0
@@ -87,8 +91,7 @@ def test_the_table_knows_volunteers_and_earlier_answers_alone() -> None:
 def test_the_law_of_an_answer_is_counted_on_volunteers_who_answer_nothing() -> None:
     _, reports = asked(3)
     assert reports is not None and reports.votes is not None
-    known = volunteered(reports, public())
-    assert known.own is not None
+    known = volunteer_knowledge(reports, public())
     labels = PEOPLE.labels[SPLIT.labelled]
     said = known.own.log_probability.argmax(axis=1)
     of_said, of_labels = (np.bincount(each, minlength=CLASSES) / len(labels) for each in (said, labels))
@@ -112,38 +115,35 @@ def test_the_law_of_an_answer_is_counted_on_volunteers_who_answer_nothing() -> N
     assert np.exp(log_p) == pytest.approx(known.probability) and exponents == {}
 
 
-def test_without_votes_everybody_has_the_class_shares() -> None:
-    labels = np.array([0, 0, 1])
-    known = Volunteered(PEOPLE.facts, np.arange(3), labels, None)
-    assert known.probability == pytest.approx(np.tile(np.array([3, 2, 1]) / 6, (N, 1)))
-    assert not known.answered.any()
-
-
 @pytest.mark.parametrize(("said", "labels", "expected"), [
     ([0, 1, 2], [0, 1, 2], 1.0), ([0, 0, 0], [0, 1, 2], 0.0), ([1, 2, 0], [0, 1, 2], 0.0), ([0, 0], [0, 0], 0.0),
-    ([], [], 0.0),
+    ([0, 0, 1, 1], [0, 0, 1, 0], 0.5),
 ])  # fmt: skip
-def test_agreement_beyond_chance(said: list[int], labels: list[int], expected: float) -> None:
-    assert beyond_chance(np.array(said, np.int64), np.array(labels, np.int64), 3) == expected
+def test_a_model_vouches_for_votes_by_its_agreement_beyond_chance(
+    said: list[int], labels: list[int], expected: float
+) -> None:
+    law = law_of_the_model(np.array(said), np.array(labels), 3)
+    shares = (np.bincount(said, minlength=3) + 1) / (len(said) + 3)
+    assert law == pytest.approx(expected * np.eye(3) + (1 - expected) * shares)
+    assert law_of_the_model(np.array(said), np.array(labels), 3, 0.8)[0, 0] == pytest.approx(0.8 + 0.2 * shares[0])
 
 
 def test_answers_that_nothing_vouches_for_leave_everybody_at_the_largest_class() -> None:
-    """A model that says nothing of volunteers vouches for nothing; answers about the list alone count by homophily."""
-    everybody = np.arange(N)
-    votes = NamedClasses(everybody, everybody % CLASSES, 0.9)
-    labels = np.array([0, 0, 1])
-    assert set(Volunteered(PEOPLE.facts, np.arange(3), labels, None, votes).probability.argmax(axis=1)) == {0}
-    by_list = Volunteered(PEOPLE.facts, np.arange(3), labels, None, votes, agreement=0.8)
-    assert np.array_equal(by_list.probability.argmax(axis=1), votes.reports)
+    votes = ClassReports(np.arange(N), np.arange(N) % CLASSES, 0.9)
+    shares = np.array([3, 2, 1]) / 6
+    nothing = votes.posterior(shares, law_of_witnesses(0.0, votes.shares(CLASSES), shares))
+    assert nothing == pytest.approx(np.tile(shares, (N, 1)))
+    by_list = votes.posterior(shares, 0.8 * np.eye(CLASSES) + 0.2 / CLASSES)
+    assert np.array_equal(by_list.argmax(axis=1), votes.reports)
 
 
 def test_features_alone_and_the_list_alone() -> None:
     """One vote does not depend on the list, the other not on the features; the vote on both depends on both."""
     rng = np.random.default_rng(0)
     for evidence, of_list, of_features in (("both", True, True), ("features", False, True), ("list", True, False)):
-        questions, _ = asked(2, OwnQuestions("c", 4.0, 0.8, evidence, "full", "both", batches=1))
+        questions, _ = asked(2, VolunteerQuestions("c", 4.0, 0.8, evidence, "both", batches=1))
         vote = questions[1].query.asks[0].mechanisms[0]
-        assert isinstance(vote, OwnFeaturesVote)
+        assert isinstance(vote, NeighbourhoodVote)
         values: dict[str, set[int]] = {"list": set(), "features": set()}
         for _ in range(40):
             near = np.sort(rng.choice(N, 12, replace=False)).astype(np.int32)
@@ -172,7 +172,7 @@ def test_people_who_know_their_label_answer_it_in_place_of_a_vote() -> None:
     assert np.array_equal(voters, SPLIT.test)
     assert {question.query.total() for question in questions[1:]} == {4.0}
     vote, about_it = (question.query.asks[0].mechanisms[0] for question in (first, witnesses))
-    assert isinstance(vote, OwnFeaturesVote) and isinstance(about_it, OwnFeaturesVote)
+    assert isinstance(vote, NeighbourhoodVote) and isinstance(about_it, NeighbourhoodVote)
     assert replace(about_it, agreement=False, lie=vote.lie) == vote  # a witness speaks of the vote that others give
     planned = by.for_accounts(PEOPLE.facts, SPLIT)
     people = [in_clear.devices, labels.devices, voters, witnesses.devices]
@@ -196,7 +196,7 @@ def test_a_label_under_noise_has_the_law_of_the_response_and_stands_in_the_table
     by = replace(ASKED, labels=True)
     questions, reports = asked(1, by)
     assert reports is not None and reports.labels is not None
-    known = volunteered(reports, public())
+    known = volunteer_knowledge(reports, public())
     labels, told = PEOPLE.labels[SPLIT.labelled], questions[1].devices
     shares = (np.bincount(labels, minlength=CLASSES) + 1) / (len(labels) + CLASSES)
     truth = np.exp(4.0) / (np.exp(4.0) + CLASSES - 1)
@@ -213,23 +213,21 @@ def test_witnesses_say_how_often_votes_are_right() -> None:
     """Their answers decide the law of a vote, without the noise, and beyond the chance of independent draws."""
     _, reports = asked(2, replace(ASKED, labels=True))
     assert reports is not None and reports.votes is not None
-    known = volunteered(reports, public())
     witnesses = reports.parts[3]
     said = witnesses.votes[witnesses.votes >= 0]  # type: ignore[index]
     assert set(said.tolist()) <= {0, 1} and len(said) == len(SPLIT.ordinary) // 8
     lie = 1 / (np.exp(4.0) + 1)
     mean = (said.sum() + 1) / (len(said) + 2)
     error = np.sqrt(mean * (1 - mean) / len(said))
-    assert known.right == pytest.approx((mean - error - lie) / (1 - 2 * lie), abs=1e-6)
-    assert known.votes is not None and not set(known.votes.people.tolist()) & set(np.flatnonzero(witnesses.answered))
-    for right, agreed in ((1.0, 1.0), (0.0, 0.0), (known.votes.shares(CLASSES) @ known.shares, 0.0)):
-        law = replace(known, right=float(right)).chosen
-        expected = agreed * np.eye(CLASSES) + (1 - agreed) * known.votes.shares(CLASSES)
-        assert law == pytest.approx(expected, abs=1e-9)
+    assert right_votes(reports) == pytest.approx((mean - error - lie) / (1 - 2 * lie), abs=1e-6)
+    votes, shares = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.2, 0.6])
+    for right, agreed in ((1.0, 1.0), (0.0, 0.0), (votes @ shares, 0.0)):
+        wanted = agreed * np.eye(CLASSES) + (1 - agreed) * votes
+        assert law_of_witnesses(float(right), votes, shares) == pytest.approx(wanted, abs=1e-9)
 
 
 def test_shares_of_votes_are_without_the_noise() -> None:
-    votes = NamedClasses(np.arange(1000), np.repeat([0, 1, 2], [700, 200, 100]), kept=0.6)
+    votes = ClassReports(np.arange(1000), np.repeat([0, 1, 2], [700, 200, 100]), kept=0.6)
     expected = np.array([(0.7 - 0.4 / 3) / 0.6, (0.2 - 0.4 / 3) / 0.6, 0.0]) * 1000 + 1
     assert votes.shares(3) == pytest.approx(expected / expected.sum())
 
@@ -252,4 +250,4 @@ def test_nobody_who_volunteered_answered() -> None:
     silent = Reports(reports.facts, reports.asks, reports.asked, np.zeros(N, np.bool_),
                      features=csr_array((N, 20)), labels=np.full(N, -1))  # fmt: skip
     with pytest.raises(ValueError, match="no volunteer has given a label"):
-        volunteered(silent, public())
+        volunteer_knowledge(silent, public())

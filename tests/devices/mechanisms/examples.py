@@ -8,17 +8,13 @@ from ldpsim.devices.data.population import Record
 from ldpsim.devices.mechanisms import (
     GRRFS,
     NeighbourhoodVote,
-    OwnFeaturesVote,
     Window,
 )
 from ldpsim.devices.mechanisms.exact_loss import ONE
-from ldpsim.devices.mechanisms.word_model import UNIT, WordModel
 
 HALF, MOST = ONE // 2, 1 << 16
 Q = np.array([[3, 1, 0], [0, 0, 0], [1, 6, 1], [0, 1, 4], [2, 2, 3]])
-VOTE = NeighbourhoodVote.from_probabilities(Q, 1.0, homophily=0.7, candidates=3)
-WORDS = WordModel(np.arange(6).reshape(2, 3) * UNIT, np.array([4 * UNIT, UNIT]), np.array([UNIT, 0, 7]), (256, 128))
-OWN = OwnFeaturesVote.from_probabilities(Q, 1.0, WORDS, homophily=0.7)
+VOTE = NeighbourhoodVote.from_probabilities(Q, 1.0, homophily=0.7)
 WINDOW = Window.from_epsilon(1.0, d=4)
 FS = GRRFS((HALF // 2, HALF // 2), (2, 3, 3), 2, 7)
 

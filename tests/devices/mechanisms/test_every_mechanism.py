@@ -32,14 +32,12 @@ from ldpsim.devices.mechanisms import (
     NeighbourhoodVote,
     NoisyRow,
     OneBit,
-    OwnFeaturesVote,
     RandomizedResponse,
     SubsetSelection,
     Window,
 )
 from ldpsim.devices.mechanisms.base import IN_CLEAR
 from ldpsim.devices.mechanisms.stacked_reports import stacked
-from ldpsim.devices.mechanisms.word_model import WordModel
 from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Ask, InvalidQuery, Query
@@ -49,11 +47,7 @@ FACTS = PublicFacts(N, D, C)
 _MADE: list[Mechanism] = [
     RandomizedResponse.from_epsilon(1.0, n=N), Degree.from_epsilon(0.3, n=N),
     GroupDegrees.from_epsilon(1.0, n=N, groups=3, seed=5), NoisyRow.from_epsilon(1.0, n=N),
-    NeighbourhoodVote.from_probabilities(np.eye(C)[np.arange(N) % C], 1.0, homophily=0.8, candidates=C),
-    OwnFeaturesVote.from_probabilities(
-        np.eye(C)[np.arange(N) % C], 1.0, homophily=0.8,
-        model=WordModel(np.full((D, C), 9), np.full(D, 9), np.zeros(C, np.int64), (256, 256)),
-    ),
+    NeighbourhoodVote.from_probabilities(np.eye(C)[np.arange(N) % C], 1.0, homophily=0.8),
     ClearAdjacency(N),
     OneBit.from_epsilon(1.0, d=D), MultiBit.from_epsilon(4.0, d=D),
     Window.from_epsilon(2.0, d=D, m=2), GRRFS.from_epsilon(1.0, facts=FACTS, m=3, block=2),
@@ -195,7 +189,6 @@ def test_evidence_is_the_log_likelihood_ratio_by_the_mechanisms_own_law(mechanis
         "degree",
         "group_degrees",
         "neighbourhood_vote",
-        "own_features_vote",
         "grr_fs",
         "analytic_gaussian",
     ):

@@ -41,9 +41,9 @@ from ldpsim.devices.mechanisms.bits import (
     unpack_positions,
 )
 from ldpsim.devices.mechanisms.exact_loss import ONE, probability_threshold
+from ldpsim.devices.mechanisms.feature_model import FeatureModel
 from ldpsim.devices.mechanisms.grr_fs import LARGEST, Coding
-from ldpsim.devices.mechanisms.word_model import LARGEST_EXPONENT, WordModel, read_model
-from tests.devices.mechanisms.examples import FS, HALF, MOST, OWN, VOTE, WINDOW
+from tests.devices.mechanisms.examples import FS, HALF, MOST, VOTE, WINDOW
 
 # The last value that is taken and the first one that is refused, of each limit.
 BOUNDS: list[tuple[Any, str, Any, Any]] = [
@@ -69,11 +69,8 @@ BOUNDS: list[tuple[Any, str, Any, Any]] = [
     (GroupDegrees(1, 1, 3, 2), "groups", 1, 0), (GroupDegrees(1, 1, 3, 2), "groups", MOST, MOST + 1),
     (GroupDegrees(1, 1, 3, 2), "seed", -1, -2), (GroupDegrees(1, 1, 3, 2), "seed", (1 << 32) - 1, 1 << 32),
     (NoisyRow(1, 1, 3), "grid", 1, 0), (NoisyRow(1, 1, 3), "grid", 1 << 20, (1 << 20) + 1),
-    (VOTE, "affinity", (MOST,) * 9, (MOST + 1,) * 9), (VOTE, "affinity", (1,) * 9, (0,) * 9),
-    (VOTE, "candidates", 2, 1), (VOTE, "candidates", 3, 4),
-    (replace(VOTE, unseen=True), "candidates", 1, 0), (OWN, "columns", 2, 1),
-    (OWN, "exponents", (LARGEST_EXPONENT, -LARGEST_EXPONENT), (LARGEST_EXPONENT + 1, 0)),
-    (OWN, "exponents", (0, 0), (0, -LARGEST_EXPONENT - 1)), (OWN, "exponents", (0, 0), (0, 0, 0)),
+    (VOTE, "homophily", 0, -1), (VOTE, "homophily", MOST - 1, MOST), (VOTE, "candidates", 3, 4),
+    (replace(VOTE, unseen=True), "candidates", 1, 0),
     (FS, "m", 1, 0), (FS, "m", 3, 4), (FS, "lies", (HALF - 1, HALF), (HALF, HALF)), (FS, "lies", (1, 1), (1, 0)),
     (FS, "lies", (1, ONE * 2 // 3), (1, ONE * 2 // 3 + 1)),
     (AnalyticGaussian(1 << 36, 1e-5, 3), "delta", 1 - 1e-9, 1.0),
@@ -125,17 +122,10 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
      "a feature lies outside its range"),
     (lambda: ClearFeatures(1, 1.0, 2.0).decode(struct.pack("<I", 2) + b"\0\x80" + struct.pack("<f", 0.5), device=0),
      "a feature lies outside its range"),
-    (lambda: class_table.affinity_weights(2, 1.0, None), "a homophily must be 0 or more and below 1, not 1.0"),
-    (lambda: class_table.affinity_weights(2, 0.5, np.eye(2)), "a vote needs a homophily or an affinity, and not both"),
-    (lambda: class_table.affinity_weights(2, None, np.eye(2)), "an affinity is 2 x 2 finite numbers above 0"),
-    (lambda: class_table.quantised(np.array([[-1e-9, 1]])), "a class probability is negative or not finite"),
-    (lambda: class_table.from_text("AAA=", 3), "a text does not hold 3 bytes in base64"),
-    (lambda: WordModel(np.zeros((1, 2), int), np.array([-1]), np.zeros(2, int), (0, 0)),
-     "a squared weight is negative"),
-    (lambda: WordModel(np.full((1, 2), 1 << 31), np.array([0]), np.zeros(2, int), (0, 0)).as_text(),
+    (lambda: class_table.table_text(np.array([[-1e-9, 1]])), "a class probability is negative or not finite"),
+    (lambda: FeatureModel(np.full((1, 2), 1 << 31), np.zeros(2, int)).as_text(),
      "a model holds a number beyond 32 bits"),
-    (lambda: read_model(class_table.as_text(np.arange(24, dtype="<u4").view(np.uint8)), 7, 2, (0, 0)),
-     "the last number of a model is not 0"),
+    (lambda: FeatureModel.read("AAA=", 7, 2), "a text is no model of 7 features and 2 classes"),
     (lambda: discrete_laplace.scale_for(1e-10, sensitivity=1),
      "epsilon 1e-10 at a sensitivity of 1 needs a scale beyond 2**32"),
     (lambda: probability_threshold(45.0), "epsilon 45 is beyond what a 64-bit threshold can hold (about 44)"),

@@ -125,10 +125,7 @@ def test_the_limit_grows_with_a_grouping_and_a_vote_s_table_alone() -> None:
     assert framing.question_limit(3000, 0) > 3000 * 11
     assert framing.question_limit(10**9, 100) <= MAX_BYTES + 100
     for people, classes in ((9000, 7), (5000, 100)):
-        widths = np.full(people, classes - 1)
-        widths[0] = classes
-        vote = NeighbourhoodVote.from_probabilities(
-            np.ones((people, classes)), 1.0, affinity=np.ones((classes, classes)), candidates=widths
-        )
+        rows = np.random.default_rng(0).random((people, classes))
+        vote = NeighbourhoodVote.from_probabilities(rows, 1.0, homophily=0.5)
         asked = Query("c" * 64, ((Ask("adjacency", (vote,)),),)).to_bytes()
         assert len(asked) < framing.question_limit(people, classes) < len(asked) + 140_000 + 13 * people

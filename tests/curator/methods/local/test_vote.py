@@ -22,8 +22,7 @@ from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.parts import joined_reports
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.votes import knowledge as module
-from ldpsim.curator.votes.affinity import first_people
-from ldpsim.curator.votes.knowledge import CLASS, FEATURES, VOTE, ballots_of, batches_so_far, class_posterior, knowledge
+from ldpsim.curator.votes.knowledge import FEATURES, VOTE, batches_of, knowledge
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote
@@ -79,7 +78,7 @@ def _answer(questions: tuple[Question, ...], rate: float, seed: int, shift: int 
                 reports[person] = TRUTH[person] if true else (TRUTH[person] + rng.integers(1, CLASSES)) % CLASSES
                 continue
             assert isinstance(mechanism, NeighbourhoodVote)
-            candidates = mechanism.candidates_of(person).tolist()
+            candidates = mechanism.ranked[person, : mechanism.candidates].tolist()
             voted = (TRUTH[person] + shift) % CLASSES
             hit = voted in candidates and rng.random() < rate
             reports[person] = candidates.index(voted) if hit else rng.integers(0, len(candidates))
@@ -114,86 +113,57 @@ def _tables(questions: tuple[Question, ...]) -> list[tuple[IntArray, Neighbourho
 
 
 @pytest.mark.parametrize("features", [True, False])
-@pytest.mark.parametrize(("whose", "labels"), [("training", SPLIT.train), ("labelled", SPLIT.labelled)])
-def test_the_table_tells_the_labels_of_these_people_but_those_whom_it_goes_to(
-    whose: str, labels: IntArray, features: bool
-) -> None:
+def test_the_table_tells_all_labels_but_those_of_the_people_it_goes_to(features: bool) -> None:
     public = _public() if features else replace(_public(), features=None)
     budget = replace(BUDGET, public_features=features)
-    method = Vote(batches=1, affinity="homophily", told=whose)
-    tables = _tables(_next(method, public, budget, "c", None))
+    tables = _tables(_next(Vote(batches=1), public, budget, "c", None))
     assert len(tables) == 11
     assert sorted(np.concatenate([people for people, _ in tables])) == list(range(N))
     for people, mechanism in tables:
-        told = np.setdiff1d(labels, people)
-        own = mechanism._read.own
+        told = np.setdiff1d(SPLIT.labelled, people)
+        table = mechanism.classes_table
+        own = table.own[table.codes]
         assert np.array_equal(own[told].argmax(axis=1), TRUTH[told])
         assert (np.ptp(own[told], axis=1) > 15 * 2**16).all()  # one-hot
         others = np.setdiff1d(np.arange(N), told)
         assert np.ptp(own[others]) < 3 * 2**16
-        assert mechanism._read.unknown[others].all() == (not features)
+        assert table.unknown[table.codes[others]].all() == (not features)
         assert mechanism.unseen == (not features)
 
 
-@pytest.mark.parametrize(("whose", "person"), [("training", 17), ("labelled", 17), ("labelled", 117)])
+@pytest.mark.parametrize("person", [17, 117])
 @pytest.mark.parametrize("batches", [1, 3])
-def test_nobodys_own_label_reaches_its_own_row(batches: int, whose: str, person: int) -> None:
+def test_nobodys_own_label_reaches_its_own_row(batches: int, person: int) -> None:
     """The question to a person is the same, but for the rows of others, whatever the person's label is."""
-    method = Vote(batches=batches, candidates="hits", told=whose)
+    method = Vote(batches=batches)
     other = TRUTH.copy()
     other[person] = (TRUTH[person] + 1) % CLASSES
-    rows = []
-    for labels in (TRUTH, other):
-        (mechanism,) = [
-            mechanism for people, mechanism in _tables(_next(method, _public(labels), BUDGET, "c", None))
-            if person in people
-        ] or [None]  # fmt: skip
-        if mechanism is not None:
-            rows.append((mechanism.table, mechanism.widths))
+    rows = [
+        mechanism.table
+        for labels in (TRUTH, other)
+        for people, mechanism in _tables(_next(method, _public(labels), BUDGET, "c", None))
+        if person in people
+    ]
     assert len(rows) in (0, 2) and len(set(rows)) <= 1
     reports = _collect(method)
-    for name in (VOTE, CLASS):
-        components = [knowledge(reports, _public(labels)).components[name][person] for labels in (TRUTH, other)]
-        assert np.array_equal(components[0], components[1])
-
-
-def test_the_first_people_are_asked_for_the_affinity() -> None:
-    """Neither their labels nor what is published of them plays a part in their answer."""
-    first = first_people(SPLIT, CLASSES, 4.0)
-    assert len(first) == 40 and np.isin(first, SPLIT.labelled).all()
-    ((people, mechanism),) = _tables(_next(Vote(), _public(), BUDGET, "c", None))
-    assert np.array_equal(people, first) and not mechanism.own and mechanism.candidates == CLASSES
-    told = np.setdiff1d(SPLIT.train, first)
-    spread = np.ptp(mechanism._read.own, axis=1)
-    assert (spread[told] > 15 * 2**16).all() and spread[np.setdiff1d(np.arange(N), told)].max() < 3 * 2**16
-    for shift, diagonal in ((0, True), (1, False)):
-        parts = _answer(_next(Vote(), _public(), BUDGET, "c", None), 0.9, 3, shift)
-        later = _tables(_next(Vote(), _public(), BUDGET, "c", parts[0]))
-        assert len(later) == 11 and not np.isin(first, np.concatenate([people for people, _ in later])).any()
-        affinity = np.array(later[0][1].affinity).reshape(CLASSES, CLASSES)
-        assert len({mechanism.affinity for _, mechanism in later}) == 1
-        best = affinity.argmax(axis=1)
-        assert (
-            np.array_equal(best, (np.arange(CLASSES) + shift) % CLASSES) and (best == range(CLASSES)).all() == diagonal
-        )
-    few = replace(SPLIT, train=SPLIT.train[:20], val=SPLIT.val[:20])
-    assert not len(first_people(few, CLASSES, 4.0))
+    components = [knowledge(reports, _public(labels)).components[VOTE][person] for labels in (TRUTH, other)]
+    assert np.array_equal(components[0], components[1])
 
 
 def test_the_vote_raises_the_accuracy_and_useless_votes_do_no_harm() -> None:
     alone = float(np.mean(GUESS[SPLIT.test] == TRUTH[SPLIT.test]))
     told, exponents = _accuracy(Vote(), _collect(Vote(), rate=0.8))
-    assert told > alone + 0.1 and exponents[VOTE] + exponents[CLASS] > 0.5
+    assert told > alone + 0.1 and exponents[VOTE] > 0.5
     for seed in range(3):
         useless, _ = _accuracy(Vote(), _collect(Vote(), rate=0.0, seed=50 * seed))
         assert useless >= alone - 0.05
 
 
-def test_votes_for_another_class_are_read_by_class() -> None:
-    """Friends are of the next class. Places cannot tell that, and the law of reported classes does."""
+def test_votes_for_another_class_are_read_as_well() -> None:
+    """Friends are of the next class."""
     alone = float(np.mean(GUESS[SPLIT.test] == TRUTH[SPLIT.test]))
-    against, exponents = _accuracy(Vote(candidates="4"), _collect(Vote(candidates="4"), shift=1))
-    assert against >= alone + 0.1 and exponents[CLASS] > 0.5
+    against, exponents = _accuracy(Vote(candidates=4), _collect(Vote(candidates=4), shift=1))
+    assert against >= alone + 0.1 and exponents[VOTE] > 0.5
 
 
 def test_private_labels_come_first_and_are_learned_from() -> None:
@@ -203,24 +173,20 @@ def test_private_labels_come_first_and_are_learned_from() -> None:
     assert first.query.attributes == ("label",) and np.array_equal(first.devices, SPLIT.labelled)  # type: ignore[arg-type]
     reports = _collect(Vote(), budget, public=public)
     known = knowledge(reports, public)
-    assert known.labels.soft is not None and known.told[SPLIT.labelled].sum(axis=1) == pytest.approx(1)
-    assert not known.told[SPLIT.test].any()
+    assert known.labels.soft is not None and known.label_rows[SPLIT.labelled].sum(axis=1) == pytest.approx(1)
+    assert not known.label_rows[SPLIT.test].any()
     alone = float(np.mean(GUESS[SPLIT.test] == TRUTH[SPLIT.test]))
     assert _accuracy(Vote(), reports, public)[0] > alone + 0.05
 
 
 def test_each_batch_has_a_law_of_its_own() -> None:
     reports = _collect(Vote(batches=3))
-    assert batches_so_far(reports, SPLIT) == 3 and reports.asked["adjacency"].all()
-    ballots = ballots_of(reports, SPLIT)
-    voters = np.sort(np.concatenate([cast.people for cast in ballots if not cast.bare]))
-    first = first_people(SPLIT, CLASSES, 4.0)
-    assert np.array_equal(voters, np.setdiff1d(np.arange(N), first))
-    assert np.array_equal(np.sort(np.concatenate([cast.people for cast in ballots if cast.bare])), first)
-    known = knowledge(reports, _public())
-    assert np.array_equal(np.flatnonzero(known.voted), voters) and known.components[VOTE][first].any()
-    for cast in ballots:
-        assert cast.bare or 0 < np.isin(cast.people, SPLIT.labelled).sum() < len(cast.people)
+    *batches, rest = batches_of(reports, SPLIT)
+    assert len(batches) == 3 and rest == [] and reports.asked["adjacency"].all()
+    assert knowledge(reports, _public()).voted.all()
+    for parts in batches:
+        people = np.concatenate([np.flatnonzero(part.asked["adjacency"]) for part in parts])
+        assert len(parts) == 11 and 0 < np.isin(people, SPLIT.labelled).sum() < len(people)
 
 
 def test_batches_are_asked_where_little_is_known() -> None:
@@ -230,7 +196,7 @@ def test_batches_are_asked_where_little_is_known() -> None:
     assert method.batches_of(SPLIT, FACTS, BUDGET) == 1
     assert method.batches_of(few, FACTS, BUDGET) == method.batches_of(SPLIT, FACTS, private) == 3
     assert Vote(batches=2).batches_of(few, FACTS, private) == 2
-    assert len(method.questions(FACTS, SPLIT, private, "c")) == 4  # and the question for an affinity
+    assert len(method.questions(FACTS, SPLIT, private, "c")) == 3
 
 
 def test_what_features_say_is_worked_out_once_for_all_batches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,11 +217,11 @@ def test_what_features_say_is_worked_out_once_for_all_batches(monkeypatch: pytes
 
 
 def test_without_votes_features_decide() -> None:
-    log_p, exponents = class_posterior(knowledge(None, _public()), SPLIT.labelled)
+    log_p, exponents = knowledge(None, _public()).posterior(SPLIT.labelled)
     assert np.array_equal(log_p, EVIDENCE) and exponents == {FEATURES: 1.0}
 
 
-@pytest.mark.parametrize("choose", [lambda: Vote(), lambda: Vote(batches=3), lambda: Vote(candidates="3")])
+@pytest.mark.parametrize("choose", [lambda: Vote(), lambda: Vote(batches=3), lambda: Vote(candidates=3)])
 def test_the_planned_questions_lose_what_the_asked_ones_do(choose: Callable[[], Vote]) -> None:
     method = choose()
     planned = method.questions(FACTS, SPLIT, BUDGET, "c")
@@ -277,7 +243,7 @@ def test_the_fit_is_plain_tensors() -> None:
     method = Vote()
     graph = method.reconstruct(_collect(method), _public())
     trained = method.train(graph, settings=TrainingSettings(), classes=CLASSES, seed=0, device="cpu")
-    assert set(trained.model.state_dict()) == {FEATURES, VOTE, CLASS}
+    assert set(trained.model.state_dict()) == {FEATURES, VOTE}
     assert trained.predictions.dtype == np.int64 and 0.5 < trained.val_accuracy <= 1
     assert graph.features.shape == (N, 0) and graph.edge_index.shape == (2, 0)
 
@@ -294,7 +260,7 @@ def test_everybody_is_asked_once_where_fewer_have_no_label_than_there_are_batche
     split = Split(np.arange(100), np.arange(100, N - few), np.arange(N - few, N))
     known = np.where(np.arange(N) < N - few, TRUTH, -1)
     public = PublicKnowledge(FACTS, split, known, np.ones((N, 1), np.float32))
-    method, parts, asked = Vote(batches=3, affinity="homophily", told="labelled"), list[Reports](), list[int]()
+    method, parts, asked = Vote(batches=3), list[Reports](), list[int]()
     assert method.batches_of(split, FACTS, BUDGET) == few
     while made := _next(method, public, BUDGET, "c", joined_reports(parts) if parts else None):
         asked += [person for people, _ in _tables(made) for person in people.tolist()]
