@@ -197,6 +197,7 @@ class RunOptions:
         True, "Do not train the reference without noise.", MODEL, flag="--no-reference", hashed="never", personal=True
     )
     nulls: bool = option(True, "Do not take the null models.", MODEL, flag="--no-nulls", hashed="never", personal=True)
+    all_nulls: bool = option(False, "Take every null model, those of single attributes too.", MODEL, personal=True)
     groups: bool = option(
         True, "Do not give accuracy by groups of people.", MODEL, flag="--no-groups", hashed="never", personal=True
     )
