@@ -33,14 +33,7 @@ bytes: down and up, a device. s: one repeat."""
 _NARROW_LEGEND = "Level: the epsilon of one collection; open: unprotected. The page has more columns."
 
 
-@o.with_run_options(
-    leave_out=("method", "reference", "engine", "from_reports"),
-    hidden=("state",),
-    after={
-        "match": "epsilon", "reference": "device", "engine": "repeats_vary", "as_json": "out",
-        "track": "save_reports",
-    },
-)  # fmt: skip
+@o.with_run_options(leave_out=("method", "reference", "engine", "from_reports"))
 def compare(
     methods: Annotated[
         list[str],
