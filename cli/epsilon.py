@@ -49,7 +49,9 @@ def epsilon(
             f"{method}: must be one of {', '.join(METHODS)}{nearest(method, METHODS)}; "
             "`ldpsim plan METHOD --no-worth` shows the losses of any other method"
         )
-    sample = {name: value for name, value in (("gamma", gamma), ("sampling", sampling)) if value is not None}
+    sample: dict[str, Any] = {
+        name: value for name, value in (("gamma", gamma), ("sampling", sampling)) if value is not None
+    }
     release = LabelRelease(queries=queries, lambda_=lambda_, delta=delta, classes=classes, nodes=nodes, **sample)
     result = account(method, release)
     warnings = list(result.warnings)

@@ -156,11 +156,11 @@ class OptionSpec:
         if not isinstance(given, Mapping):
             raise ValueError(f"{self.option} {given}: must be a table of names and values")
         if self.types == (str,):  # as on the command line
-            given = {key: _text(plain(entry)) for key, entry in given.items()}
+            given = {key: _text(python_value(entry)) for key, entry in given.items()}
         return {str(key): self._typed(entry, f"{self.option} {key}") for key, entry in given.items()}
 
     def _typed(self, given: Any, name: str) -> Any:
-        value = plain(given)
+        value = python_value(given)
         if value is None and type(None) in self._types:
             return None
         for kind in self.types:
@@ -191,11 +191,11 @@ class OptionSpec:
             raise ValueError(f"{self.said(value)}: {self.must}")
 
 
-def plain(value: Any) -> Any:
+def python_value(value: Any) -> Any:
     """Return a number of numpy, pandas or torch as Python's own; everything else stays.
 
     >>> from fractions import Fraction
-    >>> plain(Fraction(1, 2)), plain("a"), plain(True)
+    >>> python_value(Fraction(1, 2)), python_value("a"), python_value(True)
     (0.5, 'a', True)
     """
     if getattr(value, "shape", None) == ():
