@@ -11,7 +11,6 @@
 #   make lint     ruff (rules and format), mypy, and the limits of docs/lines.toml: lines of code by package, words of docs
 #   make docs     the documentation site, strictly, with its notebooks executed: docs/_build/html/index.html
 #   make bench    the benchmarks: ratios, with the machine beside absolute figures
-#   make bench-compare BASE=FILE  what moved in docs/results/scale.json since another such file
 #   make torture  a thousand kill -9 in the middle of collections, a thousand races of copied folders, ten thousand
 #                 hostile messages (minutes)
 #   make slow     tests that take minutes: the same plans, votes and cells on Ray and Flower once more (minutes)
@@ -32,7 +31,6 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := run
-.PHONY: run test slow cluster gpu wheel wheel-test deployment test-newest lint-docker lint docs bench bench-compare torture tables tables-quick
 .PHONY: figures clean faults
 
 $(READY): pyproject.toml constraints.txt
@@ -120,8 +118,6 @@ docs: $(READY)
 bench: $(READY)
 	for script in benchmarks/speed/bench_*.py; do $(BIN)/python -m benchmarks.speed.$$(basename $$script .py) || exit 1; done
 
-bench-compare: $(READY)
-	$(BIN)/python -m benchmarks.speed.bench_scale --compare $(BASE)
 
 torture: export OMP_NUM_THREADS ?= 1
 torture: $(READY)

@@ -89,15 +89,11 @@ def serve(
     counters: Counters = None,
     collector_key: CollectorFile = None,
     connections: Annotated[
-        int, typer.Option("--connections", min=1, max=4096, help="Largest number of open connections.")
+        int,
+        typer.Option(
+            "--connections", min=1, max=4096, help="Largest number of connections: half of one user, 16 of one process."
+        ),
     ] = 512,
-    per_user: Annotated[
-        int | None,
-        typer.Option("--per-user", min=1, max=4096, help="Largest number of one user.", show_default="half of them"),
-    ] = None,
-    per_process: Annotated[
-        int, typer.Option("--per-process", min=1, max=4096, help="Largest number of one process.")
-    ] = 16,
     debug: o.PlainDebug = False,
 ) -> None:
     """Answer queries over a local socket until SIGTERM."""
@@ -129,7 +125,7 @@ def serve(
             _teller(None)(given.policy, people=given.people)
             opened = given.write()
             _say_terms(opened)
-        vault = Vault(opened, connections=connections, per_user=per_user, per_process=per_process)
+        vault = Vault(opened, connections=connections)
         _run(vault, listener, socket)
 
 

@@ -6,7 +6,7 @@ as in Flower's simulation runtime, the environment does (``LDPSIM_STATE``). A ru
 never does: whoever starts a run writes it. Flower's node id is never an identity, and Flower's
 ``Context.state`` is never a ledger. Where the node
 names a ``socket``, the device lives behind it in a vault, and the ClientApp only carries
-messages (:mod:`ldpsim.devices.vault.relay`).
+messages (:mod:`ldpsim.devices.vault.client`).
 
 Flower puts the text of an exception into its reply. Nothing may therefore escape from
 here: every failure becomes one of the fixed refusals.
@@ -24,10 +24,9 @@ from flwr.clientapp import ClientApp
 from ldpsim.devices.atomic_files import ldpsim_home
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State
-from ldpsim.devices.federated.participation import TRAINING
-from ldpsim.devices.federated.silo import answer_as_silo
+from ldpsim.devices.federated.participation import TRAINING, answer_as_silo
 from ldpsim.devices.fleet import Fleet
-from ldpsim.devices.vault.relay import relay
+from ldpsim.devices.vault.client import relay
 from ldpsim.devices.wire import WHOAMI_TYPE, introduction, reply
 
 STATE = "LDPSIM_STATE"  # in the environment of Flower's processes: the folder of simulated devices

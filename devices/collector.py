@@ -17,12 +17,14 @@ import json
 import os
 import stat
 import struct
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ldpsim.devices.atomic_files import read_file
+from ldpsim.devices.query import canonical
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -33,7 +35,6 @@ _LABEL = b"ldpsim terms of a collection, version 1\n"
 _SIGNATURE = 64
 _LARGEST_KEY = 1 << 16  # bytes
 _PUBLIC_HEX = 64
-_TEXT, _THEN = '{"signature":"', '","terms":'
 
 
 @dataclass(frozen=True)
@@ -58,18 +59,13 @@ class CollectorKey:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-        try:
-            data, there = read_file(path, _LARGEST_KEY), path.stat()
-        except OSError as error:
-            raise ValueError(f"--collector-key {path}: {error.strerror}") from None
+        data = _key_file(path)
+        there = path.stat()
         if there.st_uid not in (os.geteuid(), 0) or stat.S_IMODE(there.st_mode) & 0o077:
             raise ValueError(f"--collector-key {path}: other users can read it (chmod 600 {path}, as its owner)")
-        try:
+        key = None
+        with suppress(Exception):  # not PEM, damaged, with a password, or of another algorithm
             key = load_pem_private_key(data, password=None)
-        except (ValueError, TypeError, ArithmeticError):
-            key = None  # not PEM, damaged, or with a password
-        except Exception:
-            key = None  # an algorithm that the library does not know
         if not isinstance(key, Ed25519PrivateKey):
             raise ValueError(
                 f"--collector-key {path}: no secret key of a collector (ldpsim collector keygen makes one)"
@@ -118,11 +114,10 @@ class SignedTerms(NamedTuple):
         Raises:
             ValueError: for text of another form.
         """
-        start = len(_TEXT) + 2 * _SIGNATURE
         try:
-            found = cls(bytes.fromhex(text[len(_TEXT) : start]), text[start + len(_THEN) : -1].encode("ascii"))
-            json.loads(found.terms)
-        except ValueError:
+            values = json.loads(text)
+            found = cls(bytes.fromhex(values["signature"]), canonical(values["terms"]))
+        except (ValueError, TypeError, KeyError):
             found = cls(b"", b"")
         if len(found.signature) != _SIGNATURE or found.to_text() != text:
             raise ValueError("the terms are not signed terms (ldpsim collector sign makes them)")
@@ -175,19 +170,22 @@ def read_public(path: Path) -> str:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
-    try:
-        data = read_file(path, _LARGEST_KEY)
-    except OSError as error:
-        raise ValueError(f"--collector-key {path}: {error.strerror}") from None
+    data = _key_file(path)
     if b"PRIVATE KEY" in data:
         raise ValueError(f"--collector-key {path}: it holds a secret key; a device gets the public one ({path}.pub)")
-    try:
+    key = None
+    with suppress(Exception):  # damaged, or of an algorithm that the library does not know
         key = load_pem_public_key(data)
-    except Exception:
-        key = None  # damaged, or of an algorithm that the library does not know
     if not isinstance(key, Ed25519PublicKey):
         raise ValueError(f"--collector-key {path}: no public key of a collector")
     return key.public_bytes_raw().hex()
+
+
+def _key_file(path: Path) -> bytes:
+    try:
+        return read_file(path, _LARGEST_KEY)
+    except OSError as error:
+        raise ValueError(f"--collector-key {path}: {error.strerror}") from None
 
 
 def check_public(text: object) -> None:
@@ -201,22 +199,14 @@ def query_of(question: bytes) -> bytes:
     return question if (parts := split_question(question)) is None else parts[1]
 
 
+@lru_cache(maxsize=2)  # all devices of a process get the same few questions, and strangers may write long ones
 def split_question(question: bytes) -> tuple[SignedTerms, bytes] | None:
     """Return signed terms and the query of a signed question; None for another one. No signature is verified."""
-    return (_split_small if len(question) <= _SMALL else _split_large)(question)
-
-
-def _split(question: bytes) -> tuple[SignedTerms, bytes] | None:
     if not question.startswith(_HEAD) or len(question) < _FRAME.size:
         return None
     _, signature, length = _FRAME.unpack_from(question)
     terms, end = question[_FRAME.size : _FRAME.size + length], _FRAME.size + length
     return (SignedTerms(signature, terms), question[end:]) if len(terms) == length else None
-
-
-# All devices of a process get the same few questions. Strangers may write long ones, so only two of those are kept.
-_SMALL = 1 << 14
-_split_small, _split_large = lru_cache(maxsize=64)(_split), lru_cache(maxsize=2)(_split)
 
 
 @lru_cache(maxsize=4)

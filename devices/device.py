@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from ldpsim.devices import raw_record
 from ldpsim.devices.array_types import BoolArray
 from ldpsim.devices.collector import query_of, split_question
-from ldpsim.devices.data.population import Population, Record
-from ldpsim.devices.data.records import records_of
-from ldpsim.devices.draw import Drawn, DrawTask, data_message, draw
+from ldpsim.devices.data.population import Population, Record, records_of
+from ldpsim.devices.draw import Drawn, DrawTask, data_messages, draw
 from ldpsim.devices.ledger import decisions
 from ldpsim.devices.ledger.decisions import AlreadyCollected, NewRelease, Replay
 from ldpsim.devices.ledger.ledger import CounterMismatch, Ledger, LedgerDamaged
@@ -326,18 +325,6 @@ class Device:
         except LedgerDamaged as error:
             return error
 
-    def refuse_mode(self) -> Refusal:
-        """Answer a message of another mode (``train`` or ``evaluate`` to a reporting device)."""
-        return self.refuse(Refusal.MODE_REFUSED)
-
-    def refuse_policy(self) -> Refusal:
-        """Answer a message about a training that is outside the policy."""
-        return self.refuse(Refusal.POLICY_REFUSED)
-
-    def refuse_unknown(self) -> Refusal:
-        """Answer a message that is no question."""
-        return self.refuse(Refusal.UNKNOWN_QUERY)
-
     def takes_part(self, task: Task) -> bool:
         """Return whether the device would answer in this training, had it not answered in others."""
         return self._state.policy.allows_round(task, "update", Loss(0.0, 0.0))
@@ -369,11 +356,12 @@ class Device:
         ):
             return Refusal.REPORT_COLLECTED
         head, nonce = head_of(chain), self.ledger.nonce(index)
-        record, secret = state.population.record(index), state.secrets[index].tobytes()
-        digest = b"".join(hmac.digest(secret, data_message(record, name), "sha256") for name in task.scope(kind))
+        records, secret = records_of(state.population, [index]), state.secrets[index].tobytes()
+        messages = (data_messages(records, name)[0] for name in task.scope(kind))
+        digest = b"".join(hmac.digest(secret, message, "sha256") for message in messages)
         parts = [b"training noise", kind.encode(), question, head.answers.to_bytes(8, "little"), digest]
         key = derive_key(secret, *parts, *([nonce] if nonce else []))
-        return RoundPermit(record, head, spent, question, digest, key)
+        return RoundPermit(records[0], head, spent, question, digest, key)
 
     def enter(self, task: Task, kind: AnswerKind, permit: RoundPermit, size: int) -> None:
         """Enter an answer of ``size`` bytes in the ledger.

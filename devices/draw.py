@@ -7,19 +7,15 @@ leaves after the devices' own process has entered it in their ledger (:func:`ldp
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.devices.data.population import Record
-from ldpsim.devices.data.records import Records, row_bytes
-from ldpsim.devices.keyed.hashes import KeyedHashes
+from ldpsim.devices.data.population import Records, row_bytes
 from ldpsim.devices.mechanisms.base import Grouping, Mechanism
-from ldpsim.devices.noise import NoiseStream, key_message
+from ldpsim.devices.noise import KeyedHashes, NoiseStream, key_message
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report, pack_columns
 
@@ -130,20 +126,8 @@ def _draw(task: DrawTask) -> Drawn:
     return Drawn(task.devices, reports, digests)
 
 
-def data_message(record: Record, attribute: str) -> bytes:
-    """Return the message whose HMAC under the device's secret is the digest of an attribute's data."""
-    if attribute == "adjacency":
-        data = np.ascontiguousarray(record.neighbours, "<i4").tobytes()
-    elif attribute == "features":
-        columns = np.ascontiguousarray(record.feature_indices, "<i4").tobytes()
-        data = columns + np.ascontiguousarray(record.feature_values, "<f4").tobytes()
-    else:
-        data = struct.pack("<q", record.label)
-    return _head_of(attribute) + key_message(data)
-
-
 def data_messages(records: Records, attribute: str) -> Sequence[bytes]:
-    """Return :func:`data_message` of each record."""
+    """Return the messages whose HMACs under the devices' secrets are the digests of an attribute's data."""
     if attribute == "adjacency":
         data = row_bytes(records.neighbours, records.neighbour_starts, "<i4")
     elif attribute == "features":
@@ -152,10 +136,5 @@ def data_messages(records: Records, attribute: str) -> Sequence[bytes]:
         data = [first + second for first, second in zip(columns, values, strict=True)]
     else:
         data = row_bytes(records.labels, np.arange(len(records) + 1), "<q")
-    head = _head_of(attribute)
+    head = key_message(b"data", attribute.encode())
     return [head + key_message(own) for own in data]
-
-
-@cache
-def _head_of(attribute: str) -> bytes:
-    return key_message(b"data", attribute.encode())

@@ -246,7 +246,7 @@ class Fleet:
             # A malformed message. Nothing was committed, so each is answered alone: that one is refused.
             if len(messages) > 1:
                 return [answer for message in messages for answer in self._train([message])]
-            return [reply(Device(devices[0], self.state).refuse_unknown(), messages[0], device=devices[0])]
+            return [reply(Device(devices[0], self.state).refuse(Refusal.UNKNOWN_QUERY), messages[0], device=devices[0])]
         return replies
 
 

@@ -17,9 +17,10 @@ its sampler version (:attr:`ldpsim.devices.mechanisms.base.Mechanism.sampler`).
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,10 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import BoolArray, Words
-from ldpsim.devices.keyed.chacha import first_blocks
 
 _LOW, _HIGH = 0, 1
 AT_ONCE = 1 << 17  # words of many streams; 512 KiB of them stay in a core's cache
-_WORD, _PAIR = np.dtype("<u4"), np.dtype("<u8")
+_WORD = np.dtype("<u4")
 _LOWER, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 # ChaCha20's initial block counter, then twelve bytes that name the stream and its lane.
 _NONCE = struct.Struct("<4xII4x").pack
@@ -107,25 +107,16 @@ class NoiseStream:
         Raises:
             ValueError: for a threshold of 0 or of 2**64 and beyond: no noise at all.
         """
-        high = self._draw(_HIGH, size)
-        if isinstance(threshold, int):
-            if not 0 < threshold < 1 << 64:
-                raise ValueError(f"a threshold of {threshold} draws no noise")
-            top, rest = np.uint32(threshold >> 32), np.uint32(threshold & 0xFFFFFFFF)
-            result = high < top
-            tie = high == top
-            if not tie.any():
-                return result
-            result[tie] = self._lower(size)[tie] < rest
-            return result
-        if np.count_nonzero(threshold) < size:
+        if isinstance(threshold, int) and not 0 < threshold < 1 << 64:
+            raise ValueError(f"a threshold of {threshold} draws no noise")
+        limits = np.atleast_1d(np.asarray(threshold, np.uint64))
+        if not limits.all():
             raise ValueError("a threshold of 0 draws no noise")
-        halves = np.ascontiguousarray(threshold, _PAIR).view(_WORD)  # lower, upper, lower, upper ...
-        tops = halves[1::2]
-        result = high < tops
-        tie = high == tops
+        high, tops = self._draw(_HIGH, size), (limits >> _HALF).astype(np.uint32)
+        result, tie = high < tops, high == tops
         if tie.any():
-            result[tie] = self._lower(size)[tie] < halves[::2][tie]
+            rest = np.broadcast_to(limits & _LOWER, size)
+            result[tie] = self._lower(size)[tie] < rest[tie]
         return result
 
     def _lower(self, size: int) -> NDArray[np.uint32]:
@@ -238,7 +229,7 @@ class Draws:
 
     def __init__(self, streams: Sequence[NoiseStream], words: int) -> None:
         self._streams = streams
-        self._words = joined_words(streams, [words] * len(streams)).reshape(len(streams), words)
+        self._words = joined_words(streams, words)
         self._taken = 0
         self._alone: set[int] = set()  # rows that draw from their own stream
 
@@ -289,13 +280,92 @@ class Draws:
         return self.each(size, together, alone)
 
 
-def joined_words(streams: Sequence[NoiseStream], sizes: Sequence[int]) -> Words:
-    """Return the first words of all streams, joined."""
-    kinds = {(type(stream), stream.number) for stream in streams}
-    if len(streams) >= _MANY and len(kinds) == len(set(sizes)) == 1 and (NoiseStream, streams[0].number) in kinds:
-        blocks = -(-sizes[0] // 16)
-        if blocks <= _FEW_BLOCKS:  # a class of its own may draw in another way
-            keys = b"".join([stream.key for stream in streams])
-            return first_blocks(keys, _NONCE(streams[0].number, _HIGH), blocks)[:, : sizes[0]].ravel()
-    words = [stream.first_words(size) for stream, size in zip(streams, sizes, strict=True)]
-    return np.frombuffer(b"".join(words), _WORD)
+def joined_words(streams: Sequence[NoiseStream], size: int) -> Words:
+    """uint32 (streams, size): the first words of each stream."""
+    first, blocks = streams[0], -(-size // 16)
+    alike = {(type(stream), stream.number) for stream in streams} == {(NoiseStream, first.number)}
+    if alike and len(streams) >= _MANY and blocks <= _FEW_BLOCKS:  # a class of its own may draw in another way
+        keys = b"".join([stream.key for stream in streams])
+        return first_blocks(keys, _NONCE(first.number, _HIGH), blocks)[:, :size]
+    words = b"".join([stream.first_words(size) for stream in streams])
+    return np.frombuffer(words, _WORD).reshape(len(streams), size)
+
+
+# ChaCha20 (RFC 8439, section 2.3) under many keys at once, a few blocks each. Setting up a cipher costs as much as 60
+# blocks of its keystream. All steps are additions, rotations and exclusive ors of whole arrays.
+_CONSTANTS = np.frombuffer(b"expand 32-byte k", "<u4")
+_TURNS = tuple((np.uint32(left), np.uint32(32 - left)) for left in (16, 12, 8, 7))
+_NEXT, _OPPOSITE, _BEFORE = [1, 2, 3, 0], [2, 3, 0, 1], [3, 0, 1, 2]
+
+
+def first_blocks(keys: bytes, nonce: bytes, blocks: int) -> Words:
+    """uint32 (number of keys, 16 * blocks): the first words of the keystream under each key.
+
+    Args:
+        keys: The keys, 32 bytes each, joined.
+        nonce: The block counter, 4 bytes, and the nonce, 12 bytes.
+        blocks: Blocks of 16 words.
+
+    >>> first_blocks(bytes(64), bytes(16), 1)[1, :2].tolist()
+    [2917185654, 2419978656]
+    """
+    own = np.frombuffer(keys, "<u4").reshape(-1, 8)
+    start = np.empty((4, 4, blocks, len(own)), np.uint32)
+    start[0] = _CONSTANTS[:, None, None]
+    start[1:3] = own.T.reshape(2, 4, 1, -1)
+    start[3] = np.frombuffer(nonce, "<u4")[:, None, None]
+    start[3, 0] += np.arange(blocks, dtype=np.uint32)[:, None]
+    a, b, c, d = (row.copy() for row in start)
+    spare = np.empty_like(a)
+    for _ in range(10):
+        _quarter_rounds(a, b, c, d, spare)
+        b, c, d = b[_NEXT], c[_OPPOSITE], d[_BEFORE]
+        _quarter_rounds(a, b, c, d, spare)
+        b, c, d = b[_BEFORE], c[_OPPOSITE], d[_NEXT]
+    start += np.stack((a, b, c, d))
+    return np.ascontiguousarray(start.transpose(3, 2, 0, 1)).reshape(len(own), -1)
+
+
+def _quarter_rounds(a: Words, b: Words, c: Words, d: Words, spare: Words) -> None:
+    """Do four quarter rounds on each state, one in each place of the first axis."""
+    for turn, (one, two, three) in enumerate(((a, b, d), (c, d, b), (a, b, d), (c, d, b))):
+        left, right = _TURNS[turn]
+        one += two
+        three ^= one
+        np.right_shift(three, right, out=spare)
+        np.left_shift(three, left, out=three)
+        three |= spare
+
+
+_INNER_PAD, _OUTER_PAD = np.uint8(0x36), np.uint8(0x5C)  # RFC 2104
+
+
+class KeyedHashes:
+    """HMAC-SHA256 under many keys of 32 bytes; the states after both pads of a key are computed once.
+
+    Args:
+        keys: uint8 (number of keys, 32).
+
+    >>> import hmac
+    >>> secrets = np.arange(64, dtype=np.uint8).reshape(2, 32)
+    >>> KeyedHashes(secrets).macs([b"seal"] * 2)[1] == hmac.digest(secrets[1].tobytes(), b"seal", "sha256")
+    True
+    """
+
+    def __init__(self, keys: NDArray[np.uint8]) -> None:
+        blocks = np.zeros((len(keys), 64), np.uint8)
+        blocks[:, : keys.shape[1]] = keys
+        self._states = [
+            (hashlib.sha256(inner.tobytes()), hashlib.sha256(outer.tobytes()))
+            for inner, outer in zip(blocks ^ _INNER_PAD, blocks ^ _OUTER_PAD, strict=True)
+        ]
+
+    def macs(self, messages: Iterable[bytes]) -> list[bytes]:
+        """Return the HMAC of a message under each key."""
+        found = []
+        for (inner, outer), message in zip(self._states, messages, strict=True):
+            first, second = inner.copy(), outer.copy()
+            first.update(message)
+            second.update(first.digest())
+            found.append(second.digest())
+        return found

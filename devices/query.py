@@ -251,7 +251,7 @@ class Query:
         """
         if not isinstance(data, bytes):
             raise InvalidQuery("a query is bytes")
-        return _parse_small(data) if len(data) <= _SMALL else _parse_large(data)
+        return _parse(data)
 
 
 def canonical(value: Any) -> bytes:
@@ -259,6 +259,7 @@ def canonical(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
 
 
+@lru_cache(maxsize=2)  # all devices get the same few questions, and strangers may write long ones
 def _parse(data: bytes) -> Query:
     if len(data) > MAX_BYTES:
         raise InvalidQuery("the query is too long")
@@ -279,13 +280,6 @@ def _parse(data: bytes) -> Query:
         if query.to_bytes() != data:
             raise InvalidQuery("the bytes are not canonical")
     return query
-
-
-# All devices get the same few questions. Only two large ones are cached: strangers write them,
-# and 64 of four million bytes each would fill a phone's memory.
-_SMALL = 1 << 14
-_parse_small = lru_cache(maxsize=64)(_parse)
-_parse_large = lru_cache(maxsize=2)(_parse)
 
 
 def _numbers(plan: Any) -> int:

@@ -20,13 +20,12 @@ OUTSIDE = ("benchmarks",)  # of the package ldpsim
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "devices": (
         ("array_types", "atomic_files"),
-        ("collector", "facts", "fixed_point", "keyed", "network"),
-        ("noise",),
-        ("data", "sampling"),
+        ("facts", "fixed_point", "network", "noise"),
+        ("data",),
         ("datasets", "mechanisms"),
         ("datasets.__init__", "mechanisms.__init__"),
         ("query",),
-        ("raw_record", "report", "training_task"),
+        ("collector", "raw_record", "report", "training_task"),
         ("draw", "ledger"),
         ("policy",),
         ("device",),

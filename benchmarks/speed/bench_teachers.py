@@ -2,22 +2,16 @@
 
 Both train the same teachers, 500 epochs on the K sampled people nearest to a query, one
 thread each; ours are trained in stacks. Ratios are of medians of CPU seconds over the same queries,
-taken in turns so that a busy machine slows both. Then two processes against one, in turns as well. Amazon
-Computers where LDPSIM_DATA has it, else a graph of its size.
+taken in turns so that a busy machine slows both. On Amazon Computers (LDPSIM_DATA).
 
-    python -m benchmarks.speed.bench_teachers [--queries 8] [--epochs 500] [--only teachers|processes] [--save]
-
-``--save`` enters the figures in docs/results/privgnn-measured.csv.
+    python -m benchmarks.speed.bench_teachers [--queries 8] [--epochs 500]
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
-import tempfile
 import time
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,16 +19,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from benchmarks.speed.measured import enter
 from benchmarks.speed.process import beside
 from ldpsim.curator.owner.teachers.answering import STACK, Teaching
 from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.curator.owner.teachers.sage import SageSettings, train
 from ldpsim.devices import datasets
-from ldpsim.devices.data.population import Population, build_population
 from ldpsim.strategies.people.owner_graphs import owned_people, public_graph
 from ldpsim.strategies.people.private_and_public import divide
-from ldpsim.strategies.runs.teachers import CHUNK, Classroom
 
 CLASSES = 10
 AIM = 1.3
@@ -53,20 +44,6 @@ class PyGTeacher(nn.Module):
     def forward(self, x: Tensor, edges: Tensor) -> Tensor:
         hidden = functional.dropout(torch.relu(self.norm(self.first(x, edges))), 0.5, self.training)
         return functional.log_softmax(self.second(hidden, edges), dim=1)
-
-
-def amazon() -> Population:
-    """Amazon Computers, or a random graph of its size."""
-    try:
-        return datasets.load("computers")
-    except ValueError:
-        rng, n, d = np.random.default_rng(0), 13752, 767
-        rows, columns = np.nonzero(rng.random((n, d)) < 0.35)
-        return build_population(
-            "computers", n=n, d=d, edges=rng.integers(0, n, (2, 245861)),
-            feature_indptr=np.searchsorted(rows, np.arange(n + 1)), feature_indices=columns, feature_values=None,
-            labels=rng.integers(0, CLASSES, n), classes=CLASSES,
-        )  # fmt: skip
 
 
 def one_pyg(piece: PlainGraph, epochs: int, device: str = "cpu") -> float:
@@ -96,35 +73,20 @@ def one_of_ours(pieces: list[PlainGraph], rows: int, settings: SageSettings, dev
     return (clock() - started) / len(pieces)
 
 
-def _mark(marks: list[float], phase: str, share: float | None) -> None:
-    marks.append(time.perf_counter())
-
-
 def main() -> None:
     """Print a line a measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--queries", type=int, default=8)
     parser.add_argument("--epochs", type=int, default=500)
-    parser.add_argument("--only", choices=("teachers", "processes"))
-    parser.add_argument("--save", action="store_true")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    population = amazon()
+    population = datasets.load("computers")
     division = divide(population, 0)
     owned = owned_people(population, division)
     private = PlainGraph.build(owned.features, owned.edges, owned.labels)
     public = public_graph(population, division, labelled=False)
-    machine = beside()
     print(f"{len(private):,} private people, {private.features.shape[1]} features, {given.epochs} epochs; "
-          f"{machine}, torch {torch.__version__}")  # fmt: skip
-    if given.only != "processes":
-        _teachers(private, public, given, machine)
-    if given.only != "teachers":
-        _processes(private, public, given, machine)
-
-
-def _teachers(private: PlainGraph, public: PlainGraph, given: argparse.Namespace, machine: str) -> None:
-    """Seconds a teacher on one thread, and on a GPU where there is one."""
+          f"{beside()}, torch {torch.__version__}")  # fmt: skip
     for size in (300, 750):
         teaching = Teaching(classes=CLASSES, neighbours=size, noise_seed=1, training_seed=1)
         pieces = [
@@ -142,8 +104,6 @@ def _teachers(private: PlainGraph, public: PlainGraph, given: argparse.Namespace
         base, median = statistics.median(theirs), statistics.median(ours)
         seen = f"{base / median:.1f} x ({median:.2f} CPU s; PyG one at a time {base:.2f})"
         print(f"K={size}: ours in stacks of {STACK}: {seen}, aim {AIM:g} x")
-        if given.save:
-            enter(f"a teacher on one thread, K={size}", f"{AIM:g} x", seen, machine)
         if torch.cuda.is_available():
             one_pyg(pieces[0], 3, "cuda")
             alone = one_pyg(pieces[0], given.epochs, "cuda")
@@ -151,28 +111,6 @@ def _teachers(private: PlainGraph, public: PlainGraph, given: argparse.Namespace
             print(f"  GPU: PyG {alone:.2f} s, in a stack {together:.4f} s a teacher, {alone / together:.0f} x (aim 30)")
         else:
             print("  GPU: none here, not measured")
-
-
-def _processes(private: PlainGraph, public: PlainGraph, given: argparse.Namespace, machine: str) -> None:
-    """Chunks a second with one and with two processes, in turns; starting them is not counted."""
-    rates: dict[int, list[float]] = {1: [], 2: []}
-    epochs = max(10, given.epochs // 5)
-    for turn in range(3):
-        for workers in (1, 2):
-            teaching = Teaching(classes=CLASSES, settings=SageSettings(epochs=epochs), noise_seed=1,
-                                training_seed=turn)  # fmt: skip
-            with tempfile.TemporaryDirectory() as home:
-                room = Classroom.open(Path(home), private, public, teaching, np.arange(len(public)))
-                marks: list[float] = []
-                room.posteriors(4 * workers * CHUNK, workers=workers, tell=partial(_mark, marks))
-                # from the first chunk of each worker on, when all of them are up
-                rates[workers].append((len(marks) - workers) / (marks[-1] - marks[workers - 1]))
-    gains = [two / one for one, two in zip(rates[1], rates[2], strict=True)]
-    seen = f"{statistics.median(gains):.2f} x"
-    turns = ", ".join(f"{gain:.2f}" for gain in gains)
-    print(f"two processes: {seen} one (aim 1.8; turns {turns}); {epochs} epochs, K=300, chunks of {CHUNK}")
-    if given.save:
-        enter("two processes against one, K=300", "1.8 x", f"{seen} (turns {turns})", machine)
 
 
 if __name__ == "__main__":

@@ -1,31 +1,24 @@
 """One run through the product, with the CPU seconds and memory of its phases, in a process of its own.
 
-    python -m benchmarks.speed.scale_run --method lpgnn --people 30000 [--graph arxiv-like] [--drawn]
+    python -m benchmarks.speed.scale_run --method lpgnn --people 30000 [--graph arxiv-like]
 
 It prints one line of JSON. Enrolment, evaluation and the losses of the ledgers are phases of their own, beside those
-that a run tells. With ``--drawn`` the reports are drawn with numpy (:mod:`benchmarks.speed.drawn_reports`) and no
-device is asked: then the curator's work alone is measured.
+that a run tells.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from rich.console import Console
-
 from benchmarks.speed.phases import MIB, Phases
-from ldpsim.cli.output import WIDTH
-from ldpsim.cli.summary import summary
 from ldpsim.devices.datasets.generated import arxiv_like
 from ldpsim.devices.datasets.npz_file import write_npz_file
 from ldpsim.strategies import RunOptions
@@ -43,10 +36,8 @@ _APART = (
 )
 
 
-def measured(
-    method: str, people: int, graph: str, epochs: int, *, drawn: bool, nulls: bool, panel: Path | None = None
-) -> dict[str, Any]:
-    """Make a run and return its phases, test accuracy and bytes; write what a terminal would show to ``panel``."""
+def measured(method: str, people: int, graph: str, epochs: int, *, nulls: bool) -> dict[str, Any]:
+    """Make a run and return its phases, test accuracy and bytes."""
     # Here, because the processes that answer for the devices import this module, and need no torch.
     from ldpsim.curator.linear.threads import limit_threads
     from ldpsim.strategies import simulate
@@ -61,24 +52,19 @@ def measured(
         settings = {} if method in UNTRAINED else {"epochs": str(epochs)}
         options = RunOptions(
             method=method, dataset=dataset, clients=people, settings=settings, nulls=nulls, reference=nulls,
-            state=None if drawn else folder / "state", out=folder / "runs", engine="local", **BUDGETS.get(method, {}),
+            state=folder / "state", out=folder / "runs", engine="local", **BUDGETS.get(method, {}),
         )  # fmt: skip
-        if drawn:
-            options = replace(options, from_reports=_drawn(options, folder / "reports"))
         phases = Phases("population")
         with ExitStack() as stack:
             for name, place, after in _APART:
                 stack.enter_context(mock.patch(place, _apart(phases, name, place, after)))
             record = simulate(options, progress=phases, keep_graph=False).record
-        found = phases.done()
-        if panel is not None:
-            panel.write_text(_shown(record))
+        costs = phases.done()
         sizes = [(file.name, file.stat().st_size) for file in (folder / "state").rglob("*") if file.is_file()]
         return {
-            "method": method, "people": people, "graph": graph, "epochs": epochs, "drawn": drawn, "nulls": nulls,
-            "phases": found,
-            "cpu": sum(phase["cpu"] for phase in found.values()),
-            "wall": sum(phase["wall"] for phase in found.values()),
+            "method": method, "people": people, "graph": graph, "epochs": epochs, "nulls": nulls, "phases": costs,
+            "cpu": sum(phase["cpu"] for phase in costs.values()),
+            "wall": sum(phase["wall"] for phase in costs.values()),
             "peak": record["memory"]["peak_rss_bytes"] / MIB,
             "test": record["accuracy"]["test"],
             "uplink_bytes": record["communication"]["uplink_bytes"],
@@ -87,22 +73,6 @@ def measured(
         }  # fmt: skip
     finally:
         shutil.rmtree(folder)
-
-
-def _shown(record: Mapping[str, Any]) -> str:
-    screen = Console(width=WIDTH, file=io.StringIO(), record=True)
-    screen.print(summary(record, folder=None))
-    return screen.export_text()
-
-
-def _drawn(options: RunOptions, folder: Path) -> Path:
-    from benchmarks.speed.drawn_reports import drawn_reports
-    from ldpsim.strategies.runs.set_up import set_up
-
-    setup = set_up(options)
-    questions = setup.questions(setup.repeats[0].split, "drawn")
-    drawn_reports(setup.population, questions, seed=1).save(folder)
-    return folder
 
 
 def _apart(phases: Phases, name: str, place: str, after: str) -> Callable[..., Any]:
@@ -127,12 +97,8 @@ def main() -> None:
     parser.add_argument("--people", type=int, required=True)
     parser.add_argument("--graph", choices=GRAPHS, default=GRAPHS[0])
     parser.add_argument("--epochs", type=int, default=100)
-    parser.add_argument("--drawn", action="store_true", help="draw the reports instead of asking devices")
     parser.add_argument("--nulls", action="store_true", help="with null models and references")
-    parser.add_argument("--panel", type=Path, help="file for what a terminal would show")
-    given = parser.parse_args()
-    print(json.dumps(measured(given.method, given.people, given.graph, given.epochs, drawn=given.drawn,
-                              nulls=given.nulls, panel=given.panel)))  # fmt: skip
+    print(json.dumps(measured(**vars(parser.parse_args()))))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ Nothing is random: samples and folds have fixed seeds.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,7 @@ from scipy.special import log_softmax
 
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.learning.graph_components import BY_HEART, graph_components
-from ldpsim.curator.learning.pool import pooled
-from ldpsim.curator.posterior.answer import POOL, GuardedAnswer, guarded_answer
+from ldpsim.curator.posterior.answer import GuardedAnswer, guarded_answer
 from ldpsim.curator.posterior.block_model import SparsePosterior, fit_block_model, symmetric
 from ldpsim.devices.array_types import DoubleArray, IntArray
 
@@ -59,14 +58,8 @@ class Estimate:
         }
 
 
-def estimate(evidence: Evidence, sources: str = "train") -> Estimate:
-    """Return the posterior of the evidence.
-
-    Args:
-        evidence: What the curator was told.
-        sources: ``train``: labels of training people alone are sources. ``labelled``: once validation has chosen and
-            fitted the answer, validation labels are sources too, for everybody but validation people.
-    """
+def estimate(evidence: Evidence) -> Estimate:
+    """Return the posterior of the evidence; training labels are the sources."""
     people = evidence.people.log_probability
     model, components, late = _read(evidence, evidence.train)
     simpler = {_FEATURES: people} if _FEATURES in components else {}
@@ -78,12 +71,6 @@ def estimate(evidence: Evidence, sources: str = "train") -> Estimate:
     published = guarded_answer(
         components, simpler, evidence.labels, evidence.val, train=evidence.train, late=late, prior=prior,
     )  # fmt: skip
-    if sources == "labelled" and published.chosen == POOL and len(evidence.val):
-        model, components, late = _read(evidence, np.union1d(evidence.train, evidence.val))
-        parts = {**components, **late}
-        rows = pooled(parts, np.array([published.exponents[name] for name in parts]))
-        rows[evidence.val] = published.log_probability[evidence.val]
-        published = replace(published, log_probability=rows)
     kept = model.probability >= LIKELY
     left, right, probability = model.pairs.left[kept], model.pairs.right[kept], model.probability[kept]
     return Estimate(published, model, {**components, **late}, left, right, probability)

@@ -10,7 +10,6 @@ of one machine alone, and copies on two machines would both answer. So such a fo
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,11 +19,10 @@ from ldpsim.devices.ledger.counter_folder import FolderCounter
 from ldpsim.devices.ledger.counter_postgres import ADDRESSES, PostgresCounter, check_address
 from ldpsim.devices.ledger.rows import Head
 
-_MOUNTS = Path("/proc/self/mountinfo")
 # File systems of one machine. Its kernel keeps all locks, so they hold for everybody who reaches a file.
 _LOCAL = frozenset((
-    "aufs", "bcachefs", "btrfs", "exfat", "ext2", "ext3", "ext4", "f2fs", "fuseblk", "jfs", "nilfs2", "ntfs3",
-    "overlay", "ramfs", "reiserfs", "tmpfs", "ubifs", "vfat", "xfs", "zfs",
+    "apfs", "aufs", "bcachefs", "btrfs", "exfat", "ext2", "ext3", "ext4", "f2fs", "fuseblk", "hfs", "jfs", "nilfs2",
+    "ntfs3", "overlay", "ramfs", "reiserfs", "tmpfs", "ubifs", "vfat", "xfs", "zfs",
 ))  # fmt: skip
 
 
@@ -53,18 +51,11 @@ def _check_locks(place: str) -> None:
 
 def file_system(path: str) -> str:
     """Return the kind of the file system that a path is on, also where it is yet to be made; empty if nobody says."""
-    try:
-        mounts = _MOUNTS.read_text().splitlines()
-    except OSError:  # not Linux
-        return ""
-    there, longest, kind = f"{os.path.realpath(path)}/", "", ""
-    for mount in mounts:
-        point = (
-            re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), mount.split(maxsplit=5)[4]).rstrip("/") + "/"
-        )
-        if there.startswith(point) and len(point) >= len(longest):  # of several at one point the last one is seen
-            longest, kind = point, mount.partition(" - ")[2].split(maxsplit=1)[0]
-    return kind
+    import psutil
+
+    there, mounts = Path(os.path.realpath(path)), psutil.disk_partitions(all=True)
+    around = [(len(mount.mountpoint), mount.fstype) for mount in mounts if there.is_relative_to(mount.mountpoint)]
+    return max(reversed(around), key=lambda found: found[0], default=(0, ""))[1]  # of several at one point the last
 
 
 def new_place(place: str, folder: Path) -> dict[str, str]:

@@ -10,6 +10,11 @@ folder either holds enrolled devices or holds none. Later runs do not change it.
     collection.json   ids of the collections that have no result yet
     received/         values sent to the devices in a federated training, for its later rounds
     .in-use           lock of the process that works with the folder, a run or a vault
+
+Collections of a state folder that have no result yet: ``collection.json``, their ids by key.
+
+An id stands there until its collection is closed: a run that was killed goes on with the same
+collection, and devices that answered give the stored bytes.
 """
 
 from __future__ import annotations
@@ -30,17 +35,16 @@ from numpy.typing import NDArray
 from ldpsim.devices.atomic_files import exclusive_lock, lock_file, make_durable, private_folder, write_atomically
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Device
-from ldpsim.devices.enrolment import open_collections
 from ldpsim.devices.enrolment.counters import counter_of, make_counters, new_place
 from ldpsim.devices.ledger.counter import Counter
 from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
-from ldpsim.devices.ledger.schema import SCHEMA, count_answered, version_of
+from ldpsim.devices.ledger.schema import count_answered
 from ldpsim.devices.noise import derive_key, key_message
 from ldpsim.devices.policy.policy import Policy
 
 FORMAT = 1
-PARTIAL = 2  # only some of the people live there: an older version would answer for the others, with empty records
-COUNTED = 4  # a counter holds each chain's end: a version that does not compare must not serve the folder
+PARTIAL = 2  # only some of the people live there
+COUNTED = 4  # a counter holds each chain's end: a file from which its place was taken away is not read
 # Devices of one shard share a ledger file.
 SHARD = 1024
 _SEAL = key_message(b"seal")  # its HMAC is the key of a device's seals
@@ -178,13 +182,9 @@ class State:
     folder: Path
 
     def __post_init__(self) -> None:
-        forms = (("counters", COUNTED), ("residents", PARTIAL))
-        expected = next((form for key, form in forms if key in self.head), FORMAT)
+        expected = COUNTED if "counters" in self.head else PARTIAL if "residents" in self.head else FORMAT
         if self.head.get("format") != expected:
             raise ValueError(f"{self.folder} was enrolled by a version that this one does not read")
-        found = version_of(self.folder / ledger_name(next(iter(self.residents), 0) // SHARD))
-        if found not in (SCHEMA, None):  # None: its devices say that it is damaged
-            raise ValueError(f"{self.folder} has ledgers of schema {found}; this version reads schema {SCHEMA}")
 
     @cached_property
     def head(self) -> dict[str, Any]:
@@ -280,17 +280,29 @@ class State:
         secrets = self.secrets
         return {device: hmac.digest(secrets[device], _SEAL, "sha256") for device in devices}
 
+    @property
+    def _open(self) -> dict[str, str]:
+        """Ids of the collections that have no result yet, by key: a run that was killed goes on with the same one."""
+        path = self.folder / "collection.json"
+        return dict(json.loads(path.read_text())) if path.is_file() else {}
+
     def open_collection(self, key: str, wanted: str) -> str:
         """Return the id of the collection that is open under ``key``, or open ``wanted`` and return it."""
-        return open_collections.open_collection(self.folder, key, wanted)
+        if key not in self._open:
+            write_atomically(self.folder / "collection.json", json.dumps(self._open | {key: wanted}))
+        return self._open[key]
 
     def close_collection(self, key: str) -> None:
         """Forget the collection under ``key``, because its result is written."""
-        open_collections.close(self.folder, key)
+        left = {other: name for other, name in self._open.items() if other != key}
+        if left:
+            write_atomically(self.folder / "collection.json", json.dumps(left))
+        else:
+            (self.folder / "collection.json").unlink(missing_ok=True)
 
     def answered(self, key: str) -> int:
         """Return how many devices answered in the collection that is open under ``key``; LedgerDamaged as a ledger."""
-        collection = open_collections.ids(self.folder).get(key)
+        collection = self._open.get(key)
         if collection is None:
             return 0
         return sum(count_answered(self.folder / ledger_name(shard), collection) for shard in self.shards)

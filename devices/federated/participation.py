@@ -2,14 +2,21 @@
 
 One device alone, the devices of a fleet and a silo all answer in :func:`answer_round`: the decisions, the ledger rows
 and the weights are the same, to the last bit. The decision depends on the task, the ledger and the policy alone.
+
+A silo: a party of a federated training that is one Flower client, told by ``silo-dir`` in its node configuration.
+
+It has no ledger: its members' hand-over is the release (:mod:`ldpsim.devices.raw_record`), and nothing that it sends
+is under noise.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from flwr.app import ArrayRecord, Message, MessageType
@@ -36,23 +43,8 @@ TRAINING: dict[str, AnswerKind | None] = {
 }
 
 
-class Party(Protocol):
-    """A party that answers: :class:`ldpsim.devices.device.Device` or :class:`ldpsim.devices.federated.silo.Silo`.
-
-    A permit has the data that an answer is computed from, and the key of its noise.
-    """
-
-    index: int
-
-    def takes_part(self, task: Task) -> bool: ...
-    def join(self, task: Task, kind: AnswerKind, question: bytes) -> Any: ...
-    def enter(self, task: Task, kind: AnswerKind, permit: Any, size: int) -> None: ...
-    def refuse_policy(self) -> Refusal: ...
-    def refuse_unknown(self) -> Refusal: ...
-
-
 class _Joined(NamedTuple):
-    party: Party
+    party: Device | Silo
     permit: Any
     message: Message
     asked: Round
@@ -60,7 +52,7 @@ class _Joined(NamedTuple):
 
 
 def answer_round(
-    parties: Sequence[tuple[Party, Message]], kind: AnswerKind | None, received: Path
+    parties: Sequence[tuple[Device | Silo, Message]], kind: AnswerKind | None, received: Path
 ) -> Iterator[Message]:
     """Answer the messages of one round; inside a transaction of the parties' ledger, where they have one.
 
@@ -76,7 +68,7 @@ def answer_round(
             first = asked = read_round(message) if first is None else first.for_party(message)
             task = _checked(asked, kind, silo=not isinstance(party, Device))
             if kind is None:
-                answer = party.refuse_policy() if not party.takes_part(task) else None
+                answer = None if party.takes_part(task) else party.refuse(Refusal.POLICY_REFUSED)
                 if answer is None:
                     keep_sums(received, task, party.index, asked.own)
                     yield round_reply(message, others=ArrayRecord())
@@ -89,7 +81,7 @@ def answer_round(
                     continue
                 answer = permit
         except InvalidQuery:
-            answer = party.refuse_unknown()
+            answer = party.refuse(Refusal.UNKNOWN_QUERY)
         yield reply(answer, message, device=party.index)
     if joined and kind is not None:
         yield from _computed(joined, kind)
@@ -192,3 +184,46 @@ def _representation(one: _Joined, hidden: FloatArray, b1: FloatArray) -> ArrayRe
     through = hidden - b1 if inputs.first is None else hidden - b1 - inputs.first
     values = usable(np.concatenate([through / root, root * np.maximum(hidden, 0)]))
     return record_of(values=values, **({} if one.asked.own is not None else {"neighbours": record.neighbours}))
+
+
+class Silo:
+    """The silo of a folder, as a party that permits every round to itself.
+
+    Args:
+        folder: Its folder, ``silo-<number>``.
+    """
+
+    noise_key = b""
+
+    def __init__(self, folder: Path) -> None:
+        self.index = int(folder.name.rpartition("-")[2])
+        self.record = _members(str(folder), os.getpid())
+
+    def takes_part(self, task: Task) -> bool:
+        """Return True."""
+        return True
+
+    def join(self, task: Task, kind: AnswerKind, question: bytes) -> Silo:
+        """Return the permit, which is the silo itself."""
+        return self
+
+    def enter(self, task: Task, kind: AnswerKind, permit: object, size: int) -> None:
+        """Enter nothing."""
+
+    def refuse(self, refusal: Refusal) -> Refusal:
+        """Answer a message that is refused."""
+        return refusal
+
+
+def answer_as_silo(folder: Path, message: Message, kind: AnswerKind | None) -> Message:
+    """Answer one message for the silo of a folder. A malformed message gets ``UNKNOWN_QUERY``."""
+    try:
+        (answer,) = answer_round([(Silo(folder), message)], kind, folder)
+        return answer
+    except Exception:  # Flower would send the text of an exception to the server
+        return reply(Refusal.UNKNOWN_QUERY, message, device=-1)
+
+
+@lru_cache(maxsize=256)
+def _members(folder: str, process: int) -> Members:
+    return Members.load(Path(folder))

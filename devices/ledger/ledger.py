@@ -39,16 +39,13 @@ class Ledger:
 
     Args:
         path: The SQLite file, which :meth:`create` made. One that is missing or blank is damaged.
-        synchronous: ``FULL`` (default: survives power loss) or ``NORMAL``.
         counter: Holds the ends of the devices' chains in a place of its own.
 
     Raises:
         LedgerDamaged: where the file is not a ledger, or cannot be opened.
     """
 
-    def __init__(self, path: Path, *, synchronous: str = "FULL", counter: Counter | None = None) -> None:
-        if synchronous not in ("FULL", "NORMAL"):
-            raise ValueError(f"synchronous is FULL or NORMAL, not {synchronous}")
+    def __init__(self, path: Path, *, counter: Counter | None = None) -> None:
         self.path = path
         self._lock = threading.RLock()
         self._holder = 0  # the thread whose transaction it is
@@ -59,7 +56,7 @@ class Ledger:
         with failing(f"{path.name} cannot be opened", (*FAILURES, OSError)):
             if not path.exists():
                 raise LedgerDamaged(f"{path.name} is gone; enrolment alone makes a ledger")
-            self._db, self._files = connect(path, synchronous)
+            self._db, self._files = connect(path)
             try:
                 (self._form,) = self._db.execute("PRAGMA schema_version").fetchone()
                 self._check_present()

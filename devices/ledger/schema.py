@@ -3,6 +3,10 @@
 The file's application id and schema version are those of SQLite's own header
 (``application_id``, ``user_version``). Tables, indexes, triggers and views have to be
 exactly the expected ones: a planted trigger could undo what the device enters.
+
+Identity of the files that SQLite has open.
+
+A file that was removed or replaced while it is open takes writes that nobody finds again: they end with the process.
 """
 
 from __future__ import annotations
@@ -10,14 +14,13 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ldpsim.devices.atomic_files import make_durable
-from ldpsim.devices.ledger.open_files import OpenFiles
 from ldpsim.devices.ledger.rows import LedgerDamaged
 
 SCHEMA = 4
@@ -76,7 +79,7 @@ def _expected_objects() -> frozenset[tuple[Any, ...]]:
         db.close()
 
 
-def connect(path: Path, synchronous: str) -> tuple[sqlite3.Connection, OpenFiles]:
+def connect(path: Path) -> tuple[sqlite3.Connection, OpenFiles]:
     """Open a ledger that is there, check it whole, and return it with its files.
 
     All that it holds is on the disk when this returns. A process may have been killed after it wrote a row to the log
@@ -91,7 +94,7 @@ def connect(path: Path, synchronous: str) -> tuple[sqlite3.Connection, OpenFiles
     address = f"{path.absolute().as_uri()}?mode=rw"
     db = sqlite3.connect(address, uri=True, isolation_level=None, timeout=60, check_same_thread=False)
     try:
-        db.execute(f"PRAGMA synchronous={synchronous}")
+        db.execute("PRAGMA synchronous=FULL")
         _check_version(db, path)
         files = OpenFiles(path, ("", "-wal", "-shm"))  # that first read opened the log and its index
         check(db, path)
@@ -125,21 +128,6 @@ def _check_objects(db: Any, path: Path) -> None:
         raise LedgerDamaged(f"{path.name} has other tables, indexes, triggers or views than a ledger")
 
 
-def version_of(path: Path) -> int | None:
-    """Return the schema version that stands at the beginning of a ledger file; None for another file.
-
-    SQLite reads it, without locks or a log. A file that is opened and closed in another way loses the locks of a ledger
-    that is open in this process, and a further process may then delete the log that holds its answers.
-    """
-    try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as db:
-            (application,) = db.execute("PRAGMA application_id").fetchone()
-            (version,) = db.execute("PRAGMA user_version").fetchone()
-    except sqlite3.Error:
-        return None
-    return int(version) if application == APPLICATION else None
-
-
 def count_answered(path: Path, collection: str) -> int:
     """Return the number of devices in a ledger file that answered in a collection; only its form is checked.
 
@@ -153,3 +141,27 @@ def count_answered(path: Path, collection: str) -> int:
             return int(db.execute(_ANSWERED, (collection,)).fetchone()[0])
         finally:
             db.close()
+
+
+class OpenFiles:
+    """The files of an open database, by device and inode.
+
+    Args:
+        path: The database.
+        endings: What stands behind its name in the names of its files.
+
+    Raises:
+        OSError: where one of them is not there.
+    """
+
+    def __init__(self, path: Path, endings: Sequence[str]) -> None:
+        self._names = [f"{path}{ending}" for ending in endings]
+        self._found = self._identities()
+
+    def _identities(self) -> list[tuple[int, int]]:
+        return [(found.st_dev, found.st_ino) for found in map(os.stat, self._names)]
+
+    def check(self) -> None:
+        """Raise OSError where another file, or none, has one of the names by now."""
+        if self._identities() != self._found:
+            raise OSError(f"{self._names[0]} or a file beside it was replaced while it was open")

@@ -1,7 +1,14 @@
-"""Base classes of all mechanisms."""
+"""Base classes of all mechanisms.
+
+Base classes of mechanisms about features in a public range.
+
+A feature x in [low, high] may be put on a public grid of whole steps 0 .. grid first. A
+value outside the range is clamped; a value that is no number counts as ``low``.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, ClassVar, Literal
@@ -10,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import FloatArray
-from ldpsim.devices.data.population import Record
-from ldpsim.devices.data.records import Records
+from ldpsim.devices.data.population import Record, records_by_column
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.exact_loss import Loss
 from ldpsim.devices.mechanisms.stacked_reports import Decoded, ReportStack
@@ -27,13 +33,9 @@ LATER = {"later": True}
 
 def dense_features(records: Sequence[Record], d: int) -> NDArray[np.float32]:
     """float32 (len(records), d): the features; a column outside 0 .. d - 1 counts as the nearest one."""
-    dense = np.zeros((len(records), d), np.float32)
-    if isinstance(records, Records):
-        rows = np.repeat(np.arange(len(records)), records.feature_counts)
-        dense[rows, records.feature_indices.clip(0, d - 1)] = records.feature_values  # a column's last value counts
-    else:
-        for row, record in zip(dense, records, strict=True):
-            row.put(record.feature_indices, record.feature_values, mode="clip")
+    people, dense = records_by_column(records), np.zeros((len(records), d), np.float32)
+    rows = np.repeat(np.arange(len(people)), people.feature_counts)
+    dense[rows, people.feature_indices.clip(0, d - 1)] = people.feature_values  # a column's last value counts
     return dense
 
 
@@ -196,7 +198,7 @@ class DrawnTogether(Mechanism):
         """Return the values of several devices, (devices, ...)."""
         if self.reads[0] == "features":
             return dense_features(records, getattr(self, "d"))  # noqa: B009
-        return records.labels if isinstance(records, Records) else np.array([record.label for record in records])
+        return records_by_column(records).labels
 
     def reports_of(self, records: Sequence[Record], draws: Draws, *, devices: Sequence[int]) -> NDArray[Any]:
         """Return fresh reports of several devices, (devices, ...)."""
@@ -222,3 +224,47 @@ class DrawnTogether(Mechanism):
             draws = Draws(streams[part], self.words)
             found += self.encode_rows(self.reports_of(records[part], draws, devices=devices[part]))
         return found
+
+
+class FeatureRange(Mechanism):
+    """Mechanism about d features in [low, high]; its dataclass has these three fields."""
+
+    d: int
+    low: float
+    high: float
+    reads: ClassVar[tuple[str, ...]] = ("features",)
+    field: ClassVar[str] = "features"
+
+    def agrees_with(self, facts: PublicFacts) -> bool:
+        return (self.d, self.low, self.high) == (facts.d, facts.feature_low, facts.feature_high)
+
+    def __post_init__(self) -> None:
+        if self.d < 1 or not 0 < self.high - self.low < math.inf:
+            raise ValueError(
+                f"{self.name} needs d >= 1 and a finite range low < high, not d={self.d}, [{self.low}, {self.high}]"
+            )
+
+
+class FeatureGrid(FeatureRange):
+    """Mechanism that puts features on a grid of steps; its dataclass has the field ``grid`` too."""
+
+    grid: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1 <= self.grid <= 1 << 20:
+            raise ValueError(f"{self.name} needs a grid of 1..2**20 steps, not {self.grid}")
+
+    @property
+    def step(self) -> float:
+        """Width of one step."""
+        return (self.high - self.low) / self.grid
+
+    def steps(self, value: np.ndarray) -> np.ndarray:
+        """int64: values on the grid, 0 .. grid."""
+        place = np.fmax(value, self.low, dtype=np.float64)  # fmax: no number counts as low
+        np.fmin(place, self.high, out=place)
+        place -= self.low
+        place /= self.high - self.low
+        place *= self.grid
+        return np.rint(place, out=place).astype(np.int64)

@@ -2,6 +2,11 @@
 
 The first byte names the form, and only the smaller form is read. Gaps are LEB128 varints:
 seven bits a byte, the high bit set on all but the last byte of a number.
+
+Signed integers on the wire, at the smallest width that holds them all.
+
+The first byte is the number of bytes an integer takes (1..8); the integers follow in
+order, little-endian two's complement.
 """
 
 from __future__ import annotations
@@ -38,8 +43,7 @@ def check_plain(data: bytes, size: int) -> None:
 
 def pack_bits(bits: BoolArray) -> bytes:
     """Return the smaller of the packed and the gap form, the packed one on a tie."""
-    gaps = _smaller_gaps(np.flatnonzero(bits), len(bits))
-    return _PACKED + pack_plain(bits) if gaps is None else _GAPS + gaps
+    return pack_positions(np.flatnonzero(bits), len(bits))
 
 
 def pack_positions(ones: np.ndarray, size: int) -> bytes:
@@ -73,11 +77,11 @@ def pack_rows(ones: np.ndarray, counts: np.ndarray, sizes: np.ndarray) -> list[b
     octets = np.zeros(len(counts), np.int64)
     if len(some):
         octets[counts > 0] = np.add.reduceat(lengths, some, dtype=np.int64)
-    data, form = coded.tobytes(), _GAPS
+    data = coded.tobytes()
     packed = (octets >= (sizes + 7) // 8).tolist()
     places = np.concatenate(([0], np.cumsum(octets))).tolist()
     return [
-        pack_positions(ones[starts[row] : ends[row]], int(sizes[row])) if packed[row] else form + data[start:end]
+        pack_positions(ones[starts[row] : ends[row]], int(sizes[row])) if packed[row] else _GAPS + data[start:end]
         for row, (start, end) in enumerate(itertools.pairwise(places))
     ]
 
@@ -98,12 +102,7 @@ def unpack_positions(data: bytes, size: int) -> np.ndarray:
         return ones
     if data[:1] != _GAPS:
         raise ValueError("neither packed bits nor gaps")
-    if len(data) - 1 >= (size + 7) // 8:
-        raise ValueError("gaps that are no smaller than packed bits")
-    positions = np.cumsum(_numbers(np.frombuffer(data, np.uint8, offset=1))[0] + 1, dtype=np.int64) - 1
-    if len(positions) and (positions[-1] >= size or positions[0] < 0 or np.any(np.diff(positions) <= 0)):
-        raise ValueError(f"gaps run past {size} bits")
-    return positions
+    return unpack_many([data], np.array([size]))[0].astype(np.int64)
 
 
 def unpack_many(rows: Sequence[bytes], sizes: IntArray) -> tuple[IntArray, IntArray]:
@@ -190,3 +189,31 @@ def _numbers(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         before = data.take(ends - place, mode="clip") & 0x7F
         values = np.where(lengths > place, values << 7 | before, values)
     return values, ends
+
+
+def pack_integers(numbers: IntArray) -> bytes:
+    """Return 1 + width * len bytes.
+
+    >>> pack_integers(np.array([1, -1])).hex()
+    '0101ff'
+    """
+    numbers = np.ascontiguousarray(numbers, "<i8")
+    # ~x of a negative number needs as many bits as the number itself, less its sign
+    most = int(np.where(numbers < 0, ~numbers, numbers).max(initial=0))
+    width = most.bit_length() // 8 + 1
+    return bytes([width]) + numbers.view(np.uint8).reshape(-1, 8)[:, :width].tobytes()
+
+
+def unpack_integers(data: bytes, size: int) -> IntArray:
+    """Read :func:`pack_integers` back, int64 (size,); ValueError for any other form."""
+    width = data[0] if data else 0
+    if not 1 <= width <= 8 or len(data) != 1 + width * size:
+        raise ValueError(f"{len(data)} bytes do not hold {size} integers")
+    given = np.frombuffer(data, np.uint8, offset=1).reshape(size, width)
+    whole = np.empty((size, 8), np.uint8)
+    whole[:, :width] = given
+    whole[:, width:] = np.where(given[:, -1:] & 0x80, 0xFF, 0)
+    numbers: IntArray = whole.view("<i8").ravel().astype(np.int64)
+    if pack_integers(numbers)[0] != width:
+        raise ValueError("integers that are wider than they need be")
+    return numbers

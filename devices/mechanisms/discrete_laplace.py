@@ -2,7 +2,7 @@
 
 Pr[Z = z] = (1 - a) / (1 + a) * a^|z| with a = e^(-s/t): the two-sided geometric law of scale
 t/s, both integers (Ghosh et al. 2009, https://arxiv.org/abs/0811.2841). It is drawn by exact
-inversion (:mod:`inversion`): Pr[Z >= k] = a^k / (1 + a) for k >= 1. Noise and report are
+inversion (:mod:`ldpsim.devices.mechanisms.sampling`): Pr[Z >= k] = a^k / (1 + a) for k >= 1. Noise and report are
 integers. A floating-point sum would leak through its low bits
 (Mironov 2012, https://doi.org/10.1145/2382196.2382264).
 
@@ -19,8 +19,8 @@ import numpy as np
 
 from ldpsim.devices.array_types import FloatArray, IntArray
 from ldpsim.devices.mechanisms.exact_loss import check_epsilon, round_up
+from ldpsim.devices.mechanisms.sampling import DIGITS, by_inversion
 from ldpsim.devices.noise import NoiseStream
-from ldpsim.devices.sampling import inversion
 
 LARGEST = 1 << 32
 _DIGITS = 60
@@ -64,7 +64,7 @@ def evidence(report: IntArray, t: int, s: int, *, shift: int) -> FloatArray:
 def sample(noise: NoiseStream, t: int, s: int, size: int) -> IntArray:
     """int64 (size,): independent draws of scale t/s."""
     excess = math.log1p(math.exp(-s / t))
-    return inversion.sample(
+    return by_inversion(
         noise, size, quantile=lambda u: np.maximum(-np.log(u) - excess, 0), scale=t / s, offset=0.0,
         tail=lambda k: tail(k, t, s),
     )  # fmt: skip
@@ -73,7 +73,7 @@ def sample(noise: NoiseStream, t: int, s: int, size: int) -> IntArray:
 def tail(k: int, t: int, s: int) -> Decimal:
     """Pr[Z >= k] for k >= 1, to 80 digits."""
     with localcontext() as context:
-        context.prec = inversion.DIGITS + 20
+        context.prec = DIGITS + 20
         rate = Decimal(s) / t
         return (-k * rate).exp() / (1 + (-rate).exp())
 

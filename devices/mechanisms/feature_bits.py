@@ -28,15 +28,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpsim.devices.array_types import BoolArray, FloatArray, Words
-from ldpsim.devices.data.population import Record
-from ldpsim.devices.data.records import records_by_column
-from ldpsim.devices.mechanisms.base import DrawnTogether
+from ldpsim.devices.data.population import Record, records_by_column
+from ldpsim.devices.mechanisms.base import DrawnTogether, FeatureGrid
 from ldpsim.devices.mechanisms.bits import check_plain, pack_rows, unpack_bits, unpack_plain
 from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
-from ldpsim.devices.mechanisms.features import FeatureGrid
+from ldpsim.devices.mechanisms.sampling import places, subset
 from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack, SparseStack
 from ldpsim.devices.noise import Draws, NoiseStream
-from ldpsim.devices.sampling.subset import places, subset
 
 GRID = 1 << 16
 RULES = ("optimal", "floor")

@@ -11,7 +11,7 @@ is post-processing of the Gaussian mechanism, so delta(eps) above holds for the 
 any sigma, in any dimension and for any shift. (A discrete Gaussian has no such closed curve
 for vectors.)
 
-round(sigma N) is drawn by exact inversion (:mod:`inversion`).
+round(sigma N) is drawn by exact inversion (:mod:`ldpsim.devices.mechanisms.sampling`).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ import numpy as np
 
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.mechanisms.exact_loss import check_epsilon, round_up
+from ldpsim.devices.mechanisms.sampling import DIGITS, by_inversion
 from ldpsim.devices.noise import NoiseStream
-from ldpsim.devices.sampling import inversion
 
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899863")
 
@@ -84,7 +84,7 @@ def sample(noise: NoiseStream, sigma: Fraction, size: int) -> IntArray:
     """int64 (size,): independent draws of round(sigma N)."""
     from scipy.special import ndtri
 
-    return inversion.sample(
+    return by_inversion(
         noise, size, quantile=lambda u: -ndtri(u), scale=float(sigma), offset=0.5,
         tail=lambda k: upper_tail((k - Fraction(1, 2)) / sigma),
     )  # fmt: skip
@@ -93,11 +93,11 @@ def sample(noise: NoiseStream, sigma: Fraction, size: int) -> IntArray:
 def upper_tail(x: Fraction) -> Decimal:
     """Pr[N > x] for x >= 0, good to about 75 digits after the point."""
     with localcontext() as context:
-        context.prec = inversion.DIGITS + 20
+        context.prec = DIGITS + 20
         at = Decimal(x.numerator) / Decimal(x.denominator)
         term = total = at
         n = 1
-        while term > total * Decimal(10) ** -(inversion.DIGITS + 10):
+        while term > total * Decimal(10) ** -(DIGITS + 10):
             n += 2
             term = term * at * at / n
             total += term

@@ -3,21 +3,43 @@
 A curator reads two things of a label report: :meth:`LabelMechanism.evidence`, the likelihood of each category, and
 :meth:`LabelMechanism.estimate`, an unbiased estimate of the one-hot label. A class that states
 ``log_probability`` has the first one; one that reports a category has the second one too.
+
+Generalised randomised response over g categories (k-ary RR), used for labels.
+
+The truth is told with probability p = e^eps / (e^eps + g - 1), each other category with
+q = 1 / (e^eps + g - 1). Loss: eps = ln(p / q) between any two categories.
+
+Kairouz, Bonawitz and Ramage 2016, https://arxiv.org/abs/1602.07387
+
+Subset selection over K categories, used for labels: report w of them, the true one more likely than others.
+
+w = K / (e^eps + 1), rounded, at least 1. The true category is among the w with probability
+p = w e^eps / (w e^eps + K - w). All sets that hold it are equally likely, and so are all that do not. Another given
+category is among them with probability (w - p) / (K - 1). Loss: eps, the ln of p C(K-1, w) / ((1 - p) C(K-1, w-1)).
+
+With w = 1 the law is that of generalised randomised response. For a smaller epsilon w is larger, and the estimate
+has a smaller variance.
+
+Ye and Barg 2018, https://arxiv.org/abs/1702.00610
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ldpsim.devices.array_types import FloatArray, IntArray
+from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms.base import Mechanism
+from ldpsim.devices.mechanisms.base import DrawnTogether, Mechanism
+from ldpsim.devices.mechanisms.bits import unpack_plain
+from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
+from ldpsim.devices.noise import NoiseStream
 
 
 class LabelMechanism(Mechanism):
@@ -85,3 +107,233 @@ class OneCategory(LabelMechanism):
             numpy.linalg.LinAlgError: if two categories have the same law, so that no estimate exists.
         """
         return np.asarray(self._inverse[report])
+
+
+@dataclass(frozen=True)
+class GRR(OneCategory, DrawnTogether):
+    """Report one category of ``categories``.
+
+    ``value`` and ``report``: an integer 0 .. categories - 1. A value outside the domain
+    counts as category 0, silently.
+
+    Args:
+        lie: 64-bit threshold of the probability that another category is reported.
+        categories: Size g of the domain, at least 2.
+
+    Raises:
+        ValueError: for a domain below 2 or a threshold that makes the truth the least
+            likely answer.
+
+    >>> mechanism = GRR.from_epsilon(1.0, categories=4)
+    >>> round(mechanism.truth_probability, 4), round(mechanism.other_probability, 4)
+    (0.4754, 0.1749)
+    >>> mechanism.loss()
+    Loss(bit=1.0, vector=1.0, delta=0.0)
+    """
+
+    lie: int
+    categories: int
+
+    attained: ClassVar[bool] = True
+    name: ClassVar[str] = "grr"
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.categories <= 1 << 16:
+            raise ValueError(f"GRR needs a domain of 2..65536 categories, not {self.categories}")
+        if self.lie <= 0 or self.lie * self.categories >= ONE * (self.categories - 1):
+            raise ValueError(f"the threshold {self.lie} does not favour the truth")
+
+    @classmethod
+    def from_epsilon(cls, epsilon: float, *, categories: int) -> GRR:
+        """Return the mechanism whose loss is at most ``epsilon``."""
+        if categories < 2:
+            raise ValueError(f"GRR needs a domain of at least 2 categories, not {categories}")
+        return cls(lie=probability_threshold(epsilon, categories - 1), categories=categories)
+
+    @property
+    def truth_probability(self) -> float:
+        """p, the probability of the true category."""
+        return (ONE - self.lie) / ONE
+
+    @property
+    def other_probability(self) -> float:
+        """q, the probability of each other category."""
+        return self.lie / ONE / (self.categories - 1)
+
+    @property
+    def words(self) -> int:
+        return 2
+
+    def perturb(self, value: Any, noise: NoiseStream) -> Any:
+        truth = self.category(value)
+        # Both draws are always made, so that the time taken does not depend on the outcome.
+        lies = noise.bernoulli(self.lie, 1)[..., 0]
+        other = noise.uniform_integers(self.categories - 1, 1)[..., 0]
+        return np.where(lies, other + (other >= truth), truth)
+
+    def encode_rows(self, reports: IntArray) -> list[bytes]:
+        data = reports.astype("<u2").tobytes()
+        return [data[at : at + 2] for at in range(0, len(data), 2)]
+
+    def log_probability(self, report: int, value: int) -> float:
+        truth = self.category(value)
+        return math.log(self.truth_probability if report == truth else self.other_probability)
+
+    def estimate(self, report: int) -> np.ndarray:
+        """float (categories,): unbiased estimate of the one-hot value, P^-1 e_report."""
+        onehot = np.arange(self.categories) == report
+        return (onehot - self.other_probability) / (self.truth_probability - self.other_probability)
+
+    @property
+    def weight(self) -> float:
+        return math.log(self.truth_probability / self.other_probability)
+
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        return log_ratio((ONE - self.lie) * (self.categories - 1), self.lie)
+
+    def over(self, categories: int) -> GRR:
+        """Return GRR over a smaller domain whose loss is at most this one's, and as near to it as a threshold can be.
+
+        With r = (1 - p) (g - 1) / p here, the threshold is 2**64 (k - 1) / (r + k - 1), rounded up, for k categories.
+        """
+        truth, wrong = (ONE - self.lie) * (self.categories - 1), self.lie * (categories - 1)
+        return GRR(-(-ONE * wrong // (truth + wrong)), categories)
+
+
+@dataclass(frozen=True)
+class SubsetSelection(LabelMechanism, DrawnTogether):
+    """Report ``size`` of ``categories``.
+
+    ``value``: an integer 0 .. categories - 1; one outside the domain counts as category 0, silently.
+    ``report``: bool (categories,), ``size`` of them True. Reports of many devices: bool (n, categories), without any
+    True where no report came.
+
+    Args:
+        miss: 64-bit threshold of the probability that the true category is not in the set.
+        size: w.
+        categories: Size K of the domain, at least 2.
+
+    Raises:
+        ValueError: for a domain or a size outside its range, or a threshold that does not favour the truth.
+
+    >>> mechanism = SubsetSelection.from_epsilon(0.5, categories=7)
+    >>> mechanism.size, round(mechanism.truth_probability, 4), round(mechanism.other_probability, 4)
+    (3, 0.5529, 0.4079)
+    >>> mechanism.loss()
+    Loss(bit=0.5, vector=0.5, delta=0.0)
+    """
+
+    miss: int
+    size: int
+    categories: int
+
+    attained: ClassVar[bool] = True
+    name: ClassVar[str] = "subset_selection"
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.categories <= 1 << 16:
+            raise ValueError(f"subset selection needs a domain of 2..65536 categories, not {self.categories}")
+        if not 1 <= self.size < self.categories:
+            raise ValueError(f"a set of {self.size} categories: must be 1..{self.categories - 1}")
+        if self.miss <= 0 or self.miss * self.categories >= ONE * (self.categories - self.size):
+            raise ValueError(f"the threshold {self.miss} does not favour the truth")
+
+    @classmethod
+    def from_epsilon(cls, epsilon: float, *, categories: int) -> SubsetSelection:
+        """Return the mechanism whose loss is at most ``epsilon``, with the size of its paper."""
+        if categories < 2:
+            raise ValueError(f"subset selection needs a domain of at least 2 categories, not {categories}")
+        check_epsilon(epsilon)
+        size = max(1, round(categories / (math.exp(min(epsilon, 100.0)) + 1)))
+        return cls(probability_threshold(epsilon, categories - size, size), size, categories)
+
+    @classmethod
+    def audit_examples(cls) -> list[tuple[SubsetSelection, PublicFacts]]:
+        """Return small instances with sets of one, two and three categories."""
+        return [(cls.from_epsilon(epsilon, categories=k), PublicFacts(4, 1, k))
+                for k, epsilon in ((5, 0.5), (7, 0.5), (3, 1.0))]  # fmt: skip
+
+    @property
+    def truth_probability(self) -> float:
+        """p, the probability that the set holds the true category."""
+        return (ONE - self.miss) / ONE
+
+    @property
+    def other_probability(self) -> float:
+        """Probability that the set holds another given category."""
+        return (self.size - self.truth_probability) / (self.categories - 1)
+
+    @property
+    def words(self) -> int:
+        return 1 + self.size
+
+    @property
+    def width(self) -> int:
+        return 1 + self.categories
+
+    def perturb(self, value: Any, noise: NoiseStream) -> BoolArray:
+        # All draws are always made, so that the time taken does not depend on the outcome.
+        misses = noise.bernoulli(self.miss, 1)[..., 0]
+        places = noise.uniform_integers(self._bounds, self.size)
+        named = self._sets(np.atleast_1d(self.category(value)), np.atleast_1d(misses), np.atleast_2d(places))
+        return named if np.ndim(value) else named[0]
+
+    @property
+    def _bounds(self) -> IntArray:
+        return np.arange(self.categories - 1, self.categories - 1 - self.size, -1)
+
+    def _sets(self, truth: IntArray, misses: BoolArray, places: IntArray) -> BoolArray:
+        """bool (m, categories): the sets of m people.
+
+        Args:
+            truth: int64 (m,): true categories.
+            misses: bool (m,): whether the set leaves the true one out.
+            places: int64 (m, size): of the categories that are left at each step, the place of the one that is taken.
+        """
+        people = np.arange(len(truth))
+        others = np.tile(np.arange(self.categories - 1), (len(truth), 1))
+        others += others >= truth[:, None]
+        for step in range(self.size):  # a shuffle that stops early: each prefix is a uniform set
+            taken = step + places[:, step]
+            others[people, taken], others[:, step] = others[:, step].copy(), others[people, taken]
+        named = np.zeros((len(truth), self.categories), np.bool_)
+        named[people[:, None], others[:, : self.size]] = True
+        # All that were drawn are named, unless the last one of them gives way to the truth.
+        named[people, others[:, self.size - 1]] = misses
+        named[people, truth] = ~misses
+        return named
+
+    def encode_rows(self, reports: BoolArray) -> list[bytes]:
+        return [row.tobytes() for row in np.packbits(reports, axis=1)]
+
+    def decode(self, data: bytes, *, device: int) -> BoolArray:
+        report = unpack_plain(data, self.categories)
+        if np.count_nonzero(report) != self.size:
+            raise ValueError(f"a report of {self.name} names {self.size} categories")
+        return report
+
+    def stacker(self, n: int) -> ReportStack:
+        return Filled(self.decode, np.zeros((n, self.categories), np.bool_))
+
+    @cached_property
+    def _log_chances(self) -> tuple[float, float]:
+        """Return ln of the probability of a set that leaves the true category out, and of one that holds it."""
+        others = self.categories - 1
+        out, held = math.comb(others, self.size), math.comb(others, self.size - 1)
+        return (math.log(self.miss) - math.log(ONE) - math.log(out),
+                math.log(ONE - self.miss) - math.log(ONE) - math.log(held))  # fmt: skip
+
+    def log_probability(self, report: BoolArray, value: int) -> float:
+        return self._log_chances[int(report[self.category(value)])]
+
+    def evidence(self, report: BoolArray) -> FloatArray:
+        odds = math.log((ONE - self.miss) * (self.categories - self.size)) - math.log(self.miss * self.size)
+        return odds * np.asarray(report, np.float64)
+
+    def estimate(self, report: BoolArray) -> FloatArray:
+        """float (categories,): unbiased estimate of the one-hot value."""
+        p, q = self.truth_probability, self.other_probability
+        return (np.asarray(report, np.float64) - q) / (p - q)
+
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        return log_ratio((ONE - self.miss) * (self.categories - self.size), self.miss * self.size)

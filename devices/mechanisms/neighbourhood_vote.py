@@ -31,7 +31,7 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.base import Grouping, Mechanism
 from ldpsim.devices.mechanisms.class_table import as_text, from_text
 from ldpsim.devices.mechanisms.exact_loss import probability_threshold
-from ldpsim.devices.mechanisms.grr import GRR
+from ldpsim.devices.mechanisms.labels import GRR
 from ldpsim.devices.mechanisms.scored_vote import ScoredVote
 from ldpsim.devices.noise import NoiseStream
 

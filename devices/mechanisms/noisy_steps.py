@@ -30,9 +30,9 @@ import numpy as np
 from ldpsim.devices.array_types import FloatArray, IntArray
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import discrete_laplace, gaussian
+from ldpsim.devices.mechanisms.base import FeatureGrid
+from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers
 from ldpsim.devices.mechanisms.exact_loss import Loss, check_delta
-from ldpsim.devices.mechanisms.features import FeatureGrid
-from ldpsim.devices.mechanisms.integers import pack_integers, unpack_integers
 from ldpsim.devices.noise import NoiseStream
 
 STEPS = 256

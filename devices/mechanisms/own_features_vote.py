@@ -36,12 +36,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import FloatArray, IntArray
-from ldpsim.devices.data.population import Record
-from ldpsim.devices.data.records import records_by_column
+from ldpsim.devices.data.population import Record, records_by_column
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.base import LATER, DrawnTogether, Grouping, Mechanism, dense_features
 from ldpsim.devices.mechanisms.exact_loss import probability_threshold
-from ldpsim.devices.mechanisms.grr import GRR
+from ldpsim.devices.mechanisms.labels import GRR
 from ldpsim.devices.mechanisms.scored_vote import ScoredVote, sums_of_rows
 from ldpsim.devices.mechanisms.word_model import UNIT, WordModel, read_model
 from ldpsim.devices.noise import NoiseStream

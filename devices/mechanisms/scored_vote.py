@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import FloatArray, IntArray
-from ldpsim.devices.data.records import Records
+from ldpsim.devices.data.population import Records
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.base import Mechanism, Reporting, whole_numbers
 from ldpsim.devices.mechanisms.class_table import (
@@ -36,7 +36,7 @@ from ldpsim.devices.mechanisms.class_table import (
     quantised,
 )
 from ldpsim.devices.mechanisms.exact_loss import probability_threshold
-from ldpsim.devices.mechanisms.grr import GRR
+from ldpsim.devices.mechanisms.labels import GRR
 from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
 
 PADDED = 2048  # entries to which a list is padded

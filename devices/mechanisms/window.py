@@ -32,12 +32,12 @@ import numpy as np
 
 from ldpsim.devices.array_types import FloatArray, IntArray
 from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms.base import FeatureGrid
 from ldpsim.devices.mechanisms.bits import check_plain
 from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
-from ldpsim.devices.mechanisms.features import FeatureGrid
+from ldpsim.devices.mechanisms.sampling import subset
 from ldpsim.devices.mechanisms.stacked_reports import ReportStack, SparseStack
 from ldpsim.devices.noise import NoiseStream
-from ldpsim.devices.sampling.subset import subset
 
 OUTPUTS = 4096
 KINDS = ("pm", "sw")

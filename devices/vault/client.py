@@ -1,4 +1,7 @@
-"""Client side of a vault: a device's number and a socket, no data."""
+"""Client side of a vault: a device's number and a socket, no data.
+
+ClientApp of a device that lives in a vault: it only carries messages.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,14 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
+from flwr.app import Context, Message, MessageType
+
 from ldpsim.devices.device import Refusal
-from ldpsim.devices.query import MAX_BYTES
+from ldpsim.devices.query import MAX_BYTES, InvalidQuery
 from ldpsim.devices.report import Report
 from ldpsim.devices.vault import protocol
 from ldpsim.devices.vault.protocol import FrameError, FrameKind
+from ldpsim.devices.wire import HANDOVER_TYPE, QUERY_TYPE, WHOAMI_TYPE, introduction, read_query, reply
 
 SECONDS = 30.0
 _PAUSE = 0.1
@@ -52,15 +58,8 @@ class VaultDevice:
         """Ask for the whole record, raw: only a device in ``owner`` mode gives it, once."""
         return self._ask(FrameKind.HANDOVER, question)
 
-    def refuse_mode(self) -> Refusal:
-        """Ask for the device's answer to a message of another mode."""
-        return self._refusal(FrameKind.OTHER_MODE)
-
-    def refuse_unknown(self) -> Refusal:
-        """Ask for the device's answer to a message that is no question."""
-        return self._refusal(FrameKind.UNKNOWN)
-
-    def _refusal(self, kind: FrameKind) -> Refusal:
+    def refuse(self, kind: FrameKind) -> Refusal:
+        """Ask for the device's answer to a message that is of another mode, or no question."""
         answer = self._ask(kind, b"")
         return answer if isinstance(answer, Refusal) else Refusal.LEDGER_DAMAGED
 
@@ -90,3 +89,29 @@ class VaultDevice:
             with suppress(BrokenPipeError, ConnectionResetError):
                 protocol.write_frame(connection, payload, deadline=deadline)
             return protocol.read_frame(connection, limit=protocol.MAX_ANSWER, deadline=deadline)
+
+
+def relay(message: Message, context: Context) -> Message:
+    """Carry a message to the vault that the node's configuration names, and return the answer.
+
+    ``socket`` is the way to the vault and ``partition-id`` the device's number in it. Only the
+    node can say so: a run's configuration is the curator's.
+    """
+    try:
+        device = VaultDevice(str(context.node_config["socket"]), int(context.node_config["partition-id"]))
+    except (ValueError, KeyError):
+        return reply(Refusal.LEDGER_DAMAGED, message, device=-1)
+    kind = message.metadata.message_type
+    if kind == WHOAMI_TYPE:
+        return introduction(message, device=device.index, own_state=True)
+    try:
+        question = read_query(message)
+    except InvalidQuery:
+        question = b""  # no query is empty, so the device answers as to any malformed question
+    if kind == QUERY_TYPE:
+        return reply(device.answer(question), message, device=device.index)
+    if kind == HANDOVER_TYPE:
+        return reply(device.hand_over(question), message, device=device.index)
+    of_another_mode = kind.partition(".")[0] in (MessageType.TRAIN, MessageType.EVALUATE)
+    refusal = device.refuse(FrameKind.OTHER_MODE if of_another_mode else FrameKind.UNKNOWN)
+    return reply(refusal, message, device=device.index)

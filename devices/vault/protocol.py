@@ -12,11 +12,9 @@ other the code of a refusal.
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import struct
 import time
-from dataclasses import dataclass
 from enum import IntEnum
 
 from ldpsim.devices.device import Refusal
@@ -47,15 +45,6 @@ class FrameKind(IntEnum):
     UNKNOWN = 4
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A question as it arrived at the vault."""
-
-    kind: FrameKind
-    device: int
-    question: bytes
-
-
 def question_limit(people: int, classes: int, columns: int = 0) -> int:
     """Return the longest question a vault reads, in bytes.
 
@@ -68,35 +57,6 @@ def question_limit(people: int, classes: int, columns: int = 0) -> int:
     return _QUESTION.size + min(MAX_BYTES, (1 << 17) + 12 * people + table)
 
 
-def frame(payload: bytes) -> bytes:
-    """Return a payload with its length before it."""
-    return _LENGTH.pack(len(payload)) + payload
-
-
-async def receive_frame(connection: socket.socket, *, limit: int) -> bytes:
-    """Read a frame as :func:`read_frame` does, in an event loop; the caller sets the deadline."""
-    loop = asyncio.get_running_loop()
-
-    async def read(size: int) -> bytes:
-        found = bytearray()
-        while len(found) < size:
-            chunk = await loop.sock_recv(connection, min(_CHUNK, size - len(found)))
-            if not chunk:
-                raise FrameError("a frame is cut off")
-            found += chunk
-        return bytes(found)
-
-    (length,) = _LENGTH.unpack(await read(_LENGTH.size))
-    if length > limit:
-        raise FrameError("a frame is too long")
-    return await read(length)
-
-
-async def send_frame(connection: socket.socket, payload: bytes) -> None:
-    """Send a frame in an event loop; the caller sets the deadline."""
-    await asyncio.get_running_loop().sock_sendall(connection, frame(payload))
-
-
 def write_frame(connection: socket.socket, payload: bytes, *, deadline: float) -> None:
     """Send a frame before ``deadline`` (of ``time.monotonic``).
 
@@ -106,7 +66,7 @@ def write_frame(connection: socket.socket, payload: bytes, *, deadline: float) -
     """
     _wait(connection, deadline)
     try:
-        connection.sendall(frame(payload))  # its timeout is for the whole frame
+        connection.sendall(_LENGTH.pack(len(payload)) + payload)  # its timeout is for the whole frame
     except TimeoutError:
         raise FrameError("a frame was not taken in time") from None
 
@@ -153,8 +113,8 @@ def pack_question(kind: FrameKind, device: int, question: bytes = b"") -> bytes:
     return _QUESTION.pack(MAGIC, VERSION, kind, device) + question
 
 
-def unpack_question(payload: bytes) -> Asked:
-    """Read a question's payload; a kind that is not known is an unknown question.
+def unpack_question(payload: bytes) -> tuple[FrameKind, int, bytes]:
+    """Return a question's kind, device and query; a kind that is not known is an unknown question.
 
     Raises:
         FrameError: for bytes that are not of this form or version.
@@ -164,8 +124,8 @@ def unpack_question(payload: bytes) -> Asked:
     magic, version, kind, device = _QUESTION.unpack_from(payload)
     if (magic, version) != (MAGIC, VERSION):
         raise FrameError("a question is malformed")
-    known = FrameKind(kind) if kind in FrameKind._value2member_map_ else FrameKind.UNKNOWN
-    return Asked(known, device, payload[_QUESTION.size :])
+    kind = kind if kind in FrameKind._value2member_map_ else FrameKind.UNKNOWN
+    return FrameKind(kind), device, payload[_QUESTION.size :]
 
 
 def pack_answer(answer: Report | Refusal) -> bytes:

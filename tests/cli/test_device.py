@@ -9,7 +9,6 @@ import json
 import os
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import time
@@ -306,20 +305,6 @@ def test_a_policy_is_printed_and_obeyed(tmp_path: Path, own: Path, start: Start)
     for wrong, says in ((("--on-requery", "answer"), "one of refuse, replay"), (("--epsilon", 0), "a number above 0"),
                         (("--method", "raw"), "asks nobody"), (("--cap", "life=1"), "level must be")):  # fmt: skip
         assert says in error_of("policy", "--facts", facts, *wrong)
-
-
-def test_ledgers_of_another_schema_are_named(tmp_path: Path, own: Path) -> None:
-    """Every command that opens the folder says so in one line; nothing is made anew."""
-    state = tmp_path / "state"
-    assert CliRunner().invoke(app, ["device", "enrol", "--data", str(own), "--state", str(state)]).exit_code == 0
-    with sqlite3.connect(state / "ledger.sqlite") as db:
-        db.execute("PRAGMA user_version=3")
-    db.close()
-    before = (state / "ledger.sqlite").read_bytes()
-    shown = CliRunner().invoke(app, ["ledger", "show", str(state)])
-    for line in (error_of("serve", "--state", state, "--socket", tmp_path / "v"), shown.stderr):
-        assert f"{state} has ledgers of schema 3; this version reads schema 4" in line and len(line.splitlines()) == 1
-    assert (state / "ledger.sqlite").read_bytes() == before
 
 
 @pytest.fixture

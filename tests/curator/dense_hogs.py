@@ -1,7 +1,6 @@
 """HoGS straight from Algorithms 2 and 3 on dense n x n arrays: the oracle of the tests.
 
-Written for reading, and for the memory and time that a user's first version would take
-(``benchmarks/speed/bench_hogs.py`` measures against it).
+Written for reading.
 """
 
 from __future__ import annotations

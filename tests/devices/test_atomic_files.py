@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import re
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from ldpsim.devices.atomic_files import (
-    PASSED_AROUND,
     exclusive_lock,
     lock_file,
     made_once,
@@ -23,7 +20,7 @@ from ldpsim.devices.atomic_files import (
     write_atomically,
 )
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report
@@ -87,59 +84,6 @@ def secret(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_page_has_its_mode_before_its_name(tmp_path: Path, secret: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody puts a link in the place of a page as soon as it has its name."""
-    (tmp_path / "shared").mkdir()
-    replace, seen = os.replace, []
-
-    def swapped(source: str, target: Path) -> None:
-        replace(source, target)
-        seen.append(mode(target))
-        target.unlink()
-        target.symlink_to(secret)
-
-    monkeypatch.setattr(os, "replace", swapped)
-    write_atomically(tmp_path / "shared" / "page.html", "text", mode=PASSED_AROUND)
-    write_atomically(tmp_path / "shared" / "own", "text")
-    assert mode(secret) == 0o600 and seen == [0o644, 0o600]
-
-
-def test_a_folder_that_is_swapped_for_a_link_keeps_its_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "open").mkdir()
-    (tmp_path / "open").chmod(0o755)
-    mkdir = Path.mkdir
-
-    def swapped(path: Path, *args: int, **more: bool) -> None:
-        mkdir(path, *args, **more)
-        if path.name == "f":
-            path.rmdir()
-            path.symlink_to(tmp_path / "open")
-
-    monkeypatch.setattr(Path, "mkdir", swapped)
-    with pytest.raises(OSError, match="f"):
-        private_folder(tmp_path / "f")
-    assert mode(tmp_path / "open") == 0o755
-
-
-def test_no_mode_is_set_by_name() -> None:
-    """A name may be another file's by the time that its mode is changed."""
-    sources = [
-        path for package in ("devices", "curator", "strategies", "cli") for path in (ROOT / package).rglob("*.py")
-    ]
-    found = [path for path in sources if re.search(r"\bl?chmod\(", path.read_text())]
-    assert sources and not found
-    assert not found
-
-
-def test_a_folder_that_is_there_keeps_its_mode(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy]
-) -> None:
-    (tmp_path / "s").mkdir(0o755)
-    (tmp_path / "s").chmod(0o755)
-    enrol(tmp_path / "s", population, policy_of(population), seed=1).close()
-    assert mode(tmp_path / "s") == 0o755 and State(tmp_path / "s").device(3).index == 3
-
-
 def test_a_file_is_made_once_and_on_the_disk_before_it_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A killed process may have named it without waiting for the disk, so who finds it waits too."""
     synced: list[Path] = []
@@ -165,24 +109,6 @@ def test_a_lock_is_held_by_one_and_ends_with_its_holder(tmp_path: Path) -> None:
     lock.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="symbolic"), lock_file(lock):
         pass
-
-
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
-def test_a_full_disk_is_named_with_the_bytes_that_are_needed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
-) -> None:
-    path = tmp_path / "file"
-    path.write_text("before")
-
-    def full(_: int) -> None:
-        raise OSError(code, os.strerror(code))
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="1,500 bytes are needed") as failed:
-        write_atomically(path, "x" * 1500)
-    assert (failed.value.errno, failed.value.filename) == (code, str(path))
-    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
-    assert path.read_text() == "before"
 
 
 def test_a_file_of_somebody_else_is_read_whole_or_not_at_all(tmp_path: Path) -> None:

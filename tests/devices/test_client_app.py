@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -12,16 +11,13 @@ import pytest
 from flwr.app import ConfigRecord, Context, Message, RecordDict
 
 from ldpsim.devices import client_app, wire
-from ldpsim.devices.client_app import app, default_state_folder, open_state, state_folder
+from ldpsim.devices.client_app import app, default_state_folder, state_folder
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
 from ldpsim.devices.mechanisms import GRR
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import Query
-from ldpsim.devices.report import Report
-from tests.fleets import release_states
 
 Folder = Callable[..., Path]
 
@@ -108,21 +104,6 @@ def test_where_there_is_no_device_nothing_escapes(
     assert wire.read_reply(answer) is Refusal.LEDGER_DAMAGED
 
 
-@pytest.mark.parametrize("gone", [False, True])
-@pytest.mark.parametrize("damage", ["enrolment.json", "secrets.bin", "population/population.json", "ledger.sqlite"])
-def test_a_folder_that_lost_or_broke_a_file(
-    folder: Path, ask_for: Callable[..., Query], damage: str, gone: bool
-) -> None:
-    (folder / damage).write_bytes(b"\x00garbage")
-    if gone:
-        (folder / damage).unlink()
-    where = context({"partition-id": 3, "state-dir": str(folder)})
-    # The data are not looked at before a report is drawn of them.
-    kinds = [wire.QUERY_TYPE] if damage.startswith("population") else KINDS
-    for kind in kinds:
-        assert wire.read_reply(say(kind, wire.query_content(ask_for()), where)) is Refusal.LEDGER_DAMAGED
-
-
 @pytest.mark.parametrize("error", [ValueError, KeyError, RuntimeError, MemoryError, sqlite3.Error, ZeroDivisionError])
 def test_an_exception_with_private_words_does_not_leave(
     folder: Path,
@@ -144,37 +125,9 @@ def test_an_exception_with_private_words_does_not_leave(
     assert State(folder).ledger(3).answers(3) == []
 
 
-def test_damage_in_the_middle_of_an_answer(
-    folder: Path, ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise LedgerDamaged("row 3 of PRIVATE")
-
-    monkeypatch.setattr(Ledger, "enter", fail)
-    answer = say(wire.QUERY_TYPE, wire.query_content(ask_for()), context({"partition-id": 3, "state-dir": str(folder)}))
-    assert wire.read_reply(answer) is Refusal.LEDGER_DAMAGED and "PRIVATE" not in repr(answer)
-
-
 def test_who_am_i_opens_nothing_private(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_app, "open_state", lambda *_: pytest.fail("the state was opened"))
     answer = say("query.whoami", RecordDict({}), context({"partition-id": 4, "state-dir": str(folder)}))
     assert wire.read_introduction(answer) == (4, True)
     answer = say("query.whoami", RecordDict({}), context({"partition-id": 4}, {"state-dir": str(folder)}))
     assert wire.read_introduction(answer) == (4, False)
-
-
-def test_a_state_folder_is_opened_once_a_process(folder: Path) -> None:
-    assert open_state(str(folder), 1) is open_state(str(folder), 1) is not open_state(str(folder), 2)
-
-
-def test_released_states_are_opened_anew(folder: Path, ask_for: Callable[..., Query]) -> None:
-    """What a device may answer stands in its ledger, not in what a process keeps open."""
-    where = context({"partition-id": 3, "state-dir": str(folder)})
-    query = wire.query_content(ask_for())
-    first = wire.read_reply(say(wire.QUERY_TYPE, query, where))
-    before = open_state(str(folder), os.getpid())
-    release_states()
-    again = wire.read_reply(say(wire.QUERY_TYPE, query, where))
-    assert open_state(str(folder), os.getpid()) is not before
-    assert isinstance(first, tuple) and isinstance(again, tuple)
-    assert again[1] == Report(first[1].data, replayed=True)

@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import numpy as np
 import pytest
 
-from ldpsim.devices.facts import PublicFacts, Split
+from ldpsim.devices.facts import PublicFacts
 
 
 def test_json_and_back() -> None:
@@ -29,8 +28,3 @@ def test_json_and_back() -> None:
 def test_impossible_facts(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
         PublicFacts(**{"n": 3, "d": 4, "classes": 2, **wrong})
-
-
-def test_labelled_is_training_and_validation() -> None:
-    split = Split(train=np.array([4, 7]), val=np.array([1]), test=np.array([0]))
-    assert split.labelled.tolist() == [1, 4, 7]

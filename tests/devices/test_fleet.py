@@ -24,12 +24,11 @@ from ldpsim.devices.enrolment import state as enrolment
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.ledger import rows
 from ldpsim.devices.ledger.ledger import Ledger
-from ldpsim.devices.ledger.rows import Head
-from ldpsim.devices.mechanisms import GRR, Degree, GroupDegrees, Mechanism, OneBit, RandomizedResponse
+from ldpsim.devices.mechanisms import Degree, GroupDegrees, Mechanism, OneBit, RandomizedResponse
 from ldpsim.devices.policy.policy import Cap, Policy, policy_for
 from ldpsim.devices.query import Ask, InvalidQuery, Query
 from ldpsim.devices.report import Report, pack_report
-from tests.devices.mechanisms.test_every_mechanism import EXAMPLES, C, D, N, attribute
+from tests.devices.mechanisms.test_every_mechanism import EXAMPLES, D, N, attribute
 from tests.fleets import fleet_of, release_states
 from tests.signing import signed
 
@@ -142,46 +141,6 @@ def test_policies_judge_device_by_device(
     assert pair.ask(signed(key, row, 12), [11, 12, 500]) == [Refusal.LEDGER_DAMAGED] * 3
 
 
-def test_a_cap_of_the_person_that_some_have_reached(twins: Callable[..., Twins], ask_for: Callable[..., Query]) -> None:
-    pair = twins(user_cap=ask_for(attributes="f").total() + 0.5, on_requery="replay")
-    assert len(fresh(pair.ask(ask_for(attributes="f"), range(5)))) == 5
-    got = pair.ask(ask_for("second", attributes="l"))
-    assert got[:5] == [Refusal.POLICY_REFUSED] * 5 and fresh(got) == list(range(5, 12))
-    assert repeated(pair.ask(ask_for("third", attributes="f"), range(5))) == list(range(5))
-
-
-def test_counters_alone_and_together(twins: Callable[..., Twins], ask_for: Callable[..., Query]) -> None:
-    pair = twins(counted=True)
-    pair.ask(ask_for(attributes="f"), range(6))
-    for state in pair.states:
-        counter = state.counter(0)
-        assert counter is not None
-        held = counter.entries([2, 9])
-        counter.advance({device: (entry.head, Head(7, b"elsewhere" * 3)) for device, entry in held.items()})
-    again = pair.ask(ask_for(attributes="f"), range(6))
-    assert again[2] is Refusal.COUNTER_MISMATCH and repeated(again) == [0, 1, 3, 4, 5]
-    got = pair.ask(ask_for(attributes="l"))
-    assert [d for d in ALL if got[d] is Refusal.COUNTER_MISMATCH] == [2, 9] and len(fresh(got)) == 10
-
-
-def test_a_copy_that_was_quicker(
-    twins: Callable[..., Twins], ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The counter is advanced by somebody else between the start of the transaction and its commit."""
-    pair, enter = twins(counted=True), Ledger.enter
-
-    def overtaken(ledger: Ledger, answers: Any, *given: Any) -> None:
-        state = next(state for state in pair.states if state.ledger() is ledger)
-        counter = state.counter(0)
-        if counter is not None and 5 in [row.device for row in answers]:
-            counter.advance({5: (Head(), Head(1, b"another copy's"))})
-        enter(ledger, answers, *given)
-
-    monkeypatch.setattr(Ledger, "enter", overtaken)
-    got = pair.ask(ask_for())
-    assert got[5] is Refusal.COUNTER_MISMATCH and len(fresh(got)) == 11
-
-
 def test_a_mechanism_that_fails_for_some(
     twins: Callable[..., Twins], ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,21 +155,6 @@ def test_a_mechanism_that_fails_for_some(
     monkeypatch.setattr(OneBit, "respond", failing)
     got = twins().ask(ask_for())
     assert [one is Refusal.UNKNOWN_QUERY for one in got] == [d % 3 == 0 for d in ALL] and len(fresh(got)) == 8
-
-
-def test_batches_of_a_vote(twins: Callable[..., Twins], people: Callable[..., Population]) -> None:
-    """Separate questions of one collection, about one attribute after another and to other people."""
-    population = people(N, D)
-    votes = [m for m in EXAMPLES if m.name in ("neighbourhood_vote", "own_features_vote")]
-    label = Query("vote", ((Ask("label", (GRR.from_epsilon(1.0, categories=C),)),),))
-    later = [Query("vote", ((Ask(attribute(m), (m,)),),)) for m in votes]
-    pair = twins(people=population, policy=policy_for([label, *later], population.facts))
-    assert len(fresh(pair.ask(label, [0, 2, 4]))) == 3
-    assert len(fresh(pair.ask(later[1], [0, 1, 3]))) == 3  # reads features too
-    assert fresh(pair.ask(later[0], range(N))) == [d for d in range(N) if d not in (0, 1, 3)]
-    features = Query("vote", ((Ask("features", (OneBit.from_epsilon(1.0, d=D),)),),))
-    assert pair.ask(features, range(N)) == [Refusal.POLICY_REFUSED] * N
-    assert len(repeated(pair.ask(later[1], [0, 1, 3]))) == 3
 
 
 # --- messages, and what they share ------------------------------------------------------
@@ -278,17 +222,6 @@ def test_the_reply_for_all_is_made_after_the_commit(
     assert fresh(wire.read_batch_reply(reply, 12) or []) == list(ALL) and built == [12]
 
 
-def test_several_messages_to_one_device_in_one_batch(folder: Path, ask_for: Callable[..., Query]) -> None:
-    same = [to_one(ask_for(attributes="a"), index) for index in (3, 4, 3, 3)]
-    other = [ask_for("second", attributes="a"), ask_for(eps=2.0), ask_for("third", attributes="l")]
-    replies = list(fleet_of(folder).answer([*same, *(to_one(query, 3) for query in other)]))
-    got = [read for r in replies if r.metadata.src_node_id == 4 and (read := wire.read_reply(r))]
-    reports = [read[1] for read in got if isinstance(read, tuple)]
-    assert [report.replayed for report in reports] == [False, True, True, False] and len({r.data for r in reports}) == 2
-    assert [read for read in got if isinstance(read, Refusal)] == [Refusal.REPORT_COLLECTED] * 2
-    assert entered(folder)[3:5] == [2, 1]
-
-
 @contextmanager
 def denied(ledger: Ledger, what: str) -> Iterator[None]:
     """Let SQLite itself refuse COMMIT or BEGIN, or find no room for the row of device 7."""
@@ -329,27 +262,6 @@ def test_a_batch_that_cannot_be_entered_reports_nothing(
     assert [one[1].replayed for one in answers(folder, messages)] == [True] + [False] * 11
 
 
-def test_hostile_messages_beside_honest_ones(folder: Path, ask_for: Callable[..., Query]) -> None:
-    """What comes first decides nothing for the others; one damaged device harms nobody else."""
-    answers(folder, [to_one(ask_for(), 9)])
-    open_state(str(folder), os.getpid()).ledger()._db.execute("UPDATE answer SET seal = x''")
-    empty = RecordDict({})
-    mixed = [
-        Message(empty, 2, "train"), Message(empty, 100, "train"), to_one(ask_for(), 0), to_one(ask_for(), 98),
-        Message(empty, 3, wire.QUERY_TYPE), to_one(ask_for(), 4), to_one(ask_for(n=5), 5), to_one(ask_for(), -1),
-        to_one(ask_for(), 6, "query.other"), Message(empty, 8, "evaluate"), to_one(ask_for(), 9),
-        Message(empty, 11, "query.exchange"),
-    ]  # fmt: skip
-    replies = list(fleet_of(folder).answer(mixed))
-    got = {r.metadata.src_node_id - 1: wire.read_reply(r) for r in replies}
-    assert len(replies) == len(mixed) and {i for i, one in got.items() if isinstance(one, tuple)} == {0, 4}
-    assert {i: one for i, one in got.items() if not isinstance(one, tuple)} == {
-        1: Refusal.MODE_REFUSED, 99: Refusal.LEDGER_DAMAGED, 2: Refusal.UNKNOWN_QUERY, 98: Refusal.LEDGER_DAMAGED,
-        5: Refusal.POLICY_REFUSED, 6: Refusal.UNKNOWN_QUERY, 7: Refusal.MODE_REFUSED, -1: Refusal.LEDGER_DAMAGED,
-        9: Refusal.LEDGER_DAMAGED, 10: Refusal.MODE_REFUSED,
-    }  # fmt: skip
-
-
 def test_devices_of_one_shard_in_rising_order_alone_are_a_batch(
     folder: Path, ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -372,32 +284,6 @@ def test_a_node_that_is_one_device_knows_no_question_to_many(
         context = Context(1, 4, node, RecordDict(), {})  # type: ignore[arg-type]
         assert wire.read_reply(client_app.app(to_all(ask_for()), context)) is Refusal.UNKNOWN_QUERY
     assert entered(folder) == [0] * 12
-
-
-@pytest.mark.parametrize("together", [True, False])
-def test_devices_of_several_ledger_files(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query],
-    monkeypatch: pytest.MonkeyPatch, together: bool,
-) -> None:  # fmt: skip
-    """One that fails harms no other, and few of them are open at a time."""
-    monkeypatch.setattr(enrolment, "SHARD", 2)
-    state = enrol(tmp_path / "s", population, policy_of(population), seed=7)
-    assert len(list((tmp_path / "s").glob("ledger*.sqlite"))) == 6
-    asked = [to_all(ask_for(), [first, first + 1]) for first in range(0, 12, 2)] if together else [
-        to_one(ask_for(), index) for index in (11, 0, 5, 4, 9, 10, 1, 6, 2, 7, 3, 8)]  # fmt: skip
-    with denied(state.ledger(4), "COMMIT"):
-        assert len(list(fleet.Fleet(state, batch=4).answer(asked))) == len(asked)
-    assert entered(tmp_path / "s") == [0 if index in (4, 5) else 3 for index in ALL]
-    monkeypatch.setattr(fleet, "MOST_OPEN", 3)
-    few = State(tmp_path / "s")
-    for _ in fleet.Fleet(few, batch=4).answer(asked):
-        assert len(few._ledgers) <= 3
-    assert entered(tmp_path / "s") == [3] * 12
-
-
-def test_a_folder_that_is_no_state_is_not_opened(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no enrolled devices"):
-        fleet_of(tmp_path / "nothing")
 
 
 def test_an_interrupt_in_a_batch_releases_nothing(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ldpsim.devices.draw
-from ldpsim.devices.data.population import Population, Record
+from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Device, Refusal
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.ledger.ledger import Ledger
@@ -141,25 +141,6 @@ def test_it_is_refused_where_one_of_both_was_released(state: State, before: Quer
     assert len(state.ledger(5).answers(5)) == 1
 
 
-def test_a_retry_gets_the_stored_bytes_also_after_the_data_changed(state: State, population: Population) -> None:
-    device, asked = state.device(5), question()
-    first = device.answer(asked)
-    assert isinstance(first, Report)
-    other = Record(np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0, np.int32), 0)
-    for record in (population.record(5), other):
-        again = lone_device(5, record, state.secrets[5].tobytes(), state.policy, state.ledger(5))
-        assert again.answer(asked) == Report(first.data, replayed=True)
-        assert again.answer(question("next")) is Refusal.REPORT_COLLECTED
-
-
-def test_replay_gives_the_stored_bytes_to_another_collection(tmp_path: Path, population: Population) -> None:
-    policy = policy_for([question(), WORDS], population.facts, on_requery="replay")
-    device = enrol(tmp_path / "s", population, policy, seed=3).device(5)
-    first = device.answer(question())
-    assert isinstance(first, Report) and device.answer(question("next")) == Report(first.data, replayed=True)
-    assert device.answer(WORDS) is Refusal.REPORT_COLLECTED
-
-
 # --- counted once -------------------------------------------------------------------------------
 
 
@@ -174,19 +155,6 @@ def test_the_loss_counts_once_for_the_person_and_fully_for_each_attribute(state:
     assert lifetime(state)["user"]["max"] == 5.0
 
 
-def test_a_cap_of_all_that_a_person_reports(tmp_path: Path, population: Population) -> None:
-    policy = policy_for([question(epsilon=5.0), LABEL], population.facts, caps={"user": 4.5})
-    state = enrol(tmp_path / "s", population, policy, seed=3)
-    assert isinstance(state.device(0).answer(question(epsilon=3.5)), Report)
-    assert isinstance(state.device(0).answer(LABEL), Report)  # 3.5 + 1, and not 7 + 1
-    assert state.device(1).answer(question(epsilon=4.501)) is Refusal.POLICY_REFUSED
-    assert isinstance(state.device(1).answer(question(epsilon=4.5)), Report)  # once, and not 9
-    assert state.device(1).answer(LABEL) is Refusal.POLICY_REFUSED
-    assert isinstance(state.device(2).answer(LABEL), Report)
-    assert state.device(2).answer(question(epsilon=3.501)) is Refusal.POLICY_REFUSED
-    assert isinstance(state.device(2).answer(question(epsilon=3.5)), Report)
-
-
 def _untouchable(policy: Policy, ledger: Ledger) -> Device:
     return lone_device(3, Untouchable(), b"s" * 32, policy, ledger)
 
@@ -199,11 +167,6 @@ def test_the_caps_of_both_attributes_hold(state: State, attribute: str, cap: Cap
     assert full.allows(question(), device=3)
     caps = {name: kept for name in full.caps if (kept := cap if name == attribute else full.caps[name]) is not None}
     assert _untouchable(replace(full, caps=caps), state.ledger(3)).answer(question()) is Refusal.POLICY_REFUSED
-
-
-def test_a_mechanism_that_the_person_did_not_accept_is_refused(state: State) -> None:
-    policy = replace(state.policy, mechanisms=frozenset({"neighbourhood_vote", "one_bit"}))
-    assert _untouchable(policy, state.ledger(3)).answer(question()) is Refusal.POLICY_REFUSED
 
 
 def test_an_invalid_question_is_refused_before_private_data_are_read(state: State) -> None:
@@ -246,12 +209,6 @@ def test_new_data_of_either_attribute_draw_new_noise(
         ledger = Ledger.create(tmp_path / f"l{place}")
         assert isinstance(lone_device(5, held, b"s" * 32, state.policy, ledger).answer(question()), Report)
     assert keys[0] == keys[1] and len(set(keys)) == 3
-
-
-def test_fingerprints_and_bytes_of_other_questions_are_as_before() -> None:
-    """Digests from before an answer could depend on two attributes."""
-    assert BOTH.fingerprint("adjacency").hex()[:16] == FINGERPRINTS[0]
-    assert (VOTE.fingerprint("adjacency").hex()[:16], BOTH.digest.hex()[:16]) == FINGERPRINTS[1:]
 
 
 FINGERPRINTS = ("c869254aada4c865", "5bfe0cf857a9ee71", "1d7067413900e883")

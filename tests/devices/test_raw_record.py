@@ -23,8 +23,6 @@ from ldpsim.devices.query import Ask, InvalidQuery, Query
 from ldpsim.devices.raw_record import HandedOver, hand_over, is_hand_over, read_hand_over, read_question, read_record
 from ldpsim.devices.report import Report, unpack_report
 from ldpsim.devices.wire import HANDOVER_TYPE, QUERY_TYPE, message_type, query_content, read_reply
-from ldpsim.strategies.rounds.collect_once import Collected
-from ldpsim.strategies.rounds.reading import read_records
 
 REPORT = Query("first", ((Ask("label", (GRR.from_epsilon(1.0, categories=5),)),),))
 
@@ -73,15 +71,6 @@ def test_it_is_a_release_without_protection_in_the_ledger(owners: State) -> None
     assert len(owners.ledger(3).answers(3)) == 1
 
 
-def test_replay_gives_the_stored_bytes_to_another_collection(tmp_path: Path, people: Population) -> None:
-    policy = policy_for([hand_over("first")], people.facts, mode="owner", on_requery="replay")
-    state = enrol(tmp_path / "s", people, policy, seed=2)
-    first = state.device(0).hand_over(hand_over("first").to_bytes())
-    again = state.device(0).hand_over(hand_over("second").to_bytes())
-    assert isinstance(first, Report) and again == Report(first.data, replayed=True)
-    state.close()
-
-
 def test_each_mode_refuses_the_other_s_message(owners: State, reporters: State) -> None:
     assert owners.device(0).answer(REPORT) is Refusal.MODE_REFUSED
     assert reporters.device(0).hand_over(hand_over("first").to_bytes()) is Refusal.MODE_REFUSED
@@ -90,13 +79,6 @@ def test_each_mode_refuses_the_other_s_message(owners: State, reporters: State) 
     assert owners.device(0).answer(hand_over("first")) is Refusal.MODE_REFUSED
     assert reporters.device(0).answer(hand_over("first").to_bytes()) is Refusal.UNKNOWN_QUERY
     assert not reporters.ledger().answers(0) and not owners.ledger().answers(0)
-
-
-def test_a_cap_below_the_raw_record_refuses_it(tmp_path: Path, people: Population) -> None:
-    policy = policy_for([hand_over("first")], people.facts, mode="owner", caps={"user": 100.0})
-    state = enrol(tmp_path / "s", people, policy, seed=2)
-    assert state.device(0).hand_over(hand_over("first").to_bytes()) is Refusal.POLICY_REFUSED
-    state.close()
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[]", REPORT.to_bytes(), hand_over("first").to_bytes() + b" ",
@@ -167,10 +149,3 @@ def test_a_record_that_nobody_has_is_refused(people: Population, parts: dict[str
     assert read_record(told(feature(d - 1), [19], -1), people.facts).feature_indices.tolist() == [d - 1]
     with pytest.raises(ValueError):
         read_record(parts, people.facts)
-
-
-def test_a_device_whose_record_is_malformed_counts_as_failed(people: Population) -> None:
-    answers = {3: told(feature(1), [4]), 2: told(feature(people.facts.d)), 1: told(neighbours=[2])}
-    collected = Collected(asked=3, reported=3, answers=answers)
-    assert list(read_records(people.facts, collected)) == [1, 3]
-    assert (collected.reported, collected.failed, collected.answers) == (2, 1, {})

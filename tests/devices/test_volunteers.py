@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -67,11 +66,6 @@ def test_a_volunteer_gives_label_and_features_and_answers_nothing_else(state: St
     assert all(part.loss.vector == np.inf for part in parts)
 
 
-def test_a_volunteer_who_was_not_asked_yet_answers_no_vote_either(state: State) -> None:
-    assert ask(state, VOLUNTEER, vote()) is Refusal.POLICY_REFUSED
-    assert state.ledger(VOLUNTEER).answers(VOLUNTEER) == []
-
-
 @pytest.mark.parametrize("answered", [False, True])
 def test_nobody_else_gives_anything_in_clear(state: State, answered: bool) -> None:
     if answered:
@@ -105,13 +99,6 @@ def test_who_knows_the_label_answers_it_or_a_vote_and_never_both(tmp_path: Path,
         assert len(asked.ledger(device).answers(device)) == 1
     assert ask(asked, VOLUNTEER, labels) is Refusal.POLICY_REFUSED
     assert policy_for([labels, vote()], population.facts).user_cap == np.inf  # they add up, as the losses say
-
-
-def test_roles_are_kept_and_no_later_run_changes_them(state: State, population: Population) -> None:
-    kept = json.loads((state.folder / "enrolment.json").read_text())["policy"]
-    assert kept["volunteers"] == [VOLUNTEER, 9]
-    assert Policy.from_dict(kept).volunteers == {VOLUNTEER, 9}
-    assert "volunteers" not in policy_for([vote()], population.facts).to_dict()
 
 
 def test_many_devices_decide_as_one_does(state: State) -> None:

@@ -1,7 +1,7 @@
 """Votes on whole devices: the conditions under which a vote loses what it says, one by one.
 
 The mechanism's own tests are in ``mechanisms/test_neighbourhood_vote.py``. The time of an answer is
-measured by ``benchmarks/speed/bench_vote.py``.
+measured once (docs/results/vote.md).
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from ldpsim.devices.mechanisms.class_table import as_text
 from ldpsim.devices.policy.policy import Cap, Policy, policy_for
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import Report, unpack_report
-from tests.devices.vault.test_server import running
 from tests.fleets import Untouchable, lone_device
 
 N, CLASSES = 12, 3
@@ -190,18 +189,6 @@ def test_a_retry_sends_the_same_bytes_also_from_a_new_ledger(
     assert [lost.device(index).answer(asked) for index in range(N)] == first
 
 
-def test_a_vault_sends_the_same_bytes(tmp_path: Path, population: Population) -> None:
-    asked = question()
-    policy = policy_for([asked], population.facts)
-    direct = enrol(tmp_path / "direct", population, policy, seed=7)
-    expected = [direct.device(index).answer(asked) for index in range(N)]
-    enrol(tmp_path / "vault", population, policy, seed=7).close()
-    with running(tmp_path / "vault", tmp_path / "v.sock") as vault:
-        assert [vault.device(index).answer(asked.to_bytes()) for index in range(N)] == expected
-        other = question(epsilon=1.0)
-        assert vault.device(3).answer(other.to_bytes()) is Refusal.REPORT_COLLECTED
-
-
 # --- caps and ends --------------------------------------------------------------------------
 
 
@@ -217,20 +204,3 @@ def test_a_cap_of_all_that_a_person_reports(tmp_path: Path, population: Populati
     assert isinstance(state.device(2).answer(question(epsilon=2.0)), Report)
     spent = [part.loss.vector for row in state.ledger(2).answers(2) for part in row.parts]
     assert spent == [2.0, 2.0]
-
-
-def test_a_device_of_one_end(tmp_path: Path, population: Population) -> None:
-    both, one = question(), question(reporting="one-end")
-    state = enrol(tmp_path / "s", population, policy_for([both, one], population.facts, reporting="one-end"), seed=3)
-    assert state.device(5).answer(both) is Refusal.POLICY_REFUSED
-    assert isinstance(state.device(5).answer(one), Report)
-
-
-def test_the_loss_in_the_ledger_is_that_of_the_widest_question(tmp_path: Path, population: Population) -> None:
-    asked = question(epsilon=1.5, candidates=np.array([2, 3] * 6), unseen=True)
-    state = enrol(tmp_path / "s", population, policy_for([asked], population.facts), seed=3)
-    for index in range(N):
-        assert isinstance(state.device(index).answer(asked), Report)
-        ((part,),) = (row.parts for row in state.ledger(index).answers(index))
-        own = asked.asks[0].mechanisms[0].loss(device=index)
-        assert own.vector <= part.loss.vector == 1.5

@@ -47,12 +47,6 @@ def test_a_message_that_carries_anything_else_is_no_query(content: RecordDict) -
         wire.read_query(message(content))
 
 
-def test_a_message_with_an_error_is_no_query() -> None:
-    failed = Message(Error(7, "x"), reply_to=message(RecordDict({})))
-    with pytest.raises(InvalidQuery):
-        wire.read_query(failed)
-
-
 def test_a_report_is_read_back() -> None:
     for report in (Report(b"bits", replayed=False), Report(b"", replayed=True)):
         answer = wire.reply(report, message(RecordDict({})), device=3)
@@ -84,26 +78,6 @@ def test_codes_never_change() -> None:
         "UNKNOWN_QUERY": 4001, "MODE_REFUSED": 4002, "POLICY_REFUSED": 4003, "REPORT_COLLECTED": 4004,
         "LEDGER_DAMAGED": 4005, "COUNTER_MISMATCH": 4006, "COLLECTOR_REFUSED": 4007, "VAULT_BUSY": 4008,
     }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "record",
-    [
-        {}, {"report": b"x"}, {"report": b"x", "device": 1}, {"report": "x", "device": 1, "replayed": False},
-        {"report": b"x", "device": 1.0, "replayed": False}, {"report": b"x", "device": True, "replayed": False},
-        {"report": b"x", "device": 1, "replayed": 0},
-    ],
-)  # fmt: skip
-def test_what_is_no_report_counts_as_failed(record: dict) -> None:
-    answer = Message(RecordDict({"report": ConfigRecord(record)}), reply_to=message(RecordDict({})))
-    assert wire.read_reply(answer) is None
-
-
-def test_other_replies_count_as_failed() -> None:
-    ask = message(RecordDict({}))
-    assert wire.read_reply(Message(Error(1, "boom"), reply_to=ask)) is None
-    assert wire.read_reply(Message(RecordDict({}), reply_to=ask)) is None
-    assert wire.read_reply(Message(RecordDict({"report": MetricRecord({"a": 1})}), reply_to=ask)) is None
 
 
 def test_an_introduction_is_public_and_read_back() -> None:
@@ -155,12 +129,6 @@ def test_a_reply_of_many_devices_is_read_back_and_nothing_else_is_one(ask_for: C
         assert wire.read_batch_reply(Message(other, reply_to=sent), count) is None
     assert wire.read_batch_reply(sent, count + 1) is None
     assert wire.read_batch_reply(wire.reply(Refusal.UNKNOWN_QUERY, sent, device=1), count) is None
-
-
-def test_the_bytes_of_one_reply_are_known_without_it(ask_for: Callable[..., Query]) -> None:
-    for data in (b"?", b"12345"):
-        one = wire.reply(Report(data, True), message(wire.query_content(ask_for())), device=1 << 40)
-        assert wire.report_bytes(data) == wire.payload_bytes(one.content)
 
 
 def test_a_payload_is_counted_as_flower_counts_it_also_where_it_holds_nothing() -> None:

@@ -10,13 +10,13 @@ from typing import Any
 import ldpsim.devices.device
 import ldpsim.devices.fleet
 import ldpsim.devices.ledger.schema
-from ldpsim.devices.data.records import records_of
+from ldpsim.devices.data.population import records_of
 from ldpsim.devices.device import PermittedQuery, Refusal, question_to
 from ldpsim.devices.draw import DrawTask, draw
 from ldpsim.devices.ledger import decisions, rows
 from ldpsim.devices.ledger.ledger import CounterMismatch, Ledger, LedgerDamaged
-from ldpsim.devices.ledger.open_files import OpenFiles
 from ldpsim.devices.ledger.rows import Answer, head_of
+from ldpsim.devices.ledger.schema import OpenFiles
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report
 from tests.faults import sqlite

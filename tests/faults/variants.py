@@ -7,6 +7,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest import mock
 
+from ldpsim.devices import query
+
 Patch = Callable[[], Any]
 VARIANTS: dict[str, Patch] = {}
 KIND: dict[str, str] = {}  # of the schedules that look for a variant
@@ -32,6 +34,7 @@ def broken(name: str) -> Iterator[None]:
         for patch in made if isinstance(made, list) else [made]:
             stack.enter_context(patch)
         yield
+    query._parse.cache_clear()  # a question keeps what was found out about it
 
 
 def every_variant() -> dict[str, Patch]:

@@ -10,7 +10,7 @@ so the guarantee is that method's. The curator computes, from any such reports,
        with steps 3 and 4 repeated                             :mod:`ldpsim.curator.posterior.block_model`
     5. a pool of all evidence, guarded by validation           :mod:`ldpsim.curator.posterior.answer`
 
-No network is trained unless ``answer`` says so.
+No network is trained.
 
 Belief propagation in block models: Decelle, Krzakala, Moore and Zdeborova 2011,
 https://doi.org/10.1103/PhysRevE.84.066106; degrees: Karrer and Newman 2011, https://doi.org/10.1103/PhysRevE.83.016107.
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
     from ldpsim.curator.posterior.estimate import Estimate
 
-SOURCES = ("train", "labelled")
 _ASKERS = (HoGS, RGNN, LPGNN, Solitude, FPSolitude, Blink, RR, SymRR, DPRR, LPAnd)
 ASKERS: Mapping[str, type[LocalMethod]] = {kind.spec.name: kind for kind in _ASKERS}
 
@@ -69,18 +68,12 @@ class SBP(LocalMethod):
     Args:
         asks: Method whose question is asked, with its defaults: ``hogs``, ``rgnn`` or ``lpgnn`` (a public graph, noisy
             labels), ``solitude``, ``fp-solitude``, ``blink``, ``rr``, ``symrr``, ``dprr`` or ``lp-and``.
-        sources: People whose labels spread over the links: ``train``, or ``labelled`` for validation people too, once
-            validation has chosen the answer.
-        answer: ``pool``, or ``network`` for the network of ``--gnn`` on the likely edges, with the beliefs beside the
-            public features. The guard is the pool's; a network has none.
 
     Raises:
         ValueError: for an unknown choice.
     """
 
     asks: str = "hogs"
-    sources: str = "train"
-    answer: str = "pool"
 
     spec = MethodSpec(
         name="sbp", memory=MemoryLaw(work=6.0, tables=80.0, messages=24.0, estimates=True), joins_both_ends=True,
@@ -89,11 +82,11 @@ class SBP(LocalMethod):
         mechanisms=("randomized_response", "one_bit", "grr"),
         # nothing to choose
         search_grid=({},), query_grid={"feature_share": HoGS.spec.query_grid["feature_share"]}, common_selection=False,
-        auto_share=True, options=HoGS.spec.options,
+        auto_share=True, trains_network=False, options=HoGS.spec.options,
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        check_choices(self, asks=tuple(ASKERS), sources=SOURCES, answer=("pool", "network"))
+        check_choices(self, asks=tuple(ASKERS))
 
     @property
     def asker(self) -> LocalMethod:
@@ -106,8 +99,7 @@ class SBP(LocalMethod):
         features = {"public_features"} if asked.public_features else set()
         return replace(
             self.spec, options=asked.options | o.NETWORK | features, finer=asked.finer, public_graph=asked.public_graph,
-            asks_labels=asked.asks_labels, auto_share=self.asks == "hogs", trains_network=self.answer == "network",
-            learns_from_validation=self.sources == "labelled",
+            asks_labels=asked.asks_labels, auto_share=self.asks == "hogs",
         )  # fmt: skip
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
@@ -130,7 +122,7 @@ class SBP(LocalMethod):
 
         require_reports(reports, self.spec.name)
         evidence = Evidence(reports, public)
-        found = estimate(evidence, self.sources)
+        found = estimate(evidence)
         features: Any = public.features
         if features is None:
             features = csr_array((reports.facts.n, 0), dtype=np.float32)
@@ -143,7 +135,7 @@ class SBP(LocalMethod):
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
     ) -> TrainedNetwork:
-        """Return the answer of :meth:`reconstruct`; settings, seed and device matter to a network alone.
+        """Return the answer of :meth:`reconstruct`; settings, seed and device have no effect.
 
         Raises:
             ValueError: if no training node has a label.
@@ -152,15 +144,10 @@ class SBP(LocalMethod):
         from torch import nn
 
         from ldpsim.curator.learning.training import NO_LABEL, TrainedNetwork
-        from ldpsim.curator.posterior.estimate import BELIEFS
-        from ldpsim.curator.posterior.network import with_beliefs
 
         if not len(graph.train):
             raise ValueError(NO_LABEL)
         assert isinstance(graph, PosteriorGraph) and graph.estimate is not None
-        if self.answer == "network":
-            seen = with_beliefs(graph, graph.estimate.components[BELIEFS])
-            return super().train(seen, settings=settings, classes=classes, seed=seed, device=device)
         started = time.perf_counter()
         found, model = graph.estimate.answer, nn.Module()
         parameters = {"exponents": list(found.exponents.values()), "affinity": graph.estimate.model.affinity,

@@ -29,7 +29,7 @@ from ldpsim.strategies.engines.grids import LocalGrid
 
 _TORTURE = "tests/strategies/attacks/stress/test_kill.py::"
 _CRASH = "tests/devices/ledger/test_crash.py::test_a_killed_collection_never_gives_two_reports"
-_POWER = "tests/devices/ledger/test_power_loss.py::"
+_POWER = "tests/faults/test_faults.py::test_a_thousand_schedules_violate_nothing"
 _FAULTS = "tests/strategies/attacks/adversaries/test_faults.py::"
 _STRIKES = _FAULTS + "test_what_a_fault_costs"
 
@@ -213,9 +213,9 @@ FAULTS: Mapping[str, Fault] = {fault.name: fault for fault in (
     Fault("kill-at-random", "1,000 kills at random moments of collections of 500 devices (make torture)",
           True, True, "1x", f"{_TORTURE}test_forty_kills"),
     Fault("power-loss", "writes since the last sync are lost, torn or reordered at any step: what was answered stands",
-          True, True, "1x", f"{_POWER}test_power_is_lost_at_every_step"),
+          True, True, "1x", _POWER),
     Fault("disk-full", "a write or sync fails at every step: LEDGER_DAMAGED until there is room, nothing half entered",
-          True, True, "1x", f"{_POWER}test_the_disk_fails_at_every_step"),
+          True, True, "1x", _POWER),
     Fault("read-only-folder", "the folder or the file cannot be written: LEDGER_DAMAGED",
           True, True, "1x", _FAULTS + "test_a_folder_that_cannot_be_written"),
     Fault("ledger-truncated", "the ledger's file lost its second half: LEDGER_DAMAGED",

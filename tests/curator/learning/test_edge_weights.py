@@ -104,15 +104,6 @@ def test_training(gnn: str) -> None:
     assert (still.model.state_dict()["edges.weight"] == 1).all()
 
 
-def test_the_heads_are_those_of_the_settings() -> None:
-    graph = _graph()
-    for heads in (1, 3):
-        settings = TrainingSettings(gnn="gat", epochs=1, gat_heads=heads)
-        given = {"structure": _structure(graph), "classes": CLASSES, "seed": 0, "device": "cpu"}
-        trained = train_with_edge_weights(graph, settings=settings, **given)  # type: ignore[arg-type]
-        assert len(trained.model.state_dict()["source1"]) == heads
-
-
 def test_bad_input_gets_one_clear_line() -> None:
     graph = _graph()
     given = {"structure": _structure(graph), "classes": CLASSES, "seed": 0, "device": "cpu"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from dataclasses import dataclass, make_dataclass
+from dataclasses import dataclass, fields, make_dataclass
 from importlib.metadata import EntryPoint
 from typing import Any
 
@@ -18,8 +18,6 @@ import pytest
 from ldpsim.curator import methods
 from ldpsim.curator.methods import Budget, HoGS, HoGSAblation, Method
 from ldpsim.curator.methods.base import LocalMethod, MethodSpec, require_reports, spending
-from ldpsim.curator.methods.local.lpgnn import MOST_HOPS
-from ldpsim.curator.methods.parameters import check_range
 from ldpsim.curator.setting_error import SettingError
 
 
@@ -127,18 +125,6 @@ def test_a_method_without_a_loss_of_its_own_trains_as_it_is_told(monkeypatch: py
     assert told == {**given, "graph": "graph"}
 
 
-def test_ranges_of_whole_numbers_are_checked_at_both_ends() -> None:
-    assert HoGS(l=0).l == 0 and methods.LPGNN(k_x=0, k_y=MOST_HOPS).k_y == MOST_HOPS
-    for wrong in ({"k_x": -1}, {"k_y": MOST_HOPS + 1}):
-        with pytest.raises(ValueError, match=rf"must be 0\.\.{MOST_HOPS}"):
-            methods.LPGNN(**wrong)
-    made = make_dataclass("Other", [("hops", int)], bases=(Method,), frozen=True)
-    check_range(made(10**6), "hops", least=3)  # type: ignore[attr-defined]
-    for wrong in (2, 10**6 + 1):
-        with pytest.raises(ValueError, match=rf"--set hops={wrong}: must be 3\.\.1000000"):
-            check_range(made(wrong), "hops", least=3)  # type: ignore[attr-defined]
-
-
 def test_raw_data_are_no_reports() -> None:
     for name in methods.BUILT_IN:
         kind = methods.find(name)
@@ -181,3 +167,20 @@ def test_every_built_in_class_is_exported() -> None:
     assert methods.LPGNN is methods.find("lpgnn") and issubclass(methods.find("hogs"), HoGS)
     with pytest.raises(AttributeError, match="LPGN"):
         methods.LPGN  # noqa: B018
+
+
+_WRONG: dict[type, tuple[Any, ...]] = {str: ("?",), int: (-(10**9), 10**10), float: (math.nan, -1.0)}
+
+
+@pytest.mark.parametrize("name", methods.BUILT_IN)
+def test_a_setting_outside_its_range_is_one_clear_line(name: str) -> None:
+    """Every setting but seeds, and the numbers of queries and neighbours, which data bound."""
+    kind = methods.find(name)
+    usual = kind()
+    for setting in fields(kind):  # type: ignore[arg-type]
+        option = setting.name.rstrip("_").replace("_", "-")
+        for value in _WRONG.get(type(getattr(usual, setting.name)), ()):
+            if setting.name.endswith("seed") or (setting.name in ("queries", "K") and value > 0):
+                continue
+            with pytest.raises(ValueError, match=rf"^--(set {setting.name}=|{option} )[^\n]*$"):
+                kind(**{setting.name: value})  # type: ignore[call-arg]

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from benchmarks.speed.drawn_reports import drawn_reports
 from ldpsim.curator.linear import strips
 from ldpsim.curator.links import hogs
 from ldpsim.curator.methods import Budget, Graph, find
+from ldpsim.curator.methods.base import Question
 from ldpsim.curator.reports import agreed_pairs
+from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.facts import PublicKnowledge
+from ldpsim.devices.policy.policy import policy_for
+from ldpsim.strategies.engines.collect import collect
 
+COLLECTION = "c" * 32
 PEOPLE = generate(160, 136, 3, seed=2)
 BUDGETS: dict[str, dict[str, float]] = {
     "hogs": {"eps_adjacency": 4.0, "eps_features": 2.0}, "sbp": {"eps_adjacency": 4.0, "eps_features": 2.0},
@@ -24,11 +31,18 @@ BUDGETS: dict[str, dict[str, float]] = {
 }  # fmt: skip
 
 
-def _graph(name: str) -> Graph:
+def _collected(questions: Sequence[Question], folder: Path) -> Reports:
+    enrol(folder, PEOPLE, policy_for([question.query for question in questions], PEOPLE.facts), seed=3).close()
+    reports = collect(folder, questions, devices=len(PEOPLE), engine="local", facts=PEOPLE.facts).decoded
+    assert reports is not None and reports.answered.all()
+    return reports
+
+
+def _graph(name: str, folder: Path) -> Graph:
     method = find(name)()
     split = make_split("random", PEOPLE, 0)
-    questions = method.questions(PEOPLE.facts, split, Budget(**BUDGETS[name]), "c")  # type: ignore[arg-type]
-    reports = drawn_reports(PEOPLE, questions, seed=3)
+    questions = method.questions(PEOPLE.facts, split, Budget(**BUDGETS[name]), COLLECTION)  # type: ignore[arg-type]
+    reports = _collected(questions, folder)
     labels = np.where(np.isin(np.arange(160), split.labelled), PEOPLE.labels, -1)
     edges = PEOPLE.edges if method.in_force().public_graph else None
     return method.reconstruct(reports, PublicKnowledge(PEOPLE.facts, split, labels, None, edges))
@@ -41,10 +55,10 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", BUDGETS)
-def test_blocks_and_strips_change_no_bit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = _graph(name)
+def test_blocks_and_strips_change_no_bit(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = _graph(name, tmp_path / "whole")
     _small(monkeypatch)
-    parts = _graph(name)
+    parts = _graph(name, tmp_path / "parts")
     assert whole.edge_index.shape[1] > 50
     assert np.array_equal(whole.edge_index, parts.edge_index)
     assert np.array_equal(np.asarray(whole.edge_weight), np.asarray(parts.edge_weight))
@@ -59,13 +73,13 @@ def _values(features: Any) -> np.ndarray:
 @pytest.mark.parametrize("reporting", ["both", "one-end"])
 @pytest.mark.parametrize("silent", [(), (3, 40)])
 def test_agreed_pairs_in_blocks_are_those_of_the_dense_rows(
-    reporting: str, silent: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+    reporting: str, silent: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(agreed_pairs, "_ROWS_AT_ONCE", 7)
     method = find("hogs")()
     budget = Budget(eps_adjacency=2.0, eps_features=1.0, reporting=reporting)  # type: ignore[arg-type]
-    questions = method.questions(PEOPLE.facts, make_split("random", PEOPLE, 0), budget, "c")
-    reports = drawn_reports(PEOPLE, questions, seed=3)
+    questions = method.questions(PEOPLE.facts, make_split("random", PEOPLE, 0), budget, COLLECTION)
+    reports = _collected(questions, tmp_path)
     reports.answered[list(silent)] = False
     dense = reports.adjacency.toarray()  # type: ignore[union-attr]
     dense[list(silent)] = False

@@ -46,17 +46,6 @@ def test_the_largest_class_is_a_candidate_without_features() -> None:
     assert found.answer.accuracy["largest class"] == pytest.approx(np.mean(labels[SPLIT.val] == largest))
 
 
-def test_validation_labels_may_be_sources_too() -> None:
-    """They reach test people, and no row of validation people."""
-    reports, public, labels = world(epsilon=2.5, words=0.1)
-    evidence = Evidence(reports, public)
-    one, both = estimate(evidence), estimate(evidence, "labelled")
-    assert np.array_equal(one.answer.log_probability[SPLIT.val], both.answer.log_probability[SPLIT.val])
-    assert one.answer.exponents == both.answer.exponents
-    right = [(found.answer.log_probability.argmax(axis=1) == labels)[SPLIT.test].mean() for found in (one, both)]
-    assert right[1] > right[0] - 0.05 and not np.array_equal(one.answer.log_probability, both.answer.log_probability)
-
-
 def test_flipping_one_label_has_no_special_effect_on_its_owner() -> None:
     """A validation label moves everybody's exponents. A training label reaches neighbours, not its own row."""
     reports, public, labels = world(epsilon=3.0)

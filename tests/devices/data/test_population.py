@@ -36,14 +36,6 @@ def test_edges_are_undirected_once_and_without_loops() -> None:
     assert np.isnan(_build(edges=np.zeros((2, 0), np.int64)).homophily)
 
 
-def test_people_without_a_label_are_no_class() -> None:
-    """Neither with others nor among themselves: an edge counts if both ends have a label."""
-    edges = np.array([[0, 1, 1, 2, 3], [1, 2, 3, 3, 0]])
-    assert _build(edges=edges).homophily == 0.5  # 0-1 of one class, 1-2 of two
-    assert _build(edges=edges, labels=np.array([-1, 0, 0, -1])).homophily == 1.0
-    assert np.isnan(_build(edges=edges, labels=np.full(4, -1)).homophily)
-
-
 def test_records() -> None:
     population = _build()
     first, third, last = population.record(0), population.record(2), population.record(3)
@@ -54,10 +46,6 @@ def test_records() -> None:
     assert (first.label, last.label, len(last.neighbours)) == (0, -1, 0)
     assert population.neighbour_indices.dtype == population.feature_indices.dtype == np.int32
     assert population.feature_values.dtype == np.float32
-
-
-def test_values_left_out_are_ones() -> None:
-    np.testing.assert_array_equal(_build(feature_values=None).feature_values, np.ones(4))
 
 
 @pytest.mark.parametrize(
@@ -118,16 +106,6 @@ def test_digest_covers_every_array_and_the_facts() -> None:
         _build(feature_range=(0.0, 2.0)).digest,
     }
     assert len(digests) == 7
-
-
-def test_other_formats_are_refused(tmp_path: Path) -> None:
-    _build().save(tmp_path)
-    head = json.loads((tmp_path / "population.json").read_text())
-    (tmp_path / "population.json").write_text(json.dumps({**head, "format": 99}))
-    with pytest.raises(ValueError, match="format 99"):
-        Population.load(tmp_path)
-    with pytest.raises(FileNotFoundError):
-        Population.load(tmp_path / "nothing")
 
 
 DAMAGE: list[tuple[str, Any]] = [

@@ -8,9 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ldpsim.devices.data.population import Population, Record
-from ldpsim.devices.data.records import Records, records_by_column, records_of
-from ldpsim.devices.draw import data_message, data_messages
+from ldpsim.devices.data.population import Population, Record, Records, records_by_column, records_of
 
 WHO = [range(12), [0], [4, 5, 6], [0, 3, 4, 11], [11, 2, 2], []]
 
@@ -34,8 +32,6 @@ def test_records_of_any_people(population: Population, who: Sequence[int]) -> No
         equal(records[2:1], [])
         assert records.feature_counts.tolist() == [len(record.feature_indices) for record in wanted]
         assert records.neighbour_counts.tolist() == [len(record.neighbours) for record in wanted]
-        for attribute in ("adjacency", "features", "label"):
-            assert data_messages(records, attribute) == [data_message(record, attribute) for record in wanted]
     assert records_by_column(found) is found
 
 

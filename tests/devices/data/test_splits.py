@@ -51,14 +51,6 @@ def test_split42_is_scikit_learns(n: int) -> None:
     assert _parts(make_split("split42", generate(n, seed=0), seed=9)) == expected
 
 
-def test_split42_numbers_on_cora(data_dir: Path) -> None:
-    split = make_split("split42", load("cora", data_dir=data_dir), seed=0)
-    assert (len(split.train), len(split.val), len(split.test)) == (1354, 677, 677)
-    assert split.train[:5].tolist() == [0, 1, 3, 4, 5]
-    assert split.val[:5].tolist() == [13, 15, 20, 25, 29]
-    assert split.test[:5].tolist() == [2, 8, 18, 23, 32]
-
-
 def test_file_is_the_data_sets_own(data_dir: Path, population: Population) -> None:
     split = make_split("file", load("cora", data_dir=data_dir), seed=0)
     assert (len(split.train), len(split.val), len(split.test)) == (140, 500, 1000)
@@ -99,21 +91,10 @@ def test_the_nodes_of_a_label_rate_are_drawn(population: Population) -> None:
     assert len(full) == 101 and abs(places.mean() - 50) < 4.9 * deviation
 
 
-@pytest.mark.parametrize("kind", ["random", "split42"])
-def test_half_of_an_odd_number_is_the_whole_half(population: Population, kind: str) -> None:
-    half = make_split(kind, population, seed=3, label_rate=0.5)
-    np.testing.assert_array_equal(half.train, make_split(kind, population, seed=3).train)
-
-
 @pytest.mark.parametrize("rate", [0.0, -0.1, 0.6, float("nan"), float("inf"), 0.001])
 def test_impossible_label_rate(population: Population, rate: float) -> None:
     with pytest.raises(ValueError, match=f"--label-rate {rate}: training nodes may be up to 0.498"):
         make_split("random", population, seed=0, label_rate=rate)
-
-
-def test_unknown_kind(population: Population) -> None:
-    with pytest.raises(ValueError, match="--split 42: allowed are random, split42, file"):
-        make_split("42", population, seed=0)
 
 
 @pytest.mark.parametrize("kind", ["random", "split42"])

@@ -55,16 +55,6 @@ def test_missing_files_are_named_in_one_line(name: str, tmp_path: Path, offline:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_only_what_is_missing_is_named(tmp_path: Path, offline: None) -> None:
-    form = TABLE["cora"].forms[0]
-    (tmp_path / form.folder).mkdir(parents=True)
-    for file in form.files[:-1]:
-        (tmp_path / form.folder / file).touch()
-    with pytest.raises(ValueError, match=r"put ind\.cora\.test\.index into ") as caught:
-        load("cora", data_dir=tmp_path)
-    assert "ind.cora.x" not in str(caught.value)
-
-
 def test_a_download_ends_in_the_data_folder(tmp_path: Path, online: list[str]) -> None:
     entry = TABLE["cora"]
     form = files.locate(entry, tmp_path / "new")
@@ -99,32 +89,3 @@ def test_damaged_files_are_named(tmp_path: Path) -> None:
 def test_unknown_name_gets_the_nearest(wrong: str, near: str) -> None:
     with pytest.raises(ValueError, match=f"--dataset {wrong}: no such data set; did you mean .*{near}"):
         load(wrong)
-
-
-def test_a_name_like_nothing_gets_the_list() -> None:
-    with pytest.raises(ValueError, match=r"known are generated, cora, .*lastfm"):
-        load("qqqqqqqq")
-
-
-@pytest.mark.parametrize("path", ["mine.csv", "graph.GML", "there.gpickle"])
-def test_a_path_of_another_form_names_the_accepted_ones(path: str, tmp_path: Path) -> None:
-    (tmp_path / "there.gpickle").touch()
-    with pytest.raises(
-        ValueError, match=r"is a \.npz or a PyG \.pt; `ldpsim import` makes one of an edge list .*\.gml"
-    ):
-        load(str(tmp_path / path))
-
-
-def test_a_path_that_is_not_there_names_the_accepted_forms() -> None:
-    with pytest.raises(
-        ValueError, match=r"no such data set; .* or give the path of a \.npz or \.pt; `ldpsim import` makes"
-    ):
-        load("folder/qqqq.xlsx")
-
-
-def test_default_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("LDPSIM_DATA", str(tmp_path))
-    assert files.default_root() == tmp_path
-    monkeypatch.delenv("LDPSIM_DATA")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert files.default_root() == tmp_path / "cache" / "ldpsim" / "datasets"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import pickletools
 import shutil
 import struct
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from ldpsim.devices.datasets import TABLE, load
-from ldpsim.devices.datasets.plain_pickle import load_plain_pickle
+from ldpsim.devices.datasets.planetoid import load_plain_pickle
 
 ARRAY = np.array([[0.5, 0], [3, 4]])
 
@@ -97,13 +96,3 @@ def test_a_long_list_named_by_many_nodes_is_no_graph(tmp_path: Path, data_dir: P
     _written(tmp_path / form.folder / "ind.cora.graph", dict.fromkeys(range(2000), ends))  # 40 million edges
     with pytest.raises(ValueError, match=r"ind\.cora\.graph is no dict of lists of node numbers"):
         load("cora", data_dir=tmp_path)
-
-
-def test_the_published_files_name_what_is_admitted_and_nothing_else(data_dir: Path) -> None:
-    from ldpsim.devices.datasets.plain_pickle import _ADMITTED
-
-    for title in ("Cora", "CiteSeer", "PubMed"):
-        for path in (data_dir / title / "raw").glob("ind.*"):
-            if path.suffix != ".index":
-                named = {arg for code, arg, _ in pickletools.genops(path.read_bytes()) if code.name == "GLOBAL"}
-                assert named <= set(_ADMITTED), path.name

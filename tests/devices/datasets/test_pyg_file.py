@@ -40,14 +40,6 @@ def test_data_object(tmp_path: Path) -> None:
     np.testing.assert_array_equal(population.own_split.train, [0, 3])
 
 
-def test_range_sparse_features_and_column_labels(tmp_path: Path) -> None:
-    features = torch.tensor([[0.0, -2.0], [3.0, 0.0], [0.0, 0.0], [1.0, 1.0]]).to_sparse()
-    data = _data(x=features, feature_range=torch.tensor([-2.0, 3.0]), y=torch.tensor([[0], [1], [2], [1]]))
-    population = load(_save(tmp_path, data))
-    assert (population.facts.feature_low, population.facts.feature_high) == (-2.0, 3.0)
-    np.testing.assert_array_equal(population.record(0).feature_values, [-2.0])
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -80,10 +72,3 @@ def test_code_in_the_file_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
         load(_save(tmp_path, {"x": _Evil()}))
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "evil").exists()
-
-
-def test_not_a_data_object_and_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="holds a dict, not a PyG Data object"):
-        load(_save(tmp_path, {"x": torch.zeros(2)}))
-    with pytest.raises(ValueError, match="no such file"):
-        load(str(tmp_path / "other.pt"))

@@ -33,27 +33,6 @@ def test_lastfm_keeps_the_ten_countries(tmp_path: Path, folder: str) -> None:
     np.testing.assert_array_equal(population.record(2).feature_indices, [0])
 
 
-def test_lastfm_feature_that_does_not_exist(tmp_path: Path) -> None:
-    rows = ["0,17", "1,3", "2,6", "3,0"]
-    _musae(tmp_path / "lastfm_asia", "lastfm_asia", "id,target", rows, {**WORDS, "2": [7842]})
-    with pytest.raises(ValueError, match=r"row 2, column 7842: feature column outside 0\.\.7841"):
-        load("lastfm", data_dir=tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("rows", "words", "message"),
-    [
-        (["0,17", "1,3", "2,6", "5,0"], WORDS, r"the ids must be 0\.\.3"),
-        (["0,17", "1,3", "2,6", "3,0"], {"0": [1], "1": [1], "2": [1]}, "node 3 has no list of features"),
-        (["0,1", "1,1", "2,1", "3,1"], WORDS, "nobody is of a class of 0, 3"),
-    ],
-)
-def test_lastfm_bad_files(tmp_path: Path, rows: list[str], words: dict[str, list[int]], message: str) -> None:
-    _musae(tmp_path / "lastfm_asia", "lastfm_asia", "id,target", rows, words)
-    with pytest.raises(ValueError, match=message):
-        load("lastfm", data_dir=tmp_path)
-
-
 def test_facebook_as_snap_publishes_it(tmp_path: Path) -> None:
     rows = ["0,11,A,tvshow", '1,12,"B, and more",company', "2,13,C,government", "3,14,D,politician"]
     words = {"0": [4713], "1": [1], "2": [1], "3": [0]}
@@ -62,10 +41,3 @@ def test_facebook_as_snap_publishes_it(tmp_path: Path) -> None:
     np.testing.assert_array_equal(population.labels, [1, 0, 3, 2])
     assert (population.facts.d, population.edges.shape[1]) == (4714, 3)
     assert population.facts.class_names == ("company", "tvshow", "politician", "government")
-
-
-def test_github_class_that_does_not_exist(tmp_path: Path) -> None:
-    rows = ["0,a,0", "1,b,1", "2,c,2", "3,d,0"]
-    _musae(tmp_path / "git_web_ml", "musae_git", "id,name,ml_target", rows, {str(i): [1] for i in range(4)})
-    with pytest.raises(ValueError, match="node 2 has class '2', known are 0, 1"):
-        load("github", data_dir=tmp_path)

@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ldpsim.devices.data.population import Population
-from ldpsim.devices.data.records import records_of
-from ldpsim.devices.datasets import TABLE, describe, load
-from ldpsim.devices.datasets.published import COUNTRIES
-from ldpsim.devices.mechanisms.categories import Coding
+from ldpsim.devices.data.population import Population, records_of
+from ldpsim.devices.datasets import TABLE, load
+from ldpsim.devices.mechanisms.grr_fs import Coding
 
 # nodes, edges, features, classes, edge homophily, features a node
 FIGURES = {
@@ -50,19 +48,6 @@ def test_published_figures(name: str, data_dir: Path) -> None:
     assert (entry.nodes, entry.edges, entry.features, entry.classes) == (nodes, edges, features, classes)
     if name != "pubmed":
         assert np.all(population.feature_values == 1)
-
-
-def test_isolated_nodes_of_citeseer_stay(data_dir: Path) -> None:
-    assert int(np.sum(loaded("citeseer", data_dir).degrees == 0)) == 48
-
-
-@pytest.mark.parametrize(("name", "sizes"), [("cora", (140, 500, 1000)), ("citeseer", (120, 500, 1000))])
-def test_planetoid_brings_its_split(name: str, sizes: tuple[int, int, int], data_dir: Path) -> None:
-    split = loaded(name, data_dir).own_split
-    assert split is not None
-    assert (len(split.train), len(split.val), len(split.test)) == sizes
-    np.testing.assert_array_equal(split.train, np.arange(sizes[0]))
-    assert not np.intersect1d(split.labelled, split.test).size
 
 
 @pytest.mark.parametrize(("name", "below"), [("cora", "Cora"), ("citeseer-full", "citeseer_full"), ("computers", "")])
@@ -107,30 +92,6 @@ def test_categories_come_back_from_the_bits(name: str, data_dir: Path) -> None:
     assert starts[-1] == facts.d
     for attribute, start, end in zip(names, starts, starts[1:], strict=False):
         assert all(column.startswith(attribute) for column in columns[start:end])
-
-
-def test_a_row_without_exactly_one_category_is_refused(data_dir: Path, tmp_path: Path) -> None:
-    with np.load(data_dir / "german.npz", allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in stored.files}
-    arrays["x"][3, -1] = 1 - arrays["x"][3, -1]
-    np.savez(tmp_path / "german.npz", **arrays)
-    with pytest.raises(ValueError, match=r"german\.npz: row 3, columns \d+\.\.45: not exactly one 1"):
-        load("german", data_dir=tmp_path)
-
-
-def test_the_ten_countries_of_lastfm_are_the_largest(data_dir: Path) -> None:
-    with np.load(data_dir / "lastfm_asia_graph_only.npz", allow_pickle=False) as arrays:
-        sizes = np.bincount(arrays["labels"])
-    largest = sorted(np.argsort(-sizes)[:10].tolist())
-    assert [str(country) for country in largest] == list(COUNTRIES)
-    assert int(sizes[largest].sum()) == TABLE["lastfm"].nodes
-
-
-def test_describe_says_what_is_on_disk(data_dir: Path, tmp_path: Path) -> None:
-    on_disk = {line["name"]: line["on_disk"] for line in describe(data_dir)}
-    assert {name for name, there in on_disk.items() if there} >= {"generated", *FIGURES}
-    assert not on_disk["lastfm"]
-    assert [line["name"] for line in describe(tmp_path) if line["on_disk"]] == ["generated"]
 
 
 def test_loading_writes_nothing_into_the_data_folder(data_dir: Path) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from ldpsim.devices.data.population import Population, build_population
-from ldpsim.devices.datasets import load
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.datasets.sampling import induced_population, induced_sample
 from ldpsim.devices.facts import Split
@@ -42,38 +39,6 @@ def test_size_and_connectedness(n: int) -> None:
     assert induced_sample(whole, n, seed=1).digest == sample.digest
 
 
-def test_seeds_differ() -> None:
-    whole = generate(3000, seed=3)
-    assert induced_sample(whole, 300, seed=1).digest != induced_sample(whole, 300, seed=2).digest
-
-
-def test_the_start_is_drawn_in_proportion_to_the_degree() -> None:
-    """A star of ten people: the centre is one end of every edge, so it is drawn with probability 1/2."""
-    star = [(4, other) for other in range(10) if other != 4]
-    whole = _of_edges(10, star)
-    starts = [int(induced_sample(whole, 1, seed=seed).feature_indices[0]) for seed in range(320)]
-    # 4.9 standard deviations of a binomial of 320 draws of 1/2
-    assert abs(starts.count(4) - 160) < 4.9 * (320 / 4) ** 0.5
-    assert set(starts) == set(range(10))  # that one of nine leaves misses 320 draws of 1/18: 1e-7
-
-
-def test_far_denser_than_a_uniform_sample(data_dir: Path) -> None:
-    cora = load("cora", data_dir=data_dir)
-    sample = load("cora", data_dir=data_dir, clients=500, seed=0)
-    uniform = induced_population(cora, np.random.default_rng(0).permutation(len(cora))[:500])
-    assert len(_components(sample)) == 1
-    assert sample.edges.shape[1] > 3 * uniform.edges.shape[1]
-    assert sample.facts.classes == 7 and sample.facts.d == 1433
-
-
-def test_components_by_size_when_one_is_not_enough() -> None:
-    edges = [(0, 1), (1, 2), (2, 3), (4, 5), (5, 6), (7, 8)]
-    whole = _of_edges(10, edges)
-    sizes = {n: _components(induced_sample(whole, n, seed=n)).tolist() for n in range(1, 11)}
-    assert sizes[3] == [3] and sizes[4] == [4] and sizes[5] == [4, 1] and sizes[7] == [4, 3]
-    assert sizes[9] == [4, 3, 2] and sizes[10] == [4, 3, 2, 1]
-
-
 def test_induced_exactly() -> None:
     whole = generate(200, seed=5)
     nodes = np.arange(0, 200, 3)
@@ -93,10 +58,6 @@ def test_own_split_follows_or_goes() -> None:
     assert part is not None
     assert [part.train.tolist(), part.val.tolist(), part.test.tolist()] == [[0], [1], [2]]
     assert induced_population(whole, np.array([1, 2])).own_split is None
-
-
-def test_no_edges_at_all() -> None:
-    assert len(induced_sample(_of_edges(5, []), 3, seed=0)) == 3
 
 
 @pytest.mark.parametrize("n", [0, -1, 6])

@@ -6,12 +6,12 @@ import json
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal
-from ldpsim.devices.enrolment import counters
 from ldpsim.devices.enrolment import state as enrolment
 from ldpsim.devices.enrolment.counters import check_place, counter_of, new_place
 from ldpsim.devices.enrolment.state import COUNTED, State, enrol
@@ -37,7 +37,7 @@ def test_counters_are_kept_elsewhere(tmp_path: Path, population: Population, pol
     assert first.head["counters"] != second.head["counters"] and len(list((tmp_path / "apart").glob("*.count"))) == 2
     assert first.head["format"] == COUNTED == 4
     plain = enrol(tmp_path / "plain", population, policy_of(population), seed=7)
-    assert plain.head["format"] == 1 and "counters" not in plain.head and plain.counter(0) is None
+    assert "counters" not in plain.head and plain.counter(0) is None
 
 
 def test_which_kind_it_is(tmp_path: Path) -> None:
@@ -49,15 +49,15 @@ def test_which_kind_it_is(tmp_path: Path) -> None:
     assert new_place("here", Path("state"))["place"] == str(Path("here").resolve())
 
 
-MOUNTS = """\
-21 1 8:1 / / rw,relatime - ext4 /dev/vda rw
-22 21 0:40 / /home rw shared:5 master:1 - nfs4 server:/home rw,vers=4.2
-23 22 8:2 / /home/me/own\\040disk rw - xfs /dev/vdb rw
-24 21 0:41 / /over rw - ext4 /dev/vdc rw
-25 24 0:42 / /over rw - cifs //server/share rw
-26 21 0:43 / /mnt/ssh rw - fuse.sshfs me@server: rw
-27 21 0:44 / /shared rw - 9p share rw
-"""
+MOUNTS = {
+    "/": "ext4", "/home": "nfs4", "/home/me/own disk": "xfs", "/over": "cifs", "/mnt/ssh": "fuse.sshfs",
+    "/shared": "9p",
+}  # fmt: skip
+
+
+def mounted(monkeypatch: pytest.MonkeyPatch, kinds: dict[str, str]) -> None:
+    mounts = [SimpleNamespace(mountpoint=point, fstype=kind) for point, kind in kinds.items()]
+    monkeypatch.setattr("psutil.disk_partitions", lambda all: mounts)
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,7 @@ def test_a_folder_of_another_machine_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, kind: str
 ) -> None:
     """Its locks may hold for the processes of one machine alone: two copies of a device would both answer."""
-    (tmp_path / "mountinfo").write_text(MOUNTS)
-    monkeypatch.setattr(counters, "_MOUNTS", tmp_path / "mountinfo")
+    mounted(monkeypatch, MOUNTS)
     looks: list[Callable[[], object]] = [
         lambda: check_place(place, tmp_path),
         lambda: new_place(place, tmp_path),
@@ -85,8 +84,6 @@ def test_a_folder_of_another_machine_is_refused(
         with pytest.raises(ValueError) as error:
             refuse()
         assert f"({kind})" in str(error.value) and "PostgreSQL" in str(error.value) and "\n" not in str(error.value)
-    monkeypatch.setattr(counters, "_MOUNTS", tmp_path / "missing")  # another operating system
-    assert counters.file_system(place) == ""
 
 
 def test_a_device_with_such_counters_does_not_answer(
@@ -94,8 +91,7 @@ def test_a_device_with_such_counters_does_not_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     enrol(tmp_path / "s", population, policy_of(population), seed=7, counters=tmp_path / "apart").close()
-    (tmp_path / "mountinfo").write_text(f"1 0 8:1 / / rw - ext4 x rw\n2 1 0:9 / {tmp_path / 'apart'} rw - nfs x rw\n")
-    monkeypatch.setattr(counters, "_MOUNTS", tmp_path / "mountinfo")
+    mounted(monkeypatch, {"/": "ext4", str(tmp_path / "apart"): "nfs"})
     device = State(tmp_path / "s").device(1)
     assert device.answer(ask_for()) is Refusal.LEDGER_DAMAGED
     with pytest.raises(ValueError, match=r"\(nfs\)"):

@@ -73,42 +73,9 @@ def test_a_bad_record_is_one_line(tmp_path: Path, records: Any, says: str) -> No
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "facts",
-    [
-        [],
-        {"n": 4},
-        {**FACTS, "n": 0},
-        {**FACTS, "n": "4"},
-        {**FACTS, "x": 1},
-        {**FACTS, "domains": 3},
-        {**FACTS, "n": 1 << 62},
-        {**FACTS, "d": 1 << 31},
-        {**FACTS, "classes": 1 << 62},
-    ],
-)
-def test_bad_facts_are_one_line(tmp_path: Path, facts: Any) -> None:
-    with pytest.raises(ValueError, match="the public facts are not as they should be"):
-        read_own_data(write(tmp_path, {"1": RECORD}, facts))
-
-
 def test_a_file_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="No such file"):
         read_own_data(tmp_path / "none.json")
     (tmp_path / "x.json").write_bytes(b"\xff{")
     with pytest.raises(ValueError, match="not a JSON file"):
         read_own_data(tmp_path / "x.json")
-
-
-def test_other_facts_are_named_and_no_other_are_taken(tmp_path: Path) -> None:
-    for facts in ({**FACTS, "more": 1}, ["n", "d", "classes"], "n", 3):
-        with pytest.raises(
-            ValueError, match="only class_names, classes, d, domains, feature_high, feature_low, n belong"
-        ):
-            read_own_data(write(tmp_path, {"1": RECORD}, facts))
-    for name in FACTS:
-        for wrong in ({**FACTS, name: 4.0}, {**FACTS, name: True}, {**FACTS, name: "4"}):
-            with pytest.raises(ValueError, match="n, d and classes are whole numbers"):
-                read_own_data(write(tmp_path, {"1": RECORD}, wrong))
-        with pytest.raises(ValueError, match="are not as they should be"):
-            read_own_data(write(tmp_path, {"1": RECORD}, {key: FACTS[key] for key in FACTS if key != name}))

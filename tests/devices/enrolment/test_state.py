@@ -12,19 +12,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from flwr.app import Message
 
-from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment import state as enrolment
-from ldpsim.devices.enrolment.state import State, enrol, is_enrolled, ledger_name
-from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
+from ldpsim.devices.enrolment.state import State, enrol, is_enrolled
+from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report
-from ldpsim.devices.wire import QUERY_TYPE, query_content, read_reply
-from tests.fleets import fleet_of
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -74,17 +70,6 @@ def test_seeds_and_secrets(tmp_path: Path, population: Population, policy: Polic
     assert secrets["seven"] == secrets["again"]
     assert len(set(secrets.values())) == 5
     assert all(len({s[i : i + 32] for i in range(0, len(s), 32)}) == 12 for s in secrets.values())
-
-
-def test_a_later_seed_changes_nothing(
-    tmp_path: Path, population: Population, policy: Policy, policy_of: Callable[..., Policy]
-) -> None:
-    enrol(tmp_path / "s", population, policy, seed=1).close()
-    before = files(tmp_path / "s")
-    for seed in (2, None):
-        with pytest.raises(ValueError, match="holds enrolled devices already"):
-            enrol(tmp_path / "s", population, policy_of(population, on_requery="replay"), seed=seed)
-    assert files(tmp_path / "s") == before
 
 
 def test_a_foreign_folder_is_left_alone(tmp_path: Path, population: Population, policy: Policy) -> None:
@@ -162,16 +147,6 @@ def test_an_interrupted_enrolment_leaves_no_devices_and_is_done_again(
     assert state.device(11).index == 11
 
 
-def test_leftovers_of_a_killed_enrolment(tmp_path: Path, population: Population, policy: Policy) -> None:
-    """SQLite's own side files may stand beside a ledger that nobody finished."""
-    for name in ("ledger.sqlite-wal", "ledger.sqlite-shm", ".enrolment.json-x1", ".ledger.sqlite-x2"):
-        (tmp_path / name).write_bytes(b"left over")
-    Ledger.create(tmp_path / ledger_name(1)).close()
-    enrol(tmp_path, population, policy, seed=1)
-    assert State(tmp_path).ledger(0).answers(0) == []
-    assert not (tmp_path / ledger_name(1)).exists()
-
-
 def test_releases_are_not_forgotten_by_enrolling_anew(
     tmp_path: Path, population: Population, policy: Policy, ask_for: Callable[..., Query]
 ) -> None:
@@ -212,15 +187,6 @@ def test_two_enrolments_at_once(tmp_path: Path, population: Population, policy: 
     assert sum("already" in str(r) for r in results if isinstance(r, str)) == 3
 
 
-def test_an_unwritable_folder_changes_nothing(tmp_path: Path, population: Population, policy: Policy) -> None:
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(OSError):
-        enrol(tmp_path / "file" / "s", population, policy, seed=1)
-    with pytest.raises(OSError):
-        enrol(tmp_path / "file", population, policy, seed=1)
-    assert files(tmp_path) == {"file": b"in the way"}
-
-
 def test_folders_that_are_not_read(tmp_path: Path, population: Population, policy: Policy) -> None:
     with pytest.raises(ValueError, match="holds no enrolled devices"):
         State(tmp_path)
@@ -246,44 +212,4 @@ def test_devices_of_a_state(tmp_path: Path, population: Population, policy: Poli
     assert state.device(3).ledger.answers(3) == []  # opened again where it is needed
     (tmp_path / "ledger.sqlite").write_bytes(b"x" * 4096)
     damaged = State(tmp_path).device(3)
-    assert damaged.refuse_mode() is damaged.answer(b"") is Refusal.LEDGER_DAMAGED
-
-
-def test_open_collections(tmp_path: Path, population: Population, policy: Policy) -> None:
-    state = enrol(tmp_path, population, policy, seed=1)
-    assert state.open_collection("run-a", "one") == "one"
-    assert state.open_collection("run-b", "two") == "two"
-    again = State(tmp_path)  # after a kill
-    assert again.open_collection("run-a", "three") == "one"
-    again.close_collection("run-a")
-    again.close_collection("run-a")
-    assert State(tmp_path).open_collection("run-a", "four") == "four"
-    assert State(tmp_path).open_collection("run-b", "five") == "two"
-    for key in ("run-a", "run-b"):
-        state.close_collection(key)
-    assert not (tmp_path / "collection.json").exists()
-
-
-def test_a_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "file"
-    write_atomically(path, "one")
-    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(Interrupted()))
-    with pytest.raises(Interrupted):
-        write_atomically(path, "two")
-    assert files(tmp_path) == {"file": b"one"}
-
-
-@pytest.mark.parametrize("index", [-1, -5000, 12, 1024, 10**9])
-def test_nobody_has_no_ledger(
-    tmp_path: Path, population: Population, policy: Policy, ask_for: Callable[..., Query], index: int
-) -> None:
-    """A message to a device that is not there must not leave a file behind."""
-    state = enrol(tmp_path / "s", population, policy, seed=1)
-    before = sorted(path.name for path in state.folder.iterdir())
-    if index != 12:  # of the same file as device 0, which is opened
-        with pytest.raises(LedgerDamaged, match="no device"):
-            state.ledger(index)
-    message = Message(query_content(ask_for()), index + 1, QUERY_TYPE)
-    (answer,) = fleet_of(state.folder).answer([message])
-    assert read_reply(answer) is Refusal.LEDGER_DAMAGED
-    assert sorted(path.name for path in state.folder.iterdir() if not path.name.endswith(("-wal", "-shm"))) == before
+    assert damaged.refuse(Refusal.MODE_REFUSED) is damaged.answer(b"") is Refusal.LEDGER_DAMAGED

@@ -18,12 +18,11 @@ from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.federated import participation
-from ldpsim.devices.federated.exchange import rows_record
-from ldpsim.devices.federated.local_steps import SparseRows, variate_size
-from ldpsim.devices.federated.wire import EXCHANGE_TYPE, RECEIVE_TYPE, record_of, round_content, weights_record
+from ldpsim.devices.federated.local_steps import variate_size
+from ldpsim.devices.federated.wire import record_of, round_content, weights_record
 from ldpsim.devices.network import LARGEST, FloatArray, are_usable
 from ldpsim.devices.policy.policy import policy_for_training
-from ldpsim.devices.query import InvalidQuery, canonical
+from ldpsim.devices.query import canonical
 from ldpsim.devices.training_task import GaussianUpdate, Task
 from tests.fleets import fleet_of, release_states
 
@@ -93,44 +92,6 @@ def test_weights_are_refused_before_they_are_used(
     own = record_of(variate=some(variate_size(task), 0.0))
     assert refused(state, task, good, own, control=bad)
     assert refused(state, task, good, record_of(variate=some(variate_size(task), value)), control=good)
-
-
-@pytest.mark.parametrize("value", BEYOND)
-def test_so_are_the_neighbours_values(value: float, make: Callable[[Task], State]) -> None:
-    task = task_of("ego")
-    state = make(task)
-    weights, rows = some(task.shape.size, 1.0), 4 * 2 * task.hidden
-    assert answer(state, task, weights, record_of(rows=some(rows, LARGEST))) == {0}
-    for kind in (MessageType.TRAIN, EXCHANGE_TYPE):
-        assert refused(state, task, weights, record_of(rows=some(rows, value)), kind=kind)
-
-
-@pytest.mark.parametrize("value", BEYOND)
-def test_so_are_the_neighbours_sums(value: float, make: Callable[[Task], State]) -> None:
-    task = task_of("sums")
-    state = make(task)
-    row = np.array([0, 5]), np.arange(5)
-    for values, weights in ((some(5, value), some(1, 1.0)), (some(5, 1.0), np.float32([value]))):
-        bad = record_of(**vars(SparseRows(*(part.astype(np.int32) for part in row), values)), weights=weights)
-        assert refused(state, task, None, bad, kind=RECEIVE_TYPE)
-    good = rows_record(SparseRows(*row, some(5, LARGEST)), weights=some(1, 1.0))
-    assert answer(state, task, None, good, kind=RECEIVE_TYPE) == {0}
-
-
-@pytest.mark.parametrize("value", [*BEYOND, -1.0])
-def test_so_are_the_numbers_of_a_task(value: float, make: Callable[[Task], State]) -> None:
-    with pytest.raises(InvalidQuery):
-        task_of(lr=value)
-    with pytest.raises(ValueError, match="the clipping norm"):
-        GaussianUpdate(value, 1 << 32, 1e-3)
-    for name in ("lr", "weight_decay", "dropout"):
-        with pytest.raises(InvalidQuery):
-            replace(task_of("sums", seed=1), **{name: value})  # type: ignore[arg-type]
-    task = task_of()
-    state = make(task)
-    weights = some(task.shape.size, 1.0)
-    assert answer(state, task, weights, mu=LARGEST) == {0}
-    assert refused(state, task, weights, mu=value)
 
 
 @pytest.mark.parametrize("clip", [5e-324, 1e-300, 1e-12])

@@ -136,20 +136,6 @@ def test_a_fleets_round_is_that_of_its_devices_one_by_one(make: Make, sees: str,
     assert rows[0] == rows[1] and len(rows[0]) == PEOPLE
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_fleet_and_its_devices_alone_give_the_same_bytes(make: Make, dtype: type) -> None:
-    """Also under noise, to the last bit, and so does a seeded training that is run again."""
-    task = task_of(noise=NOISE)
-    asked = messages(task, weights=task.shape.initial(3, dtype))
-    found = [weights_of(in_order(fleet_of(make(task).folder, batch=batch).answer(asked))) for batch in (512, 7)]
-    found.append(weights_of(one_by_one(make(task), asked)))
-    later = replace(task, collection="second")  # the id is drawn anew for every training
-    found.append(weights_of(one_by_one(make(later), messages(later, weights=task.shape.initial(3, dtype)))))
-    assert all(np.array_equal(other, found[0]) for other in found[1:])
-    noise = (found[0] - task.shape.initial(3, dtype)).ravel()
-    assert 0.8 < noise.std() / (NOISE.deviation / 2**32 * NOISE.clip / STEPS) < 1.3
-
-
 def test_noise_is_bound_to_the_entry_and_to_every_step_of_the_update(make: Make) -> None:
     """No two answers share noise, even if everything but the place in the ledger or one grid step is the same."""
     task = task_of(noise=NOISE)
@@ -212,39 +198,6 @@ def test_a_repeated_question_gives_no_difference(people: Population, tmp_path: P
     found = repeated(state, task, times=4, weights=task.shape.initial(3, dtype), batch=32)
     assert found == {"first": PEOPLE, "REPORT_COLLECTED": 5 * PEOPLE}
     assert [row[:2] for row in state.ledger(0).answers()] == [(device, 0) for device in range(PEOPLE)]
-
-
-@pytest.mark.slow
-def test_ten_thousand_repeated_questions_give_no_difference(tmp_path: Path) -> None:
-    crowd = with_values(generate(500, d=40, classes=3, seed=2, words=6))
-    task = task_of(noise=NOISE, scaling="none")
-    state = enrol(tmp_path / "state", crowd, policy_for_training(task, crowd.facts, answers=100), seed=4)
-    found = repeated(state, task, times=14, weights=task.shape.initial(3), batch=333)
-    assert found == {"first": 500, "REPORT_COLLECTED": 10_000}
-
-
-def test_a_question_that_is_asked_again_under_another_number_is_another_answer(make: Make) -> None:
-    """A server that lost the replies of a round asks anew: noise and loss are those of one more answer."""
-    task = task_of(noise=NOISE)
-    state = make(task, answers=2)
-    content = messages(task, weights=start(task), devices=range(1))[0].content
-    answers = []
-    for attempt in (0, 1, 2):
-        content["config"]["attempt"] = attempt  # type: ignore[call-overload]
-        answers += one_by_one(state, [Message(content, 1, MessageType.TRAIN)])
-    first, second = weights_of(answers[:2])
-    assert np.count_nonzero(first == second) < 3
-    assert answers[2].error.code == Refusal.POLICY_REFUSED.value
-    assert math.isclose(state.ledger(0).answers(0)[-1].total.vector, 4.0, abs_tol=1e-6)
-
-
-def test_an_answer_in_clear_is_given_again(make: Make) -> None:
-    """It holds no noise that a repeat could cancel; each one is an answer of unbounded loss in the ledger."""
-    task = task_of()
-    state = make(task)
-    asked = messages(task, weights=start(task), devices=range(1))
-    first, second = weights_of([*one_by_one(state, asked), *one_by_one(state, asked)])
-    assert np.array_equal(first, second) and len(state.ledger(0).answers(0)) == 2
 
 
 def test_losses_of_rounds_add_up_to_the_cap_and_not_beyond(make: Make) -> None:
@@ -342,20 +295,6 @@ def test_what_a_device_keeps_has_a_quota(make: Make, monkeypatch: pytest.MonkeyP
     (reply,) = one_by_one(state, messages(of_silos, RECEIVE_TYPE, own=sums_for, devices=range(1)))
     assert reply.error.code == Refusal.UNKNOWN_QUERY.value
     assert sum(file.stat().st_size for file in state.received.glob("*/*.npz")) <= 2 * size
-
-
-def test_an_edited_row_of_a_training_damages_the_ledger(make: Make) -> None:
-    import sqlite3
-
-    task = task_of(noise=NOISE)
-    state = make(task)
-    weights_of(one_by_one(state, messages(task, weights=start(task), devices=range(2))))
-    state.close()
-    release_states()
-    with sqlite3.connect(state.folder / "ledger.sqlite") as db:
-        db.execute("UPDATE answer SET body = zeroblob(length(body)) WHERE device = 0")
-    replies = one_by_one(state, messages(task, weights=start(task), number=2, devices=range(2)))
-    assert replies[0].error.code == Refusal.LEDGER_DAMAGED.value and not replies[1].has_error()
 
 
 def test_an_update_never_leaves_the_clipping_ball() -> None:

@@ -18,8 +18,8 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.federated.exchange import kept_sums
 from ldpsim.devices.federated.members import Members
-from ldpsim.devices.federated.silo import answer_as_silo
-from ldpsim.devices.federated.wire import RECEIVE_TYPE, WEIGHTS, record_of, round_content, weights_record
+from ldpsim.devices.federated.participation import answer_as_silo
+from ldpsim.devices.federated.wire import RECEIVE_TYPE, record_of, round_content, weights_record
 from ldpsim.devices.query import InvalidQuery
 from ldpsim.devices.training_task import Task
 
@@ -43,27 +43,6 @@ def asked(of: Task = TASK, *, weights: bool = True, **config: float | str | byte
     return Message(round_content(arrays, record), 1, MessageType.TRAIN)
 
 
-@pytest.mark.parametrize("mu", [math.nan, math.inf, -0.1, "1"])
-def test_a_proximal_weight_that_is_no_finite_float_from_0_on_is_refused(folder: Path, mu: float | str) -> None:
-    reply = answer_as_silo(folder, asked(**{"proximal-mu": mu}), "update")
-    assert reply.has_error() and reply.error.code == Refusal.UNKNOWN_QUERY.value
-
-
-def test_a_proximal_weight_keeps_the_weights_near_the_global_ones(folder: Path) -> None:
-    start = TASK.shape.initial(3)
-    moved = []
-    for mu in (0.0, 1.0):
-        reply = answer_as_silo(folder, asked(**{"proximal-mu": mu}), "update")
-        moved.append(np.linalg.norm(reply.content.array_records["arrays"][WEIGHTS].numpy() - start))
-    assert 0 < moved[1] < moved[0]
-
-
-@pytest.mark.parametrize("size", [{"d": 1 << 40}, {"hidden": 1 << 15}, {"classes": 1 << 15}, {"steps": 1 << 14}])
-def test_sizes_of_a_task_are_bounded(size: dict[str, int]) -> None:
-    with pytest.raises(InvalidQuery):
-        replace(TASK, **size)  # type: ignore[arg-type]
-
-
 WRONG_TASKS: list[dict[str, Any]] = [
     *({size: wrong} for size in ("d", "hidden", "classes", "steps") for wrong in (0, -1, 1.0, True, "2")),
     *({rate: wrong} for rate in ("lr", "weight_decay", "dropout") for wrong in (-0.1, math.nan, 1, "0.5", None)),
@@ -78,28 +57,6 @@ def test_a_task_of_another_form_is_refused(folder: Path, wrong: dict[str, Any]) 
     told = json.dumps({**json.loads(TASK.to_bytes()), **wrong}, sort_keys=True, separators=(",", ":")).encode()
     reply = answer_as_silo(folder, asked(task=told), "update")
     assert reply.has_error() and reply.error.code == Refusal.UNKNOWN_QUERY.value
-
-
-def test_the_largest_tasks_are_accepted() -> None:
-    for most in ({"d": 1 << 22}, {"hidden": 1 << 14}, {"classes": 1 << 14}, {"steps": 10_000},
-                 {"weight_decay": 0.5}, {"dropout": math.nextafter(1, 0)}):  # fmt: skip
-        task = replace(TASK, **most)  # type: ignore[arg-type]
-        assert Task.from_bytes(task.to_bytes()) == task
-    for size, beyond in (
-        ("d", (1 << 22) + 1),
-        ("hidden", (1 << 14) + 1),
-        ("classes", (1 << 14) + 1),
-        ("steps", 10_001),
-    ):
-        with pytest.raises(InvalidQuery, match="too large"):
-            replace(TASK, **{size: beyond})  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("wrong", [{"v": 2}, {"seed": None}, {"more": 1}])
-def test_a_task_of_another_format_is_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InvalidQuery):
-        told = {**json.loads(TASK.to_bytes()), **wrong}
-        Task.from_bytes(json.dumps(told, sort_keys=True, separators=(",", ":")).encode())
 
 
 def sums(
@@ -140,19 +97,6 @@ def test_what_a_silo_keeps_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPa
 def test_sums_that_are_no_matrix_of_the_members_are_refused(folder: Path, wrong: dict[str, Any]) -> None:
     """A product with columns outside the matrix would read and write memory of something else."""
     assert receive(folder, sums(**wrong)) == Refusal.UNKNOWN_QUERY.value and kept_sums(folder, SUMS, 0) is None
-
-
-@pytest.mark.parametrize("of", [{"ids": (0, 2)}, {"ids": (0,), "starts": (0, 2), "degrees": (1,)}], ids=str)
-def test_sums_of_other_people_train_nobody(folder: Path, of: dict[str, Any]) -> None:
-    assert receive(folder, sums()) == 0 and not answer_as_silo(folder, asked(SUMS), "update").has_error()
-    assert receive(folder, sums(**of)) == 0
-    reply = answer_as_silo(folder, asked(SUMS), "update")
-    assert reply.has_error() and reply.error.code == Refusal.UNKNOWN_QUERY.value
-
-
-@pytest.mark.parametrize("own", [None, record_of(), record_of(ids=np.zeros(1, np.int32))], ids=["none", "empty", "few"])
-def test_arrays_that_are_no_sums_are_refused(folder: Path, own: ArrayRecord | None) -> None:
-    assert receive(folder, own) == Refusal.UNKNOWN_QUERY.value and kept_sums(folder, SUMS, 0) is None
 
 
 NARROW = """

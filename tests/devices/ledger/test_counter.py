@@ -5,10 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -18,10 +15,7 @@ from ldpsim.devices.device import Refusal
 from ldpsim.devices.device import answer as answer_batch
 from ldpsim.devices.enrolment.counters import counter_of
 from ldpsim.devices.enrolment.state import COUNTED, State, enrol
-from ldpsim.devices.ledger.chain import seals
 from ldpsim.devices.ledger.counter import Counter, CounterCheck, CounterMismatch, Entry
-from ldpsim.devices.ledger.counter_folder import FolderCounter
-from ldpsim.devices.ledger.counter_postgres import PostgresCounter
 from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.ledger.rows import Answer, Head, LedgerDamaged, head_of
 from ldpsim.devices.policy.policy import Policy
@@ -86,72 +80,7 @@ def test_the_table_of_states(counted: Head, seals: tuple[bytes, ...], agrees: bo
     assert counter.heads == {3: end}
 
 
-def test_a_device_that_the_counter_does_not_know() -> None:
-    comparison = CounterCheck(Memory(d3=Head()), [3, 4])
-    assert comparison.entry(3).nonce == NONCE
-    with pytest.raises(LedgerDamaged, match="does not know"):
-        comparison.compare(4, Head(), chain_of())
-
-
-def test_another_copy_was_quicker() -> None:
-    """One of three devices lost; the others are advanced, and the exception names the one."""
-    counter = Memory(d1=Head(), d2=Head(), d3=Head())
-    comparison = CounterCheck(counter, [1, 2, 3])
-    for device in (1, 2, 3):
-        comparison.compare(device, Head(), chain_of())
-        comparison.end(device, ONE, chain_of(b"a"))
-    counter.before.append(lambda: counter.heads.update({2: OTHER}))
-    with pytest.raises(CounterMismatch) as found:
-        comparison.settle()
-    assert found.value.devices == {2} and counter.heads == {1: ONE, 2: OTHER, 3: ONE}
-
-
-@pytest.mark.parametrize(("other", "seals"), [(ONE, (b"a", b"b")), (TWO, (b"a", b"b")), (Head(3, b"c"), b"abc")])
-def test_another_process_of_the_same_ledger_was_quicker(other: Head, seals: Iterable[bytes]) -> None:
-    """It advanced the counter part of the way, as far, or further: the answer may leave."""
-    chain = chain_of(*(bytes([seal]) if isinstance(seal, int) else seal for seal in seals))
-    counter = Memory(d3=Head())
-    comparison = CounterCheck(counter)
-    comparison.compare(3, Head(), chain)
-    comparison.end(3, TWO, chain)
-    counter.before.append(lambda: counter.heads.update({3: other}))
-    comparison.settle()
-    assert counter.heads[3] == (other if other.answers > 2 else TWO)
-
-
-def test_a_chain_that_broke_meanwhile_is_not_ours() -> None:
-    """A row with the other copy's seal, planted in this ledger at the last moment, does not help."""
-
-    def broken() -> list[Answer]:
-        raise LedgerDamaged("answer 1 does not carry its seal")
-
-    for chain in (broken, chain_of(b"x", b"b"), chain_of(b"a")):
-        counter = Memory(d3=Head())
-        comparison = CounterCheck(counter)
-        comparison.compare(3, Head(), chain)
-        comparison.end(3, ONE, chain)
-        counter.before.append(lambda counter=counter: counter.heads.update({3: TWO}))  # type: ignore[misc]
-        with pytest.raises(CounterMismatch):
-            comparison.settle()
-
-
 # --- both places ---------------------------------------------------------------------------
-
-
-def test_it_is_advanced_from_the_expected_head_alone(place: str) -> None:
-    made = FolderCounter(Path(place) / "c.count") if place.startswith("/") else PostgresCounter(place, uuid4().hex)
-    made.create({device: Entry(Head(), NONCE) for device in range(8)})
-    one, two, other = (replace(head, seal=head.seal * 32) for head in (ONE, TWO, OTHER))
-    assert made.advance({1: (Head(), one), 2: (Head(), other)}) == {}
-    assert made.advance({1: (Head(), one)}) == {}  # the same step again: a retry after a lost answer
-    assert made.advance({1: (Head(), other), 2: (one, two), 3: (Head(), one)}) == {1: one, 2: other}
-    assert made.advance({1: (one, two), 4: (two, one)}) == {4: Head()}
-    assert [made.entries([device])[device] for device in (1, 2, 3, 4)] == [
-        Entry(head, NONCE) for head in (two, other, one, Head())
-    ]
-    with pytest.raises(OSError, match="not know"):
-        made.advance({5: (Head(), one), 9: (Head(), one)})
-    assert made.entries([5])[5].head == Head()  # a step is whole or not there
 
 
 # --- a folder of devices ----------------------------------------------------------------------
@@ -266,45 +195,6 @@ def test_an_old_ledger_answers_nothing(
     assert answer(State(counted.folder), ask_for()) == Report(first.data, replayed=True)
 
 
-def test_two_copies_that_reach_one_counter(counted: State, ask_for: Callable[..., Query], tmp_path: Path) -> None:
-    """The one that answers first goes on; each device of the other is stopped by itself."""
-    counted.close()
-    copy = State(Path(shutil.copytree(counted.folder, tmp_path / "copy")))
-    assert isinstance(answer(counted, ask_for()), Report)
-    assert answer(copy, ask_for(eps=0.5)) is Refusal.COUNTER_MISMATCH
-    assert answer(copy, ask_for()) is Refusal.COUNTER_MISMATCH  # also the same question: data may have changed since
-    assert isinstance(answer(copy, ask_for(eps=0.5), 8), Report)
-    assert answer(counted, ask_for(), 8) is Refusal.COUNTER_MISMATCH
-    assert isinstance(answer(counted, ask_for(), 9), Report)
-
-
-def test_the_row_of_a_copy_that_lost_is_no_answer(
-    counted: State, ask_for: Callable[..., Query], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Both committed before one of them advanced the counter."""
-    counted.close()
-    copy = State(Path(shutil.copytree(counted.folder, tmp_path / "copy")))
-    enter, first = copy.ledger().enter, []
-
-    def entering(*rows: Any) -> None:
-        enter(*rows)
-        first.append(answer(counted, ask_for()))
-
-    monkeypatch.setattr(copy.ledger(), "enter", entering)
-    lost, won = answer_batch(copy, (3, 4), ask_for(eps=0.5))
-    assert isinstance(first[0], Report) and lost is Refusal.COUNTER_MISMATCH and isinstance(won, Report)
-    monkeypatch.undo()
-    assert answer(copy, ask_for(eps=0.5)) is Refusal.COUNTER_MISMATCH
-    assert answer(copy, ask_for(eps=0.5), 4).replayed and answer(counted, ask_for()).replayed  # type: ignore[union-attr]
-
-
-def test_without_its_counter_a_device_says_nothing(counted: State, ask_for: Callable[..., Query]) -> None:
-    unknown = {**counted.head["counters"], "name": "0" * 32}
-    counted.__dict__["head"] = {**counted.head, "counters": unknown}
-    assert answer(counted, ask_for()) is answer(counted, b"malformed") is Refusal.LEDGER_DAMAGED
-    assert counted.ledger(3).answers(3) == []
-
-
 class PowerLoss(BaseException):
     """The process dies at this point."""
 
@@ -361,12 +251,3 @@ def test_equal_data_are_not_visible_where_a_counter_is(
     assert report("one", None) == report("two", None)
     bound = [report("three", tmp_path / "a"), report("four", tmp_path / "a"), report("five", tmp_path / "b")]
     assert len({report("six", None), *bound}) == 4
-
-
-def test_a_seal_of_the_ledger_is_the_counter_s(counted: State, ask_for: Callable[..., Query]) -> None:
-    answer(counted, ask_for(attributes="a"))
-    answer(counted, ask_for(attributes="f"))
-    rows = counted.ledger(3).answers(3)
-    held = counter(counted).entries([3])[3]
-    assert held.head == Head(2, seals(rows[1:], [rows[0].seal], [counted.seal_key(3)])[0]) == head_of(rows)
-    assert len(held.nonce) == 32 and held.nonce != counter(counted).entries([4])[4].nonce

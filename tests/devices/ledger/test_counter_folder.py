@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import shutil
 import sqlite3
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,26 +48,8 @@ def test_it_is_made_once_and_never_by_a_look(tmp_path: Path, counter: FolderCoun
         counter.entries([1])
 
 
-@pytest.mark.parametrize("column", ["answers", "seal", "nonce"])
-def test_a_rotten_row_is_a_file_that_cannot_be_read(counter: FolderCounter, column: str) -> None:
-    """SQLite compares no types when it reads."""
-    with sqlite3.connect(counter.path) as db:
-        made = db.execute("SELECT sql FROM sqlite_schema").fetchone()[0]
-        db.execute("PRAGMA writable_schema=1")
-        loose = made.replace("STRICT", "").replace(" NOT NULL", "")
-        db.execute("UPDATE sqlite_schema SET sql = ?", (loose,))
-    db.close()
-    with sqlite3.connect(counter.path) as db:
-        db.execute(f"UPDATE counter SET {column} = NULL WHERE device = 1")
-    db.close()
-    for act in (lambda: counter.entries([1]), lambda: counter.advance({1: (OTHER, TWO)})):
-        with pytest.raises(OSError, match=r"c\.count is damaged"):
-            act()
-    assert counter.entries([2]) == {2: ENTRIES[2]}
-
-
 def test_a_step_is_on_the_disk_before_it_returns(counter: FolderCounter) -> None:
-    """The settings that make it so; ``test_power_loss.py`` shows what they do."""
+    """The settings that make it so; ``tests/faults`` shows what they do."""
     with _opened(counter.path) as db:
         assert db.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
         assert db.execute("PRAGMA journal_mode").fetchone() == ("truncate",)  # whose end is synced too under FULL
@@ -123,19 +104,6 @@ def test_what_a_killed_process_left_is_on_the_disk_before_it_is_used(
     assert len(synced) == 2
 
 
-@pytest.mark.parametrize("umask", [0, 0o077, 0o777])
-def test_it_is_its_owner_s_alone(tmp_path: Path, umask: int) -> None:
-    counter = FolderCounter(tmp_path / "apart" / "c.count")
-    before = os.umask(umask)
-    try:
-        counter.create(ENTRIES)
-        counter.advance({1: (Head(), ONE)})
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE(counter.path.parent.stat().st_mode) == 0o700
-    assert {stat.S_IMODE(path.stat().st_mode) for path in counter.path.parent.iterdir()} == {0o600}
-
-
 def climb(path: Path, barrier: object, won: object) -> None:
     """Try to take each of fifty steps of one device first."""
     counter, mine = FolderCounter(path), os.getpid().to_bytes(32, "little")
@@ -158,16 +126,3 @@ def test_of_several_processes_one_takes_each_step(counter: FolderCounter) -> Non
     for process in processes:
         process.join()
     assert sum(steps) == 50 and counter.entries([0])[0].head.answers == 50
-
-
-def test_a_process_that_dies_in_a_step_leaves_the_one_before(counter: FolderCounter) -> None:
-    """Killed with the transaction open; the next process rolls back and goes on."""
-    child = os.fork()
-    if child == 0:
-        db = sqlite3.connect(counter.path, isolation_level=None)
-        db.execute("PRAGMA cache_spill=1")
-        db.execute("BEGIN IMMEDIATE")
-        db.execute("UPDATE counter SET answers = 7, seal = x'00'")
-        os._exit(9)
-    os.waitpid(child, 0)
-    assert counter.advance({1: (Head(), ONE)}) == {} and counter.entries([2])[2].head == Head()

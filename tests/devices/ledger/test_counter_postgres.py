@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import logging
 import os
-import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -16,15 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from ldpsim.cli.main import app
-from ldpsim.devices.data.population import Population
-from ldpsim.devices.device import Refusal
-from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.devices.ledger.counter import CounterCheck, Entry
+from ldpsim.devices.ledger.counter import Entry
 from ldpsim.devices.ledger.counter_postgres import PostgresCounter, check_address
-from ldpsim.devices.ledger.rows import Head, LedgerDamaged
-from ldpsim.devices.policy.policy import Policy
-from ldpsim.devices.query import Query
-from ldpsim.devices.report import Report
+from ldpsim.devices.ledger.rows import Head
 
 if TYPE_CHECKING:
     from tests.devices.ledger.conftest import Server
@@ -106,34 +96,6 @@ def test_a_connection_that_the_server_closed_is_opened_again(counter: PostgresCo
     assert counter.entries([1])[1].head == TWO
 
 
-def test_a_server_that_is_not_there(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query],
-    postgres_server: Server,
-) -> None:  # fmt: skip
-    nowhere = "postgresql://ldpsim@/postgres?host=/nowhere/at/all"
-    with pytest.raises(OSError, match="the PostgreSQL server of the counters failed"):
-        enrol(tmp_path / "s", population, policy_of(population), seed=7, counters=nowhere)
-    state = enrol(tmp_path / "s", population, policy_of(population), seed=7, counters=postgres_server.address)
-    path = tmp_path / "s" / "enrolment.json"
-    head = json.loads(path.read_text())
-    path.write_text(json.dumps({**head, "counters": {**head["counters"], "place": nowhere}}))
-    away = State(tmp_path / "s")
-    assert away.device(3).answer(ask_for()) is away.device(3).answer(b"") is Refusal.LEDGER_DAMAGED
-    path.write_text(json.dumps(head))
-    assert isinstance(state.device(3).answer(ask_for()), Report)
-
-
-def test_without_psycopg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is an optional library: the command says how to install it, and a device is damaged."""
-    monkeypatch.setitem(sys.modules, "psycopg", None)
-    address = "postgresql://db/x"
-    given = ["device", "enrol", "--state", str(tmp_path / "s"), "--data", "none.json", "--counters", address]
-    shown = CliRunner().invoke(app, given)
-    assert shown.exit_code == 2 and "pip install 'ldpsim[postgres]'" in shown.stderr
-    with pytest.raises(LedgerDamaged):
-        CounterCheck(PostgresCounter(address, "x"), [3])
-
-
 @pytest.mark.parametrize(
     "address",
     [f"postgresql://ldpsim:{WORD}@db/x", f"postgres://db/x?user=ldpsim&password={WORD}", f"postgresql://u:{WORD}@[db/x",
@@ -149,24 +111,3 @@ def test_an_address_holds_no_password(
     shown = CliRunner().invoke(app, given)
     assert shown.exit_code == 2 and len(shown.stderr.splitlines()) == 1
     assert "shown" not in shown.output + caplog.text and not (tmp_path / "s").exists()
-
-
-def test_the_password_is_libpq_s_matter(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query],
-    postgres_server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
-    """Over loopback the server wants one. It stands in PGPASSFILE and nowhere else."""
-    caplog.set_level(logging.DEBUG)
-    with pytest.raises(OSError, match="password") as found:
-        enrol(tmp_path / "s", population, policy_of(population), seed=7, counters=postgres_server.loopback)
-    assert postgres_server.password not in str(found.value)
-    monkeypatch.setenv("PGPASSFILE", str(postgres_server.folder / "passfile"))
-    state = enrol(tmp_path / "s", population, policy_of(population), seed=7, counters=postgres_server.loopback)
-    assert isinstance(state.device(3).answer(ask_for()), Report)
-    state.close()
-    for path in (path for path in (tmp_path / "s").rglob("*") if path.is_file()):
-        assert postgres_server.password.encode() not in path.read_bytes()
-    assert (
-        postgres_server.password not in caplog.text
-        and postgres_server.password not in (postgres_server.folder / "log").read_text()
-    )

@@ -15,14 +15,6 @@ from ldpsim.devices.query import Query
 from tests.devices.ledger.entries import KEY, chain_of, harm, release, report_after, say, train
 
 
-def test_it_survives_power_loss_by_its_settings(ledger: Ledger) -> None:
-    for opened, level in ((ledger, 2), (Ledger(ledger.path), 2), (Ledger(ledger.path, synchronous="NORMAL"), 1)):
-        assert opened._db.execute("PRAGMA synchronous").fetchone() == (level,)  # 2: FULL
-        assert opened._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    with pytest.raises(ValueError, match="FULL or NORMAL"):
-        Ledger(ledger.path, synchronous="OFF")
-
-
 def test_nobody_else_sees_a_row_before_the_commit(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
     other = Ledger(ledger.path)
     with ledger.transaction():

@@ -17,7 +17,6 @@ from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.ledger.decisions import Replay
 from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
-from ldpsim.devices.ledger.rows import Head, reports_of
 from ldpsim.devices.mechanisms import Loss
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import Query
@@ -123,22 +122,6 @@ def test_one_rotten_byte_anywhere_hides_nothing(tmp_path: Path, ask_for: Callabl
     assert unopened > 100 and damaged > 100
 
 
-def test_files_of_other_kinds_and_versions_are_not_opened(tmp_path: Path) -> None:
-    path = tmp_path / "other"
-    db = sqlite3.connect(path)
-    db.execute("CREATE TABLE release (x)")
-    db.commit()
-    db.close()
-    with pytest.raises(LedgerDamaged, match="not a ledger of a version"):
-        Ledger(path)
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    with pytest.raises(LedgerDamaged):
-        Ledger(folder)
-    with pytest.raises(LedgerDamaged):
-        Ledger(tmp_path / "missing" / "ledger")
-
-
 def test_the_schema_4_file_of_today_is_read_for_ever(tmp_path: Path, ask_for: Callable[..., Query]) -> None:
     """The table as schema 4 defines it, written by hand: names, order, bodies, seals."""
     path, query = tmp_path / "old", ask_for(attributes="l")
@@ -169,26 +152,3 @@ def test_the_schema_4_file_of_today_is_read_for_ever(tmp_path: Path, ask_for: Ca
         ("features",),
         Loss(1.0, 2.0, 0.5),
     )
-
-
-def test_making_a_ledger_leaves_a_whole_one_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def crash(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "link", crash)
-        with pytest.raises(KeyboardInterrupt):
-            Ledger.create(tmp_path / "l")
-    assert list(tmp_path.iterdir()) == []
-    Ledger.create(tmp_path / "l").close()
-    assert [path.name for path in tmp_path.iterdir()] == ["l"]
-
-
-def test_a_full_disk_enters_nothing(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
-    (pages,) = ledger._db.execute("PRAGMA page_count").fetchone()
-    ledger._db.execute(f"PRAGMA max_page_count={pages}")
-    query = ask_for()
-    with pytest.raises(LedgerDamaged, match="cannot be written"), ledger.transaction():
-        rows = reports_of(query, {3: Head()}, {name: [bytes(9000)] for name in query.attributes}, {})
-        ledger.enter(rows, [b""], {3: KEY})
-    assert ledger.answers(3) == [] and not ledger.in_transaction

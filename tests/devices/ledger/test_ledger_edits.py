@@ -66,12 +66,6 @@ def test_rows_deleted_moved_or_inserted_are_noticed(three: Ledger) -> None:
     assert readable(three) and head_of(chain_of(three)).answers == 2
 
 
-def test_a_row_of_another_device_is_noticed(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
-    release(ledger, ask_for(attributes="a"), device=4)
-    harm(ledger, "UPDATE answer SET device = 3")
-    assert not readable(ledger) and readable(ledger, 4)  # under one key, even
-
-
 def test_every_bit_of_a_row_is_under_the_seal(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
     release(ledger, ask_for(attributes="a"))
     for column in ("kind", "collection", "body", "seal"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,49 +17,8 @@ from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report
 from tests import warm
-from tests.devices.ledger.entries import report_after
 
 ROOT = Path(__file__).parents[3]
-
-
-def test_a_transaction_belongs_to_its_thread(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
-) -> None:
-    """A second thread must not slip its release into a batch that may still be given up."""
-    state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
-    answers: list[object] = []
-    held: list[bool] = []
-    thread = threading.Thread(target=lambda: answers.append(state.device(3).answer(ask_for("second", eps=2.0))))
-    key = state.seal_key(3)
-    with pytest.raises(RuntimeError), state.ledger(3).transaction():
-        state.ledger(3).enter([report_after([], ask_for())], [b""], {3: key})
-        thread.start()
-        other = threading.Thread(target=lambda: held.append(state.ledger(3).in_transaction))
-        other.start()
-        other.join()
-        assert held == [False] and state.ledger(3).in_transaction
-        time.sleep(0.2)
-        assert not answers, "answered from inside a transaction that is not its own"
-        raise RuntimeError("the batch is given up")
-    thread.join()
-    (answer,) = answers
-    assert isinstance(answer, Report) and not answer.replayed
-    assert {answer.collection for answer in state.ledger(3).answers(3)} == {"second"}
-
-
-def test_refusals_wait_for_the_thread_that_writes(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
-) -> None:
-    state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
-    answers: list[object] = []
-    thread = threading.Thread(target=lambda: answers.append(state.device(3).answer(b"no query")))
-    with state.ledger(3).transaction():
-        state.ledger(3).enter([report_after([], ask_for())], [b""], state.seal_keys([3]))
-        thread.start()
-        thread.join(0.1)
-        assert not answers
-    thread.join()
-    assert answers == [Refusal.UNKNOWN_QUERY]
 
 
 @pytest.mark.parametrize("same_ledger_object", [True, False])

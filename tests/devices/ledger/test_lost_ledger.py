@@ -23,23 +23,6 @@ from tests.fleets import lone_device
 NUMBERS = itertools.count()
 
 
-def test_a_ledger_that_is_gone_is_not_made_anew(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
-) -> None:
-    """With a vault or without: a second answer would follow."""
-    state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
-    assert isinstance(state.device(3).answer(ask_for()), Report)
-    state.close()
-    (tmp_path / "s" / "ledger.sqlite").unlink()
-    for index in (3, 5):
-        assert State(tmp_path / "s").device(index).answer(ask_for()) is Refusal.LEDGER_DAMAGED
-        with pytest.raises(LedgerDamaged, match="gone; enrolment alone makes a ledger"):
-            State(tmp_path / "s").ledger(index)
-    assert not list((tmp_path / "s").glob("ledger*"))
-    with pytest.raises(LedgerDamaged, match="gone"):
-        Ledger(tmp_path / "new")
-
-
 def lost(device: Device, folder: Path, record: Record | None = None, secret: bytes = b"") -> Device:
     """The same device with an empty ledger, and perhaps other data or another secret."""
     folder.mkdir(exist_ok=True)
@@ -118,17 +101,6 @@ def test_after_a_lost_ledger(
     assert np.corrcoef(uniform < 0.269, uniform < 0.266)[0, 1] > 0.9
 
 
-def test_a_label_has_other_noise_for_another_budget(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
-) -> None:
-    """Independent answers differ with a chance of 0.57; those of one noise under both budgets with 0.03."""
-    device = enrol(tmp_path / "s", population, policy_of(population), seed=1).device(3)
-    asked = [ask_for(attributes="l", eps=eps) for eps in (1.0, 1.1)]
-    answers = [[lost(device, tmp_path / "lost", secret=bytes([number]) * 32).answer(each) for each in asked]
-               for number in range(1, 121)]  # fmt: skip
-    assert sum(one != other for one, other in answers) > 30
-
-
 def test_an_older_ledger_is_a_lost_one(
     tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
 ) -> None:
@@ -141,3 +113,20 @@ def test_an_older_ledger_is_a_lost_one(
     shutil.copy(tmp_path / "backup", tmp_path / "s" / "ledger.sqlite")
     again = state.device(3).answer(ask_for("another"))
     assert isinstance(first, Report) and isinstance(again, Report) and first.data == again.data
+
+
+def test_a_ledger_that_is_gone_is_not_made_anew(
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
+) -> None:
+    """With a vault or without: a second answer would follow."""
+    state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
+    assert isinstance(state.device(3).answer(ask_for()), Report)
+    state.close()
+    (tmp_path / "s" / "ledger.sqlite").unlink()
+    for index in (3, 5):
+        assert State(tmp_path / "s").device(index).answer(ask_for()) is Refusal.LEDGER_DAMAGED
+        with pytest.raises(LedgerDamaged, match="gone; enrolment alone makes a ledger"):
+            State(tmp_path / "s").ledger(index)
+    assert not list((tmp_path / "s").glob("ledger*"))
+    with pytest.raises(LedgerDamaged, match="gone"):
+        Ledger(tmp_path / "new")

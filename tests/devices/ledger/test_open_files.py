@@ -14,7 +14,7 @@ import pytest
 
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import enrol
-from ldpsim.devices.ledger.open_files import OpenFiles
+from ldpsim.devices.ledger.schema import OpenFiles
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import Query
 from tests import warm

@@ -61,38 +61,3 @@ def test_random_calls(both: Callable[[Callable[[PostgresCounter], Any]], Any]) -
         seen.add("refused" if found is OSError else "left" if found else "advanced")
     assert seen == {"refused", "left", "advanced"}
     assert len(both(lambda counter: counter.entries(range(9)))) == 4
-
-
-def test_a_row_that_another_transaction_holds(both: Callable[[Callable[[PostgresCounter], Any]], Any]) -> None:
-    """A second process gets no answer for as long as the first one's transaction is open; reading waits for nobody."""
-    entries = {device: Entry(Head(), bytes(32)) for device in range(2)}
-    assert both(lambda counter: counter.create(entries)) is None
-
-    def inside(counter: PostgresCounter) -> Any:
-        other, found = PostgresCounter(counter.address, counter.ledger), []
-
-        def held(db: Any) -> None:
-            db.execute(counter_postgres._LOCK, (counter.ledger, [1])).fetchall()
-            found.append(said(lambda: other.advance({1: (HEADS[0], HEADS[1])})))
-            found.append(other.entries([1])[1].head)
-            found.append(said(lambda: other.advance({0: (HEADS[0], HEADS[1])})))
-
-        counter._run(held)
-        return [*found, other.advance({1: (HEADS[0], HEADS[1])}), counter.entries([0, 1])]
-
-    assert both(inside)[:4] == [OSError, Head(), {}, {}]
-
-
-def test_an_error_undoes_the_whole_step(both: Callable[[Callable[[PostgresCounter], Any]], Any]) -> None:
-    entries = {device: Entry(Head(), bytes(32)) for device in range(2)}
-    both(lambda counter: counter.create(entries))
-
-    def broken(counter: PostgresCounter) -> Any:
-        def half(db: Any) -> None:
-            db.cursor().executemany(counter_postgres._ADVANCE, [(1, b"x", counter.ledger, 0)])
-            raise OSError("here")
-
-        before = said(lambda: counter._run(half))
-        return before, counter.entries([0])
-
-    assert both(broken) == (OSError, {0: entries[0]})

@@ -8,14 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.ledger import rows
 from ldpsim.devices.ledger.chain import seals, sound
-from ldpsim.devices.ledger.rows import TRAINING, Answer, Head, LedgerDamaged, head_of, reports_of, training_answer
-from ldpsim.devices.mechanisms import Loss, RandomizedResponse
-from ldpsim.devices.policy.policy import policy_for_training
-from ldpsim.devices.query import Ask, Query
-from ldpsim.devices.training_task import Task
+from ldpsim.devices.ledger.rows import Answer, Head, head_of, reports_of, training_answer
+from ldpsim.devices.mechanisms import Loss
+from ldpsim.devices.query import Query
 from tests.devices.ledger.entries import KEY, report_after, training_after
 
 KEYS = {3: KEY, 4: KEY}
@@ -63,58 +60,6 @@ def test_an_answer_to_a_query_holds_its_attributes(ask_for: Callable[..., Query]
         ("label", query.fingerprint("label"), b"l", b"y", query.loss("label")),
     ]  # fmt: skip
     assert answer.size == 3 and answer.releases == answer.parts and not answer.is_training
-
-
-def test_the_first_stage_reserves_the_attributes_of_later_ones(ask_for: Callable[..., Query]) -> None:
-    features, label = ask_for(attributes="fl").asks
-    staged = Query("first", ((label,), (features, label)))
-    first = report_after([], staged)
-    assert [(p.attribute, p.report, p.loss) for p in first.parts] == [
-        ("features", b"", staged.loss("features")), ("label", b"label0", staged.loss("label")),
-    ]  # fmt: skip
-    later = report_after([first], staged.at_stage(1, (0,) * 12))
-    assert [(p.attribute, p.loss) for p in later.parts] == [("features", Loss(0.0, 0.0)), ("label", Loss(0.0, 0.0))]
-    assert later.grouping == staged.at_stage(1, (0,) * 12).grouping_digest != b"" and later.stage == 1
-
-
-def test_an_answer_of_a_training_says_what_it_depends_on_and_the_loss_so_far() -> None:
-    for sees in ("own", "ego", "sums"):
-        for kind in ("update", "evaluation", "exchange"):
-            scope = Task("c", sees, 4, 3, 2, 0.1, 1).scope(kind)  # type: ignore[arg-type]
-            assert trained(scope).scope == scope
-    answer = trained(("features",))
-    (part,) = answer.parts
-    assert (part.attribute, part.loss, part.report) == (TRAINING, Loss(0.5, 1.0, 0.5), b"") and answer.is_training
-    assert answer.total == Loss(1.5, 3.0, 0.75) and answer.size == 9
-    policy = policy_for_training(Task("c", "own", 4, 3, 2, 0.1, 1), PublicFacts(4, 4, 2), answers=1)
-    assert set(policy.caps) == {part.attribute} == {"training"}  # also in policies that were written before
-
-
-@pytest.mark.parametrize("reporting", ["both", "one-end"])
-def test_rows_of_many_devices_are_those_of_each(ask_for: Callable[..., Query], reporting: str) -> None:
-    row = RandomizedResponse.from_epsilon(1.0, n=12, reporting=reporting)  # type: ignore[arg-type]
-    query = Query("first", ((Ask("adjacency", (row,)),), ask_for(attributes="l").asks))
-    heads, sizes = {0: Head(), 3: Head(2, b"s"), 4: Head(), 11: Head()}, [5, 0, 300, 5]
-    reports, digests = [bytes(size) for size in sizes], [bytes([device]) * 32 for device in heads]
-    many = reports_of(query, heads, {"adjacency": reports}, {"adjacency": digests})
-    for answer, report, digest in zip(many, reports, digests, strict=True):
-        device = answer.device
-        (alone,) = reports_of(query, {device: heads[device]}, {"adjacency": [report]}, {"adjacency": [digest]})
-        assert (alone[:4], alone.parts, alone.terms) == (answer[:4], answer.parts, answer.terms)
-        assert answer.parts[0].loss == query.loss("adjacency", device=device)
-    assert [answer[:2] for answer in many] == [(0, 0), (3, 2), (4, 0), (11, 0)]
-    assert (len({answer.terms for answer in many}) == 4) is (reporting == "one-end")
-
-
-def test_a_body_that_is_cut_off_or_no_text_is_damage(ask_for: Callable[..., Query]) -> None:
-    whole = report_after([], ask_for(attributes="al"))
-    for answer in (whole, trained(("label",))):
-        ends = {at - 40 for at, _ in answer._outline()}  # between two parts it is a row with fewer of them
-        for size in set(range(len(answer.body))) - ends:
-            with pytest.raises(LedgerDamaged):
-                _ = answer._replace(body=answer.body[:size]).parts
-    with pytest.raises(LedgerDamaged, match="form"):
-        _ = whole._replace(body=whole.body.replace(b"label", b"\xff\xff\xff\xff\xff")).parts
 
 
 # --- the chain ----------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ import pytest
 from ldpsim.devices.ledger import schema
 from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
 from ldpsim.devices.ledger.rows import head_of
-from tests.devices.ledger.entries import KEY, chain_of, train, training_after
+from tests.devices.ledger.entries import KEY, chain_of, training_after
 
 OPEN_AND_CLOSE = """
 import sqlite3, sys
@@ -67,7 +66,7 @@ def test_rows_that_a_killed_process_left_in_the_log_are_on_the_disk_when_a_ledge
 
 
 def test_a_new_file_is_synced_from_its_first_page_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The settings that make it so; ``test_power_loss.py`` shows what they do."""
+    """The settings that make it so; ``tests/faults`` shows what they do."""
     said: list[str] = []
     real = sqlite3.connect
 
@@ -79,32 +78,6 @@ def test_a_new_file_is_synced_from_its_first_page_on(tmp_path: Path, monkeypatch
     monkeypatch.setattr(schema.sqlite3, "connect", traced)  # type: ignore[attr-defined]
     schema._fill(tmp_path / "ledger")
     assert said[:3] == ["PRAGMA synchronous=FULL", "PRAGMA page_size=8192", "PRAGMA journal_mode=WAL"]
-
-
-def test_the_version_is_read_from_the_beginning_of_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "ledger"
-    schema.create(path)
-    assert schema.version_of(path) == schema.SCHEMA == 4
-    with sqlite3.connect(path) as db:
-        db.execute("PRAGMA user_version=2")
-    db.close()
-    with pytest.raises(LedgerDamaged, match="not a ledger of a version"):
-        schema.connect(path, "FULL")
-    assert schema.version_of(path) == 2
-    (tmp_path / "text").write_text("no ledger" * 100)
-    sqlite3.connect(tmp_path / "other").execute("CREATE TABLE x (y)")
-    for name in ("text", "other", "missing"):
-        assert schema.version_of(tmp_path / name) is None
-
-
-def test_reading_the_version_keeps_the_log_of_a_ledger_that_is_open_here(tmp_path: Path) -> None:
-    """A process that closes a file gives up its locks on it: another one would take the log away at its end."""
-    ledger = Ledger.create(tmp_path / "ledger")
-    train(ledger)
-    assert schema.version_of(ledger.path) == schema.SCHEMA
-    subprocess.run([sys.executable, "-I", "-S", "-c", OPEN_AND_CLOSE, ledger.path], check=True)
-    assert (tmp_path / "ledger-wal").is_file()
-    ledger.close()
 
 
 def test_the_devices_that_answered_in_a_collection_are_counted_once(tmp_path: Path) -> None:
@@ -124,19 +97,6 @@ def test_the_devices_that_answered_in_a_collection_are_counted_once(tmp_path: Pa
     for name in ("text", "missing"):
         with pytest.raises(LedgerDamaged, match=f"{name} cannot be read"):
             schema.count_answered(tmp_path / name, "first")
-    assert not (tmp_path / "missing").exists()
-
-
-def test_a_connection_is_used_by_every_thread(tmp_path: Path) -> None:
-    """Flower answers messages in threads of its own."""
-    schema.create(tmp_path / "ledger")
-    db, _ = schema.connect(tmp_path / "ledger", "FULL")
-    with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(lambda: db.execute("PRAGMA synchronous").fetchone()).result() == (2,)
-    assert db.isolation_level is None
-    db.close()
-    with pytest.raises(sqlite3.OperationalError):
-        schema.connect(tmp_path / "missing", "FULL")
     assert not (tmp_path / "missing").exists()
 
 

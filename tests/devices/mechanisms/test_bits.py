@@ -78,15 +78,6 @@ def test_many_rows_are_read_as_one_by_one(several: list[np.ndarray], sparse: boo
             assert unpack_many(data, sizes)[0].tolist() == [place for places in wanted for place in places]
 
 
-@pytest.mark.parametrize("ones", [[0], [127], [128], [255, 16_384], [2_097_152], [0, 1, 2, 5_000_000], []])
-def test_gaps_of_every_length(ones: list[int]) -> None:
-    bits = np.zeros(6_000_000, np.bool_)
-    bits[ones] = True
-    data = pack_bits(bits)
-    assert data[0] == GAPS and len(data) <= 1 + 4 * len(ones)
-    assert unpack_positions(data, len(bits)).tolist() == ones
-
-
 def test_both_encoders_of_gaps_agree() -> None:
     """Few ones are coded by a loop, many by arrays: the same bytes."""
     rng = np.random.default_rng(3)

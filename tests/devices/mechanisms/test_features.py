@@ -9,7 +9,6 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import (
     BUILT_IN,
     AnalyticGaussian,
-    ClearFeatures,
     FeatureGrid,
     Laplace,
     MultiBit,
@@ -45,17 +44,3 @@ def test_public_facts_must_agree(mechanism: FeatureGrid) -> None:
     assert mechanism.agrees_with(PublicFacts(9, 5, 2, -1.0, 3.0))
     for d, low, high in ((4, -1.0, 3.0), (5, -2.0, 3.0), (5, -1.0, 2.0)):
         assert not mechanism.agrees_with(PublicFacts(9, d, 2, low, high))
-
-
-@each
-def test_impossible_sizes_are_one_clear_line(mechanism: FeatureGrid) -> None:
-    for changed, line in (({"d": 0}, "d=0"), ({"low": 3.0}, r"\[3.0, 3.0\]"), ({"high": np.inf}, "finite range"),
-                          ({"grid": 0}, "grid of 1"), ({"grid": 1 << 21}, "grid of 1")):  # fmt: skip
-        with pytest.raises(ValueError, match=f"{mechanism.name} needs .*{line}|multi-bit samples"):
-            type(mechanism)(**mechanism.parameters() | changed)  # type: ignore[call-arg]
-
-
-def test_features_in_clear_have_a_range_too() -> None:
-    for bad in ((0, 0.0, 1.0), (3, 1.0, 1.0), (3, 0.0, np.inf)):
-        with pytest.raises(ValueError, match="clear_features needs"):
-            ClearFeatures(*bad)

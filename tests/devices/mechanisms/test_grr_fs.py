@@ -1,22 +1,18 @@
-"""GRR-FS by exhaustive enumeration: what it really guarantees, and the printed formulas that fail.
-
-This file also covers ``categories.py`` and ``subset_mixture.py`` of ``devices/mechanisms``.
-"""
+"""GRR-FS by exhaustive enumeration: what it really guarantees, and the printed formulas that fail."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from decimal import Decimal, localcontext
+from decimal import Decimal
 
 import numpy as np
 import pytest
 
 from ldpsim.devices.data.population import Record
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms import GRRFS, subset_mixture
-from ldpsim.devices.mechanisms.exact_loss import ONE, probability_threshold
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.mechanisms import GRRFS, grr_fs
+from ldpsim.devices.mechanisms.exact_loss import probability_threshold
 
 
 def mechanism_of(domains: tuple[int, ...], m: int, epsilon: float = 1.0) -> GRRFS:
@@ -78,21 +74,6 @@ def test_the_sampler_has_the_stated_law(law, domains: tuple[int, ...], m: int) -
             assert found[report.tobytes()] == pytest.approx(stated, abs=1e-12)
 
 
-def test_sampling_with_replacement_is_found_out(law) -> None:
-    """Named broken variant: m draws that may hit one feature twice; then fewer than m values carry anything."""
-    mechanism = mechanism_of((2, 2), 2)
-    value = np.zeros(2, np.int64)
-
-    def broken(noise) -> np.ndarray:
-        report = noise.uniform_integers(2, 2)
-        for i in {noise.uniform_integer(2), noise.uniform_integer(2)}:
-            report[i] = int(noise.bernoulli(mechanism.lies[0], 1)[0])
-        return report
-
-    found, _ = law(broken)
-    assert abs(found[value.tobytes()] - math.exp(mechanism.log_probability(value, value))) > 0.05
-
-
 def equal(d: int, m: int, epsilon: float, g: int = 2) -> GRRFS:
     return mechanism_of((g,) * d, m, epsilon)
 
@@ -126,46 +107,12 @@ def test_theorem_1_is_false_and_the_enumeration_finds_it() -> None:
     assert equal(4, 4, 1.0).claimed_loss() == pytest.approx(4.0, abs=2e-9)
 
 
-def test_the_profile_and_unequal_domains() -> None:
-    profile = [equal(4, 2, 1.0).loss_of(k) for k in (1, 2, 3, 4)]
-    assert profile == pytest.approx([0.620114507, 1.166384296, 1.620114507, 2.0], abs=2e-9)
-    hypergeometric = [
-        math.log(sum(math.comb(k, j) * math.comb(4 - k, 2 - j) * math.exp(j) for j in range(3) if j <= k) / 6)
-        for k in (1, 2, 3, 4)
-    ]
-    assert profile == pytest.approx(hypergeometric, abs=2e-9)
-    mixed = mechanism_of((2, 3, 5), 2)
-    alone = [mixed.loss_of_domains([g]) for g in (2, 3, 5)]
-    assert alone == pytest.approx([0.717522120, 0.766579165, 0.804162527], abs=2e-9)
-    assert mixed.loss().bit == alone[2] and mixed.loss().vector == pytest.approx(2.0, abs=2e-9)
-
-
-def test_a_loss_has_its_own_digits() -> None:
-    """The caller's decimal context may have few digits; the printed loss is exact all the same."""
-    lies = tuple(probability_threshold(1.0, g - 1) for g in (2, 3))
-    asked = (lies, (2, 2, 3, 3), (2, 3), 2)
-    with localcontext() as context:
-        context.prec = 4
-        coarse = subset_mixture.exact_loss.__wrapped__(*asked)
-    assert coarse == subset_mixture.exact_loss(*asked)
-
-
 def test_large_dimensions_are_quick_and_finite() -> None:
     mechanism = equal(1433, 1000, 0.5)
     assert mechanism.loss().vector == pytest.approx(500, abs=1e-6)
     assert mechanism.loss().bit == pytest.approx(math.log(1 + 1000 / 1433 * (math.exp(0.5) - 1)), abs=2e-9)
     value = np.zeros(1433, np.int64)
     assert -1433 < mechanism.log_probability(value, value) < 0
-
-
-def test_the_probabilities_that_rgnn_prints_are_none() -> None:
-    for g, epsilon in ((2, 1.0), (4, 1.0)):
-        printed_p, printed_q = math.exp(epsilon) / (math.exp(epsilon + g) - 1), 1 / (math.exp(epsilon + g) - 1)
-        assert printed_p + (g - 1) * printed_q < 0.3
-        p, q = mechanism_of((g,), 1, epsilon).truth_and_other(g)
-        assert p + (g - 1) * q == pytest.approx(1, abs=1e-15)
-    assert (math.e / (math.exp(3) - 1), 1 / (math.exp(3) - 1)) == pytest.approx((0.142426, 0.052396), abs=5e-7)
-    assert mechanism_of((4,), 1).truth_and_other(4) == pytest.approx((0.475366886, 0.174877705), abs=5e-10)
 
 
 @pytest.mark.parametrize(("domains", "m"), [((2, 3), 1), ((2, 3, 4), 2), ((3, 3), 2)])
@@ -177,83 +124,6 @@ def test_estimates_are_unbiased(domains: tuple[int, ...], m: int) -> None:
         estimates = np.array([mechanism.estimate(r) for r in every])
         mean = np.tensordot(weights, estimates, 1)
         assert mean == pytest.approx(np.eye(max(domains))[value], abs=1e-9)
-
-
-SHARES = np.array([0.5, 0.25, 0.15, 0.10])
-
-
-def test_ties_of_many_reports_are_decided_as_alone() -> None:
-    """Words of one device after another become thresholds: the lower words decide."""
-    keys = [bytes([9, i]) * 16 for i in range(8)]
-    people = [Record(np.array([i % 4], np.int32), np.ones(1, np.float32), np.zeros(0, np.int32), 0) for i in range(8)]
-    drawn = [np.frombuffer(NoiseStream(key, 1).first_words(10)[24:32], "<u4").tolist() for key in keys]  # of the lies
-    ties = 0
-    for word in [word for words in drawn for word in words if word < 1 << 31]:
-        for lower in (0, (1 << 32) - 1):
-            mechanism = GRRFS((max(1, (word << 32) + lower),), (2, 2, 2, 2), 2, 4)
-            streams = [NoiseStream(key, 1) for key in keys]
-            alone = [
-                mechanism.respond([r], [NoiseStream(k, 1)], devices=[0])[0] for r, k in zip(people, keys, strict=True)
-            ]
-            assert mechanism.respond(people, streams, devices=range(8)) == alone
-            ties += 1
-    assert ties > 4
-
-
-def six() -> GRRFS:
-    return equal(6, 2, 1.0, 4)
-
-
-def frequency_variance(mechanism: GRRFS, *, fixed: bool = True) -> np.ndarray:
-    """Variance of the estimated shares among 400 users (eq. 11, corrected); ``fixed``: the users are given."""
-    mu1, mu0 = mechanism.marginals(4)
-    reported = SHARES * mu1 + (1 - SHARES) * mu0
-    drawn = mechanism.correction(4)[0] ** 2 * reported * (1 - reported)
-    return (drawn - SHARES * (1 - SHARES) if fixed else drawn) / 400
-
-
-def test_the_estimator_of_the_reference() -> None:
-    mechanism = six()
-    slope, intercept = mechanism.correction(4)
-    assert (slope, intercept) == pytest.approx((9.983720482, -2.245930121), abs=5e-9)
-    mu1, mu0 = mechanism.marginals(4)
-    reported = SHARES * mu1 + (1 - SHARES) * mu0
-    assert reported == pytest.approx([0.275040765, 0.25, 0.239983694, 0.234975541], abs=5e-10)
-    assert slope * reported + intercept == pytest.approx(SHARES, abs=1e-9)
-    drawn = frequency_variance(mechanism, fixed=False)
-    assert drawn == pytest.approx([0.049686166, 0.046722504, 0.045449539, 0.044794306], abs=5e-10)
-    fixed = frequency_variance(mechanism)
-    assert fixed == pytest.approx([0.049061166, 0.046253754, 0.045130789, 0.044569306], abs=5e-10)
-
-
-def test_equation_9_is_biased() -> None:
-    """Named broken variant: (p - q)^2 in the second denominator."""
-    mechanism = six()
-    p, q = mechanism.truth_and_other(4)
-    slope, intercept = mechanism.correction(4)
-    mu1, mu0 = mechanism.marginals(4)
-    reported = SHARES * mu1 + (1 - SHARES) * mu0
-    as_printed = slope * reported + intercept / (p - q)
-    assert as_printed - SHARES == pytest.approx([-5.23] * 4, abs=5e-3)
-
-
-def test_without_g_the_plug_in_variance_is_negative() -> None:
-    """Named broken variant: lambda recovered from pi without the factor g (eq. 3)."""
-    mechanism = six()
-    p, q = mechanism.truth_and_other(4)
-    slope, _ = mechanism.correction(4)
-    recovered = (SHARES * 2 * 4 * (p - q) + 2 * 4 * q - 2 + 6) / 6  # should be divided by d g
-    assert recovered[0] > 1 and recovered[0] * (1 - recovered[0]) < 0
-    mu1, mu0 = mechanism.marginals(4)
-    assert recovered / 4 == pytest.approx(SHARES * mu1 + (1 - SHARES) * mu0, abs=1e-12)
-    # its mean over reports of 400 fixed users: -0.0296
-    share = recovered[0] / 4
-    noise = frequency_variance(mechanism)[0] / slope**2
-    mean = slope**2 * (4 * share - 16 * (share**2 + noise)) / 399
-    assert mean == pytest.approx(-0.0296, abs=2e-4)
-    # (n - 1) and the right lambda: unbiased for the variance of users drawn anew
-    drawn = frequency_variance(mechanism, fixed=False)[0] / slope**2
-    assert slope**2 * (share - share**2 - drawn) / 399 == pytest.approx(drawn * slope**2, rel=1e-9)
 
 
 def record(columns: list[int], values: list[float] | None = None) -> Record:
@@ -290,65 +160,6 @@ def test_categories_are_read_from_their_columns() -> None:
     )
 
 
-@pytest.mark.parametrize("domains", [(2,) * 13, (2, 3, 5), (300, 2, 256, 257), (65536, 65535)])
-def test_reports_survive_the_wire(domains: tuple[int, ...]) -> None:
-    mechanism = mechanism_of(domains, len(domains))
-    ends = [np.zeros(len(domains), np.int64), np.array(domains) - 1]
-    for report in [*ends, mechanism.perturb(ends[1] // 2, NoiseStream(bytes(32)))]:
-        data = mechanism.encode(report)
-        assert mechanism.decode(data, device=4).tolist() == report.tolist()
-        for wrong in (b"", data[:-1], data + b"\0"):
-            with pytest.raises(ValueError):
-                mechanism.decode(wrong, device=4)
-    if domains[0] == 2 and len(domains) == 13:
-        assert len(data) == 2
-        with pytest.raises(ValueError):
-            mechanism.decode(b"\xff\xff", device=4)  # bits after the last feature
-    if domains == (2, 3, 5):
-        with pytest.raises(ValueError, match="outside its domain"):
-            mechanism.decode(b"\x60", device=4)  # 3 of 3 categories
-
-
-def test_a_category_outside_the_domain_counts_as_the_first() -> None:
-    mechanism = mechanism_of((2, 3), 2)
-    draws = [mechanism.perturb(np.array(v), NoiseStream(bytes([3]) * 32)).tolist() for v in ([0, 0], [9, -4])]
-    assert draws[0] == draws[1]
-
-
-def test_parameters_out_of_range() -> None:
-    facts = PublicFacts(9, 5, 2)
-    for m in (0, 6, -1):
-        with pytest.raises(ValueError, match=r"samples 1\.\.5 features"):
-            GRRFS.from_epsilon(1.0, facts=facts, m=m)
-    with pytest.raises(ValueError, match="a single one says nothing"):
-        GRRFS.from_epsilon(1.0, facts=PublicFacts(9, 4, 2, domains=(1, 3)))
-    with pytest.raises(ValueError, match="a single one says nothing"):
-        GRRFS.from_epsilon(1.0, facts=PublicFacts(9, 0, 2))
-    with pytest.raises(ValueError, match="a block is 1 or more"):
-        GRRFS.from_epsilon(1.0, facts=facts, block=0)
-    with pytest.raises(ValueError, match="only binary columns"):
-        GRRFS.from_epsilon(1.0, facts=PublicFacts(9, 4, 2, domains=(2, 3)), block=2)
-    with pytest.raises(ValueError, match=r"2\.\.65536 categories"):
-        GRRFS((1, 1), (2, (1 << 16) + 1), 1, (1 << 16) + 2)
-    assert not GRRFS.from_epsilon(1.0, facts=facts).agrees_with(PublicFacts(9, 6, 2))
-    lie = probability_threshold(1.0)
-    for lies in ((), (lie, lie), (0,), (float(lie),), [lie]):
-        with pytest.raises(ValueError, match="a threshold for each of its 1 sizes of domain"):
-            GRRFS(lies, (2, 2), 1, 2)  # type: ignore[arg-type]
-    threes = ONE * 2 // 3  # from here on, another of three values is as likely as the true one
-    assert GRRFS((lie, threes - 1), (2, 3), 1, 4).lies == (lie, threes - 1)
-    for lies in ((lie, threes + 1), (ONE // 2, 1), (ONE // 2, threes + 1)):
-        with pytest.raises(ValueError, match="does not favour the truth"):
-            GRRFS(lies, (2, 3), 1, 4)
-    for wrong in (
-        {"domains": (2, True)}, {"domains": (2, 2.0)}, {"domains": [2, 2]},
-        {"lies": (1 << 63,)}, {"columns": 3}, {"block": 2}, {"block": 0}, {"block": 1 << 40, "columns": 1 << 41},
-        {"domains": ()},
-    ):  # fmt: skip
-        with pytest.raises(ValueError):
-            GRRFS(**{"lies": (lie,), "domains": (2, 2), "m": 1, "columns": 2} | wrong)  # type: ignore[arg-type]
-
-
 class Counted:
     """A number that counts the operations on it."""
 
@@ -380,6 +191,6 @@ def test_the_steps_of_a_loss_are_bounded_by_the_sizes(counts: tuple[int, ...], m
     Counted.done = 0
     value = Counted(Decimal(1) / 3)
     kept = [(value, count - (size + 2 == changed)) for size, count in enumerate(counts)]
-    subset_mixture.elementary([(value, 1), *kept], m)  # type: ignore[list-item]
-    subset_mixture.elementary([(value, count) for count in counts], m)  # type: ignore[list-item]
-    assert 0 < Counted.done <= 3 * subset_mixture.steps(domains, m)
+    grr_fs.elementary([(value, 1), *kept], m)  # type: ignore[list-item]
+    grr_fs.elementary([(value, count) for count in counts], m)  # type: ignore[list-item]
+    assert 0 < Counted.done <= 3 * grr_fs.mixture_steps(domains, m)

@@ -14,7 +14,6 @@ from scipy.stats import norm
 
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import AnalyticGaussian, Laplace
-from ldpsim.devices.noise import NoiseStream
 
 KINDS = [
     lambda **grid: Laplace.from_epsilon(1.5, **grid),
@@ -48,45 +47,6 @@ def test_estimates_are_unbiased_on_the_grid(make) -> None:
         assert weights @ (estimates - mean) ** 2 == pytest.approx(mechanism.variance(np.array([value]))[0], rel=1e-9)
 
 
-@pytest.mark.parametrize("make", KINDS)
-def test_values_are_clamped_and_put_on_the_grid(make) -> None:
-    mechanism = make(d=7, low=-1.0, high=1.0, grid=8)
-    strange = np.array([-5.0, -np.inf, np.nan, 1.5, np.inf, 0.1, 3e38])
-    assert mechanism.steps(strange).tolist() == [0, 0, 0, 8, 8, 4, 8]
-    clean = mechanism.perturb(mechanism.estimate(mechanism.steps(strange)), NoiseStream(bytes(32)))
-    assert mechanism.perturb(strange, NoiseStream(bytes(32))).tolist() == clean.tolist()
-
-
-@pytest.mark.parametrize("make", KINDS)
-def test_reports_survive_the_wire(make) -> None:
-    mechanism = make(d=40)
-    report = mechanism.perturb(np.ones(40), NoiseStream(bytes([4]) * 32))
-    data = mechanism.encode(report)
-    assert mechanism.decode(data, device=0).tolist() == report.tolist()
-    for wrong in (b"", data[:-1], data + b"\0", b"\0" + data[1:], b"\x09" + data[1:], b"\x01" + bytes(39)):
-        with pytest.raises(ValueError):
-            mechanism.decode(wrong, device=0)
-    wide = bytes([8]) + np.asarray(report, "<i8").tobytes()
-    with pytest.raises(ValueError, match="wider than they need be"):
-        mechanism.decode(wide, device=0)
-
-
-@pytest.mark.parametrize("make", KINDS)
-def test_the_noise_is_that_of_the_law(make) -> None:
-    mechanism = make(d=30_000, grid=64)
-    noise = mechanism.estimate(mechanism.perturb(np.full(30_000, 0.5), NoiseStream(bytes([6]) * 32))) - 0.5
-    spread = math.sqrt(mechanism.variance(np.zeros(30_000))[0])
-    assert abs(noise.mean()) < 4.9 * spread / math.sqrt(30_000)
-    assert abs(noise.var() / spread**2 - 1) < 4.9 * math.sqrt(5 / 30_000)
-
-
-def test_laplace_of_the_whole_vector_has_the_papers_scale() -> None:
-    mechanism = Laplace.from_epsilon(1.0, d=1433)
-    assert mechanism.t / mechanism.s / mechanism.grid == 1433  # d (high - low) / eps
-    assert mechanism.variance(np.zeros(1433))[0] == pytest.approx(2 * 1433**2, rel=1e-9)
-    assert mechanism.loss().bit == pytest.approx(1 / 1433, abs=1e-9) and mechanism.loss().vector == 1.0
-
-
 def test_the_gaussians_delta_bounds_what_is_released() -> None:
     """The exact delta(eps) of the rounded mechanism, by summation: below the curve, and close to it."""
     mechanism = AnalyticGaussian.from_epsilon(1.0, delta=1e-3, d=1, grid=8)
@@ -97,23 +57,6 @@ def test_the_gaussians_delta_bounds_what_is_released() -> None:
         curve = mechanism.delta_of(epsilon)
         assert 0.98 * curve < exact <= curve
     assert mechanism.delta_of(1.0) == pytest.approx(1e-3, rel=1e-6) and mechanism.delta_of(1.0) <= 1e-3
-
-
-def test_two_features_move_by_root_2() -> None:
-    mechanism = AnalyticGaussian.from_epsilon(1.0, delta=1e-2, d=2, grid=6)
-    z = np.arange(-150, 151)
-    far, near = (
-        np.array([mechanism.log_probability(np.array([r, 0]), np.array([v, 0.0])) for r in z]) for v in (1.0, 0.0)
-    )
-    middle = mechanism.log_probability(np.array([0, 0]), np.zeros(2)) / 2
-    both = [np.add.outer(a - middle, a - middle) for a in (far, near)]
-    exact = np.maximum(0, np.exp(both[0]) - np.exp(1.0 + both[1])).sum()
-    assert 0.97 * mechanism.delta_of(1.0) < exact <= mechanism.delta_of(1.0)
-    one = np.maximum(0, np.exp(far - middle) - np.exp(0.5 + near - middle)).sum()
-    assert 0.97 * mechanism.delta_of(0.5, changed=1) < one <= mechanism.delta_of(0.5, changed=1)
-    # named broken variant: calibrated for one coordinate, the vector gets several times the delta
-    narrow = AnalyticGaussian.from_epsilon(1.0, delta=1e-2, d=1, grid=6)
-    assert AnalyticGaussian(narrow.deviation, 1e-2, 2, grid=6).delta_of(1.0) > 3e-2
 
 
 def test_the_gaussians_loss_is_the_curve_at_its_delta() -> None:
@@ -134,28 +77,3 @@ def test_a_device_agrees_to_no_delta_of_1_over_n() -> None:
     assert not mechanism.agrees_with(PublicFacts(99, 5, 2)) and not mechanism.agrees_with(PublicFacts(99, 4, 2, -1.0))
     assert Laplace.from_epsilon(1.0, d=4).agrees_with(PublicFacts(999, 4, 2))
     assert not Laplace.from_epsilon(1.0, d=4).agrees_with(PublicFacts(999, 4, 2, 0.0, 2.0))
-
-
-@pytest.mark.parametrize(
-    "changed", [{"d": 0}, {"low": 1.0}, {"high": math.inf}, {"low": math.nan}, {"grid": 0}, {"grid": 1 << 21}]
-)
-def test_parameters_out_of_range(changed: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="needs"):
-        Laplace(**{"t": 5, "s": 1, "d": 3} | changed)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="needs"):
-        AnalyticGaussian(**{"deviation": 1 << 36, "delta": 1e-5, "d": 3} | changed)  # type: ignore[arg-type]
-
-
-def test_a_gaussian_that_is_none() -> None:
-    for delta in (0.0, 1.0, -1e-5, math.nan):
-        with pytest.raises(ValueError, match="delta must lie between 0 and 1"):
-            AnalyticGaussian.from_epsilon(1.0, delta=delta, d=3)
-        with pytest.raises(ValueError, match="delta must lie between 0 and 1"):
-            AnalyticGaussian(1 << 36, delta, 3)
-    for deviation in ((1 << 30), (1 << 68) - 1):
-        assert AnalyticGaussian(deviation, 1e-5, 3).deviation == deviation
-    for deviation in (0, 100, (1 << 30) - 1, 1 << 68):
-        with pytest.raises(ValueError, match="the deviation must be"):
-            AnalyticGaussian(deviation, 1e-5, 3)
-    with pytest.raises(ValueError, match="epsilon must be"):
-        AnalyticGaussian.from_epsilon(math.inf, delta=1e-5, d=3)

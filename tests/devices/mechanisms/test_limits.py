@@ -34,13 +34,14 @@ from ldpsim.devices.mechanisms import (
     discrete_laplace,
 )
 from ldpsim.devices.mechanisms.bits import (
+    pack_integers,
     unpack_bits,
+    unpack_integers,
     unpack_many,
     unpack_positions,
 )
-from ldpsim.devices.mechanisms.categories import LARGEST, Coding
 from ldpsim.devices.mechanisms.exact_loss import ONE, probability_threshold
-from ldpsim.devices.mechanisms.integers import pack_integers, unpack_integers
+from ldpsim.devices.mechanisms.grr_fs import LARGEST, Coding
 from ldpsim.devices.mechanisms.word_model import LARGEST_EXPONENT, WordModel, read_model
 from tests.devices.mechanisms.examples import FS, HALF, MOST, OWN, VOTE, WINDOW
 
@@ -113,7 +114,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: unpack_bits(b"\x00\x00\x01", 15), "a bit is set beyond 15 bits"),
     (lambda: unpack_positions(b"\x00\x80\x00", 16), "packed bits that are larger than gaps"),
     (lambda: unpack_positions(b"\x01\x00\x00", 16), "gaps that are no smaller than packed bits"),
-    (lambda: unpack_positions(b"\x01\x11", 17), "gaps run past 17 bits"),
+    (lambda: unpack_positions(b"\x01\x11", 17), "gaps run past their row"),
     (lambda: unpack_positions(b"\x01\x80", 30), "a gap is cut off"),
     (lambda: unpack_positions(b"\x01\x81\x00", 30), "a gap is longer than its number"),
     (lambda: unpack_many([b"\x01\x11"], np.array([17])), "gaps run past their row"),

@@ -157,7 +157,7 @@ def test_a_report_is_one_byte_and_silent_people_are_minus_one() -> None:
 
 
 def test_any_list_up_to_the_padding_takes_the_same_path() -> None:
-    """Equal arrays in every step: the time does not hang on the number of neighbours (bench_vote measures it)."""
+    """Equal arrays in every step: the time does not hang on the number of neighbours."""
     asked = vote(probabilities=np.tile(Q, (400, 1)))
     shapes = {asked.padded(1, np.arange(size, dtype=np.int32)).shape for size in (0, 1, 2, 2000, PADDED)}
     assert shapes == {(PADDED,)}

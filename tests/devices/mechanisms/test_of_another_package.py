@@ -29,9 +29,8 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.mechanisms import AdjacencyBits, Loss, Mechanism, Reporting, discrete_laplace
 from ldpsim.devices.mechanisms.base import DrawnTogether
-from ldpsim.devices.mechanisms.bits import unpack_plain
+from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers, unpack_plain
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
-from ldpsim.devices.mechanisms.integers import pack_integers, unpack_integers
 from ldpsim.devices.mechanisms.labels import LabelMechanism
 from ldpsim.devices.mechanisms.stacked_reports import stacked
 from ldpsim.devices.noise import NoiseStream
@@ -228,13 +227,6 @@ def test_a_row_of_numbers_is_not_taken_for_bits() -> None:
 
     with pytest.raises(ValueError, match="device 3: a report of unlike_flips is no row of bits"):
         stacked(Numbers.from_epsilon(1.0, n=N).stacker(N), {3: b""})
-
-
-def test_two_mechanisms_do_not_fill_one_field() -> None:
-    asks = (UnlikeFlips.from_epsilon(1.0, n=N), mechanisms.RandomizedResponse.from_epsilon(1.0, n=N))
-    question = Question(Query("c", ((Ask("adjacency", asks),),)))
-    with pytest.raises(ValueError, match="two mechanisms of one collection fill the field adjacency"):
-        Reports.from_bytes(FACTS, [question], {})
 
 
 @pytest.mark.parametrize("kind", [UnlikeFlips, TwoCounts, Unary])

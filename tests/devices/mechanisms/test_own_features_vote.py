@@ -15,8 +15,7 @@ import pytest
 
 from ldpsim.curator.attacks.audit_row import AuditRow, Effort
 from ldpsim.curator.attacks.mechanism_audit import audit_mechanism
-from ldpsim.devices.data.population import Record
-from ldpsim.devices.data.records import records_by_column
+from ldpsim.devices.data.population import Record, records_by_column
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote, OwnFeaturesVote
 from ldpsim.devices.mechanisms.class_table import as_text

@@ -9,11 +9,12 @@ import pytest
 from scipy.stats import binom, chi2
 
 from ldpsim.devices.data.population import Record
-from ldpsim.devices.mechanisms import RandomizedResponse, sparse_rows
+from ldpsim.devices.mechanisms import RandomizedResponse
+from ldpsim.devices.mechanisms import randomized_response as rows
 from ldpsim.devices.mechanisms.bits import pack_bits, unpack_positions
 from ldpsim.devices.mechanisms.exact_loss import ONE
+from ldpsim.devices.mechanisms.sampling import binomial
 from ldpsim.devices.noise import NoiseStream
-from ldpsim.devices.sampling.binomial import binomial
 
 NOTHING = np.zeros(0, np.int32)
 
@@ -54,10 +55,10 @@ def test_every_byte_is_that_of_each_device_alone(
     ids = [[], [0, 0, n - 1], *(np.append(rng.integers(0, min(n + 3, 1 << 31), 5), near[i]) for i in range(2, 100))]
     records = [record(np.minimum(some, (1 << 31) - 1)) for some in ids]
     if n in (9, 3000):  # few words, so that some rows need more of them
-        monkeypatch.setattr(sparse_rows, "_words", lambda law: 3 + math.ceil(law.mean))
+        monkeypatch.setattr(rows, "_words", lambda law: 3 + math.ceil(law.mean))
     together = mechanism.respond(records, streams(100), devices=devices)
     if n in (9, 40, 400, 3000):
-        left = sparse_rows.sparse_reports(
+        left = rows.sparse_reports(
             binomial(n - 1, mechanism.flip), records, streams(100), devices, one_end=reporting == "one-end"
         )
         assert 0 < left.count(None) < 100 if n in (9, 3000) else left.count(None) == 0
@@ -81,8 +82,8 @@ def test_a_tie_is_left_to_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     law = binomial(2999, mechanism.flip)
     first = np.frombuffer(streams(8)[3].first_words(2), "<u4").tolist()
     floors = np.array(sorted([*law.floors(64), first[0] << 32 | first[1]]), np.uint64)
-    monkeypatch.setattr(sparse_rows, "_floors", lambda law: floors)
-    found = sparse_rows.sparse_reports(law, records, streams(8), range(8), one_end=False)
+    monkeypatch.setattr(rows, "_floors", lambda law: floors)
+    found = rows.sparse_reports(law, records, streams(8), range(8), one_end=False)
     assert [number for number, data in enumerate(found) if data is None] == [3]
     assert mechanism.respond(records, streams(8), devices=range(8))[3] == wanted[3]
 
@@ -125,9 +126,3 @@ def test_the_words_that_are_taken_do_not_depend_on_the_list(monkeypatch: pytest.
                 way(mechanism, record(neighbours))
                 found.append(tuple(taken))
     assert len(set(found)) == 4  # two ways, two budgets
-
-
-def test_nobody_and_one_person() -> None:
-    mechanism = RandomizedResponse(1 << 50, 1)
-    assert mechanism.respond([], [], devices=[]) == []
-    assert mechanism.respond([record([0])], streams(1), devices=[0]) == [b"\x00"]

@@ -13,7 +13,6 @@ import pytest
 from scipy.sparse import csr_array
 
 from ldpsim.curator.methods import Question
-from ldpsim.curator.privacy.guarantee import Claim, local_guarantee
 from ldpsim.curator.reports.reports import FIELDS, Reports
 from ldpsim.devices.data.population import Record
 from ldpsim.devices.facts import PublicFacts
@@ -167,70 +166,8 @@ def test_batches_give_what_all_reports_at_once_give(
                                         for a in (left_out, others)))  # fmt: skip
 
 
-def test_one_question_about_everything(tmp_path: Path) -> None:
-    lists = (RandomizedResponse.from_epsilon(1.0, n=N), Degree.from_epsilon(1.0, n=N))
-    reports = collect(
-        Ask("adjacency", lists), Ask("features", (MultiBit.from_epsilon(1.0, d=D),)), Ask("label", (ClearLabel(C),))
-    )
-    assert reports.adjacency is not None and reports.degrees is not None and reports.adjacency.dtype == np.bool_
-    assert reports.source("degrees") == lists[1]
-    reports.save(tmp_path / "r")
-    same(reports, Reports.load(tmp_path / "r"))
-
-
-def test_reports_of_a_later_stage_are_saved_too(tmp_path: Path) -> None:
-    """Its mechanism waits for the query's grouping, which a saved question does not hold."""
-    mechanism = GroupDegrees.from_epsilon(1.0, n=N, groups=2)
-    ask = Ask("adjacency", (mechanism,))
-    plan = Query("c", ((Ask("adjacency", (Degree.from_epsilon(1.0, n=N),)),), (ask,)))
-    question = Question(plan.at_stage(1, (0, 1) * 6))
-    answers = {4: {"adjacency": (mechanism.encode(np.array([7, -300])),)}}
-    reports = Reports.from_bytes(FACTS, [question], answers)
-    assert reports.group_degrees is not None and reports.group_degrees[4].tolist() == [7, -300]
-    reports.save(tmp_path / "r")
-    same(reports, Reports.load(tmp_path / "r"))
-
-
-def test_multi_bit_keeps_what_was_sampled_only() -> None:
-    reports = collect(Ask("features", (MultiBit.from_epsilon(1.0, d=D),)))
-    assert reports.features.nnz == N - len(SILENT) and set(reports.features.data.tolist()) <= {-1, 1}
-
-
-@every
-def test_nobody_answered(field: str, attribute: str, mechanism: Mechanism) -> None:
-    question = Question(Query("c", ((Ask(attribute, (mechanism,)),),)))
-    array = getattr(Reports.from_bytes(FACTS, [question], {}), field)
-    assert array.shape[0] == N and not (dense(array) > 0).any()
-
-
 @every
 def test_what_no_device_would_send_names_the_device(field: str, attribute: str, mechanism: Mechanism) -> None:
     question = Question(Query("c", ((Ask(attribute, (mechanism,)),),)))
     with pytest.raises(ValueError, match="^device 5: "):
         Reports.from_bytes(FACTS, [question], {5: {attribute: (b"\xff",)}})
-
-
-def test_guarantees_of_the_new_mechanisms() -> None:
-    claim = Claim("nothing", None)
-
-    def holds(*asks: Ask, devices: list[int] | None = None):
-        chosen = None if devices is None else np.array(devices)
-        return local_guarantee(FACTS, [Question(Query("c", (asks,)), chosen)], claim=claim).holds
-
-    lists = (RandomizedResponse.from_epsilon(0.9, n=N), Degree.from_epsilon(0.1, n=N))
-    both = holds(Ask("adjacency", lists))
-    assert both["bit_adjacency"].value == 1.0 and both["relationship"].value == 2.0
-    assert both["user"].value == pytest.approx(11.0) and both["node"].value == pytest.approx(22.0)
-    ends = tuple(type(m)(**m.parameters() | {"reporting": "one-end"}) for m in lists)
-    one = holds(Ask("adjacency", ends))
-    assert one["relationship"].value == 1.0 and one["user"].value == pytest.approx(11.0)
-    assert one["node"].value == pytest.approx(11.0)  # each of its 11 pairs stands in one list only
-    gaussian = holds(Ask("features", (AnalyticGaussian.from_epsilon(1.0, delta=1e-4, d=D),)))
-    assert gaussian["vector"].delta == 1e-4 and gaussian["vector"].value == pytest.approx(1.0, abs=1e-8)
-    sampled = holds(Ask("features", (GRRFS.from_epsilon(1.0, facts=FACTS, m=3),)))
-    assert sampled["vector"].value == pytest.approx(3.0, abs=1e-8) and sampled["bit_feature"].value < 0.4
-    # in clear, also when only some are asked: no infinity times nothing
-    for devices in (None, [3, 4]):
-        clear = holds(Ask("adjacency", (ClearAdjacency(N, "one-end"),)), devices=devices)
-        assert {clear[level].status for level in ("bit_adjacency", "relationship", "user", "node")} == {"unprotected"}
-    assert holds(Ask("features", (ClearFeatures(D),)), devices=[1])["vector"].status == "unprotected"

@@ -12,7 +12,7 @@ import pytest
 
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms import GRR, AnalyticGaussian, Loss, Mechanism, OneBit, RandomizedResponse
+from ldpsim.devices.mechanisms import GRR, Loss, Mechanism, OneBit, RandomizedResponse
 from ldpsim.devices.policy.policy import Cap, Policy, policy_for, policy_for_training
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.training_task import GaussianUpdate, Task
@@ -37,26 +37,6 @@ def test_the_default_caps_are_the_query_s_own_loss() -> None:
     assert OWN.allows(ALL, device=3)
     assert OWN.allows(one("label", LABEL), device=3)
     assert (OWN.mode, OWN.reporting, OWN.on_requery) == ("report", "both", "refuse")
-
-
-def test_what_a_policy_says_where_nothing_is_given() -> None:
-    plain = Policy("report", {}, frozenset(), FACTS)
-    assert (plain.reporting, plain.on_requery, plain.user_cap) == ("both", "refuse", math.inf)
-    training = policy_for_training(TASK, FACTS, answers=1)
-    assert (training.reporting, training.on_requery, training.user_cap) == ("both", "refuse", math.inf)
-    assert Cap(1.0, 1.0, 1.0).delta == 0.0
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        one("adjacency", replace(RR, flip=RR.flip - 1 << 1)),  # allowed: less loss
-        one("features", replace(BITS, grid=4)),
-        one("adjacency", ONE_END),
-    ],
-)
-def test_less_loss_is_inside(asked: Query) -> None:
-    assert OWN.allows(asked, device=8)
 
 
 @pytest.mark.parametrize(
@@ -106,13 +86,6 @@ def test_every_level_binds(level: str) -> None:
     assert not below.allows(one("adjacency", RR), device=1)
 
 
-def test_a_delta_has_to_be_agreed_to() -> None:
-    assert not Cap(9.0, 9.0, 9.0).allows(Loss(1.0, 1.0, 1e-5))
-    assert Cap(9.0, 9.0, 9.0, 1e-5).allows(Loss(1.0, 1.0, 1e-5))
-    assert not Cap(9.0, 9.0, 9.0).allows(Loss(math.inf, 1.0))
-    assert Cap(math.inf, math.inf, math.inf).allows(Loss(math.inf, math.inf))
-
-
 @dataclass(frozen=True)
 class Degree(Mechanism):
     """Says nothing about which end reports, so it reads the whole list."""
@@ -143,30 +116,6 @@ def test_a_one_ended_device_is_judged_by_its_own_loss() -> None:
     assert [policy.allows(one("adjacency", ONE_END), device=i) for i in range(6)] == [True] * 4 + [False] * 2
 
 
-def test_verdicts_are_remembered_by_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same query under another collection id needs no second look; another query does."""
-    policy = policy_for([ALL], FACTS)
-    assert policy.allows(ALL, device=1)
-    monkeypatch.setattr(Policy, "_judge", lambda *_: pytest.fail("judged again"))
-    assert policy.allows(replace(ALL, collection="another"), device=2)
-    with pytest.raises(pytest.fail.Exception):
-        policy.allows(one("label", LABEL), device=1)
-
-
-def test_a_changed_policy_judges_anew() -> None:
-    policy = policy_for([ALL], FACTS)
-    assert policy.allows(ALL, device=1)
-    assert not replace(policy, reporting="one-end").allows(ALL, device=1)
-    assert not replace(policy, mechanisms=frozenset()).allows(ALL, device=1)
-
-
-def test_verdicts_do_not_fill_the_memory() -> None:
-    policy = policy_for([ALL], FACTS)
-    for number in range(5000):
-        policy.allows(one("label", replace(LABEL, lie=LABEL.lie + number)), device=0)
-    assert len(policy._verdicts) <= 4097
-
-
 def test_a_policy_is_saved_and_read_back() -> None:
     policy = policy_for(
         [ALL], replace(FACTS, class_names=("a", "b", "c")), reporting="one-end", on_requery="replay",
@@ -176,30 +125,6 @@ def test_a_policy_is_saved_and_read_back() -> None:
     assert again.to_dict() == policy.to_dict()
     assert (again.caps, again.facts, again.reporting) == (policy.caps, policy.facts, "one-end")
     assert policy.caps["label"] == Cap(7.5, 1.0, math.inf)
-
-
-def test_caps_cover_all_queries_of_a_run() -> None:
-    policy = policy_for([one("label", LABEL), one("label", GRR.from_epsilon(3.0, categories=3)), ALL], FACTS)
-    assert policy.caps["label"] == Cap(3.0, 3.0, 3.0) and set(policy.caps) == {"adjacency", "features", "label"}
-
-
-def test_the_delta_of_a_cap_is_the_largest_that_is_asked() -> None:
-    """Whatever the order of the queries, and with a cap on the loss given; a larger delta is refused."""
-    small, large, larger = (
-        one("features", AnalyticGaussian.from_epsilon(1.0, d=4, delta=delta)) for delta in (1e-6, 1e-4, 2e-4)
-    )
-    for queries in ([small, large], [large, small]):
-        for caps in (None, {"user": 1.5}):
-            policy = policy_for(queries, FACTS, caps=caps)
-            assert policy.caps["features"].delta == 1e-4
-            assert policy.allows(small, device=0) and policy.allows(large, device=0)
-            assert not policy.allows(larger, device=0)
-
-
-@pytest.mark.parametrize("caps", [{"node": 1.0}, {"bit": -1.0}, {"user": math.nan}])
-def test_wrong_caps_get_one_clear_line(caps: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=r"\A--cap \w+=.*\Z"):
-        policy_for([ALL], FACTS, caps=caps)
 
 
 def test_the_cap_of_a_user_bounds_the_sum_of_all_releases(
@@ -244,42 +169,11 @@ def test_rounds_are_allowed_up_to_the_cap_of_the_training() -> None:
     assert not training_policy(caps={}).allows_round(TASK, "update", Loss(0.0, 0.0))
 
 
-def test_the_cap_of_the_whole_person_bounds_rounds_too() -> None:
-    """Wide caps on the training do not help where the person's own cap is reached."""
-    wide = {"training": Cap(math.inf, math.inf, math.inf, 1.0)}
-    for answers in (1, 2):
-        policy = training_policy(caps=wide, user_cap=answers * EACH.vector * (1 + 1e-9))
-        spent = Loss(0.0, 0.0)
-        for _ in range(answers):
-            assert policy.allows_round(TASK, "update", spent)
-            spent = spent + EACH
-        assert not policy.allows_round(TASK, "update", spent)
-    assert training_policy(caps=wide).allows_round(TASK, "update", Loss(1e9, 1e9))
-
-
 def test_a_training_of_other_facts_or_another_mechanism_is_refused() -> None:
     policy, nothing = training_policy(), Loss(0.0, 0.0)
     assert not policy.allows_round(replace(TASK, d=5), "update", nothing)
     assert not policy.allows_round(replace(TASK, noise=None), "update", nothing)
     assert not training_policy(mechanisms=frozenset()).allows_round(TASK, "update", nothing)
-
-
-def test_pins_stand_in_the_policy_only_where_there_are_any(
-    population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
-) -> None:
-    """Policies without a pin keep their stored form, and their hashes, byte for byte."""
-    plain = policy_of(population)
-    assert not {"collector", "questions"} & set(plain.to_dict())
-    pinned = replace(plain, collector="ab" * 32, questions=frozenset({ask_for().digest.hex()}))
-    again = Policy.from_dict(pinned.to_dict())
-    assert again.to_dict() == pinned.to_dict() and set(pinned.to_dict()) - set(plain.to_dict()) == {
-        "collector", "questions",
-    }  # fmt: skip
-    for key in ("", "ab" * 31, "AB" * 32, "zz" * 32, 7):
-        with pytest.raises(ValueError, match="64 hexadecimal digits"):
-            replace(plain, collector=key)
-    with pytest.raises(ValueError, match="not signed"):
-        replace(plain, mode="federated", collector="ab" * 32)
 
 
 def test_questions_that_are_pinned_are_the_only_ones(

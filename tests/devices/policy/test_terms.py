@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -123,11 +122,6 @@ def test_every_field_of_a_mechanism_counts(name: str) -> None:
     assert asked_of(label(), canonical(given)) == []
 
 
-def test_terms_that_are_no_json_ask_nobody() -> None:
-    for terms in (b"", b"[]", b"{}", b"null", b"[" * 10_000, TERMS[:-1]):
-        assert asked_of(label(), terms) == []
-
-
 def test_groups_of_a_later_stage_are_open_and_nothing_else_of_it() -> None:
     terms = terms_of([(staged(), None)], N)
     for grouping in ((0,) * N, (0, 1) * (N // 2)):
@@ -149,21 +143,7 @@ def test_a_vote_s_table_is_open_and_its_loss_is_not() -> None:
         assert asked_of(query, terms) == []
 
 
-def test_a_model_of_features_is_open_and_who_answers_what_is_not() -> None:
-    terms = terms_of([(own_vote(), np.array([1, 2])), (own_vote(agreement=True), np.array([4]))], N)
-    for query in (own_vote(), own_vote(steep=3), own_vote(levels=9)):
-        assert asked_of(query, terms) == [1, 2]
-    assert asked_of(own_vote(agreement=True, steep=2), terms) == [4]
-    assert asked_of(own_vote(2.5), terms) == asked_of(own_vote(form="codes"), terms) == asked_of(vote(), terms) == []
-
-
 def test_batches_of_one_question_are_one_entry() -> None:
     terms = terms_of([(vote(), np.array([0, 1])), (vote(rows=np.ones((N, CLASSES))), np.array([4]))], N)
     (entry,) = json.loads(terms)["questions"]
     assert entry["devices"] == "0-1,4"
-
-
-def test_terms_are_those_of_one_collection(ask_for: Callable[..., Query]) -> None:
-    for queries in ([], [label(), label(collection="two")]):
-        with pytest.raises(ValueError, match="terms are those of one collection"):
-            terms_of([(query, None) for query in queries], N)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import struct
 import threading
@@ -14,8 +13,7 @@ import numpy as np
 import pytest
 
 from ldpsim.devices.device import Refusal
-from ldpsim.devices.mechanisms import NeighbourhoodVote, OwnFeaturesVote
-from ldpsim.devices.mechanisms.word_model import WordModel
+from ldpsim.devices.mechanisms import NeighbourhoodVote
 from ldpsim.devices.query import MAX_BYTES, Ask, Query
 from ldpsim.devices.report import Report
 from ldpsim.devices.vault import protocol as framing
@@ -63,14 +61,6 @@ def test_more_than_the_limit_is_not_read(pair: Pair, length: int) -> None:
         framing.read_frame(pair[1], limit=100, deadline=soon())
 
 
-@pytest.mark.parametrize("sent", [b"", b"\x05", struct.pack("<I", 5) + b"abcd"])
-def test_a_frame_that_is_cut_off(pair: Pair, sent: bytes) -> None:
-    pair[0].sendall(sent)
-    pair[0].shutdown(socket.SHUT_WR)
-    with pytest.raises(FrameError, match="cut off"):
-        framing.read_frame(pair[1], limit=100, deadline=soon())
-
-
 def test_drop_by_drop_gains_no_time(pair: Pair) -> None:
     """Power: a timeout for each byte, not for the frame, would go on without an end."""
     stop = threading.Event()
@@ -96,7 +86,7 @@ def test_a_reader_that_takes_nothing_is_given_up(pair: Pair) -> None:
 
 
 def test_nothing_is_read_or_written_from_the_deadline_on(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    pair[0].sendall(framing.frame(b"all is there"))
+    pair[0].sendall(struct.pack("<I", 12) + b"all is there")
     monkeypatch.setattr(framing.time, "monotonic", lambda: 100.0)  # type: ignore[attr-defined]
     for deadline in (100.0, 99.0):
         with pytest.raises(FrameError, match="late"):
@@ -109,42 +99,12 @@ def test_nothing_is_read_or_written_from_the_deadline_on(pair: Pair, monkeypatch
         pair[0].recv(1)
 
 
-@pytest.mark.parametrize("size", [0, 1, 65_536, 1_000_003])
-def test_an_event_loop_reads_and_writes_the_same_frames(pair: Pair, size: int) -> None:
-    payload = (bytes(range(256)) * (size // 256 + 1))[:size]
-    for end in pair:
-        end.setblocking(False)
-
-    async def both() -> bytes:
-        sent = asyncio.create_task(framing.send_frame(pair[0], payload))
-        found = await framing.receive_frame(pair[1], limit=size)
-        await sent
-        return found
-
-    assert asyncio.run(both()) == payload
-
-
-@pytest.mark.parametrize(
-    ("sent", "said"),
-    [
-        (struct.pack("<I", 101) + b"x" * 200, "too long"), (b"", "cut off"), (b"\x05", "cut off"),
-        (struct.pack("<I", 5) + b"abcd", "cut off"),
-    ],
-)  # fmt: skip
-def test_an_event_loop_refuses_the_same_frames(pair: Pair, sent: bytes, said: str) -> None:
-    pair[0].sendall(sent)
-    pair[0].shutdown(socket.SHUT_WR)
-    pair[1].setblocking(False)
-    with pytest.raises(FrameError, match=said):
-        asyncio.run(framing.receive_frame(pair[1], limit=100))
-
-
 def test_a_question_and_its_bytes() -> None:
     payload = framing.pack_question(FrameKind.REPORT, 77, b'{"v":1}')
-    assert framing.unpack_question(payload) == framing.Asked(FrameKind.REPORT, 77, b'{"v":1}')
+    assert framing.unpack_question(payload) == (FrameKind.REPORT, 77, b'{"v":1}')
     unknown = bytearray(payload)
     unknown[5] = 250
-    assert framing.unpack_question(bytes(unknown)).kind is FrameKind.UNKNOWN
+    assert framing.unpack_question(bytes(unknown))[0] is FrameKind.UNKNOWN
     for bad in (b"", payload[:9], b"ldpw" + payload[4:], payload[:4] + b"\x02" + payload[5:]):
         with pytest.raises(FrameError):
             framing.unpack_question(bad)
@@ -160,12 +120,6 @@ def test_an_answer_and_its_bytes(answer: Report | Refusal) -> None:
             framing.unpack_answer(payload + b"x")
 
 
-@pytest.mark.parametrize("bad", [b"", b"ldpv\x01\x00", b"ldpw\x01\x00\x00", b"ldpv\x02\x00\x00", b"ldpv\x01\x02\x00"])
-def test_a_malformed_answer(bad: bytes) -> None:
-    with pytest.raises(FrameError):
-        framing.unpack_answer(bad)
-
-
 def test_the_limit_grows_with_a_grouping_and_a_vote_s_table_alone() -> None:
     assert framing.question_limit(4, 3) < 140_000
     assert framing.question_limit(3000, 0) > 3000 * 11
@@ -178,14 +132,3 @@ def test_the_limit_grows_with_a_grouping_and_a_vote_s_table_alone() -> None:
         )
         asked = Query("c" * 64, ((Ask("adjacency", (vote,)),),)).to_bytes()
         assert len(asked) < framing.question_limit(people, classes) < len(asked) + 140_000 + 13 * people
-
-
-def test_the_limit_grows_with_a_vote_s_model_of_words() -> None:
-    people, classes, columns = 3000, 6, 9000
-    nothing = WordModel(np.zeros((columns, classes), np.int64), np.zeros(columns, np.int64), np.zeros(classes), (1, 1))
-    vote = OwnFeaturesVote.from_probabilities(
-        np.ones((people, classes)), 1.0, nothing, affinity=np.ones((classes,) * 2)
-    )
-    asked = Query("c" * 64, ((Ask("adjacency", (vote,)),),)).to_bytes()
-    assert framing.question_limit(people, classes) < len(asked) < framing.question_limit(people, classes, columns)
-    assert framing.question_limit(people, classes, columns) < len(asked) + 140_000 + 13 * people

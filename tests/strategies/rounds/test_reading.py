@@ -14,7 +14,7 @@ from ldpsim.curator.reports.question import Question
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.mechanisms.base import Mechanism
-from ldpsim.devices.mechanisms.integers import pack_integers
+from ldpsim.devices.mechanisms.bits import pack_integers
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report, pack_parts, pack_report
 from ldpsim.devices.wire import read_query, reply

@@ -300,9 +300,8 @@ def test_each_kind_of_run_has_its_null_models(
         ({"method": "hogs", "public_features": True}, {"features_alone"}, False),
         ({"method": "hogs"}, set(), False),
         ({"method": "upgnet"}, {"graph_alone"}, False),
-        ({"method": "sbp", "public_features": True, "settings": {"sources": "labelled"}}, {"features_alone"}, True),
     ],
-    ids=["vote", "hogs-public", "hogs", "upgnet", "sbp"],
+    ids=["vote", "hogs-public", "hogs", "upgnet"],
 )
 def test_null_models_that_ask_nobody_and_the_labels_they_learn_from(
     given: dict[str, Any], names: set[str], taught: bool, monkeypatch: pytest.MonkeyPatch
@@ -326,7 +325,6 @@ def test_features_alone_depends_on_what_is_public_and_not_on_the_method() -> Non
         [
             {"method": "vote"},
             {"method": "vote", "epsilon": 1.0},
-            {"method": "sbp", "settings": {"sources": "labelled"}},
         ],
     ]
     for methods in alike:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pytest
 
@@ -12,20 +11,6 @@ from ldpsim.curator.methods.federated.private import DPFedAvg, LDPFedAvg
 from ldpsim.curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_for, poisson_epsilon
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import gaussian
-
-
-@pytest.mark.parametrize("kind", [DPFedAvg, LDPFedAvg])
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        *(({"clip": value}, "--set clip=") for value in (0.0, -1.0, math.nan, math.inf)),
-        *(({"delta": value}, "--delta") for value in (-1e-9, 1.0, math.nan)),
-    ],
-)
-def test_clip_and_delta_are_checked(kind: type[DPFedAvg | LDPFedAvg], settings: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        kind(**settings)
-    assert kind(clip=0.5, delta=0.0).clip == 0.5
 
 
 def test_settings_of_one_of_the_two() -> None:

@@ -154,20 +154,6 @@ def test_an_edge_loses_twice_both_budgets_by_enumeration() -> None:
     assert holds == pytest.approx(2 * one_end, rel=1e-9) and holds == pytest.approx(4, rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("settings", "line"),
-    [
-        ({"variant": "medium"}, "--set variant=medium: must be one of hard, soft, hybrid"),
-        ({"floor": "1"}, r"--set floor=1.0: must lie in \[0, 1\)"),
-        ({"degree_share": "0"}, "--set degree_share=0.0"),
-        ({"public_scaling": "x"}, "--set public_scaling=x"),
-    ],
-)
-def test_bad_parameters(settings: dict[str, str], line: str) -> None:
-    with pytest.raises(ValueError, match=line):
-        Blink.from_settings(settings)
-
-
 def test_bad_budgets() -> None:
     with pytest.raises(ValueError, match="blink protects links alone: it needs public features"):
         Blink().questions(FACTS, SPLIT, Budget(), "c")
@@ -177,12 +163,6 @@ def test_bad_budgets() -> None:
         Blink().questions(PublicFacts(3, 1, 2), SPLIT, Budget(public_features=True), "c")
     with pytest.raises(ValueError, match="--private-labels needs --eps-labels"):
         Blink().questions(FACTS, SPLIT, Budget(public_features=True, private_labels=True), "c")
-
-
-def test_raw_data_are_refused() -> None:
-    for method in (Blink(), FPBlink()):
-        with pytest.raises(TypeError, match="takes Reports"):
-            method.reconstruct("graph", None)  # type: ignore[arg-type]
 
 
 def test_fp_blink_splits_the_budget_as_hogs_says() -> None:

@@ -17,7 +17,6 @@ from ldpsim.curator.methods import Blink, Budget, Graph, HoGS, HoGSAblation, Noi
 from ldpsim.curator.methods.local import hogs
 from ldpsim.curator.methods.local.blink import link_posterior
 from ldpsim.curator.methods.local.hogs import split_budget
-from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import GRR, OneBit, RandomizedResponse
@@ -191,25 +190,6 @@ def test_budgets() -> None:
     assert split_budget(Budget(epsilon=8, feature_share=0.0, eps_features=3)) == (8, 3)
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"tau": 0.0}, "tau=.*: must lie"),
-        ({"tau": 1.0}, "tau=.*: must lie"),
-        ({"tau": float("nan")}, "tau=.*: must lie"),
-        ({"l": -1}, "l=-1: must be"),
-        ({"topology": "blinkk"}, "topology=blinkk"),
-        ({"features": "standardised"}, "features=standardised: must be one of weighted, kprop"),
-        ({"scaling": "raw"}, "scaling=raw"),
-        ({"degree_share": 1.0}, "degree_share=1.0"),
-        ({"public_scaling": "x"}, "public_scaling=x"),
-    ],
-)
-def test_parameters_outside_their_range_get_one_clear_line(values: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        HoGSAblation(**values)
-
-
 def test_what_is_missing_is_said() -> None:
     reports, public, _ = _world()
     facts, split = reports.facts, public.split
@@ -221,13 +201,6 @@ def test_what_is_missing_is_said() -> None:
         HoGS().reconstruct(dataclasses.replace(reports, features=None), public)
     with pytest.raises(ValueError, match="reports hold no adjacency"):
         HoGS().reconstruct(dataclasses.replace(reports, adjacency=None), public)
-
-
-def test_raw_data_are_not_accepted() -> None:
-    reports, public, _ = _world()
-    owned = OwnedGraph(reports.facts, public.split, csr_array((N, D)), np.zeros((2, 0), np.int64), public.labels)
-    with pytest.raises(TypeError, match="takes Reports, not OwnedGraph"):
-        HoGS().reconstruct(owned, public)  # type: ignore[arg-type]
 
 
 def test_kprop_of_the_ablation_averages_over_edges() -> None:

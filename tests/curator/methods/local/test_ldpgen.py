@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.methods import FPLDPGen, LDPGen, find
+from ldpsim.curator.methods import FPLDPGen, LDPGen
 from ldpsim.curator.methods.base import Budget, Method
 from ldpsim.curator.methods.local import ldpgen as module
 from ldpsim.curator.methods.local.ldpgen import similar_people
@@ -179,22 +179,6 @@ def test_fp_averages_over_drawn_neighbours() -> None:
         np.testing.assert_allclose(graph.features[i], truth[near].mean(axis=0), atol=1e-6)
     left = FPLDPGen(l=0, scaling="literal").reconstruct(reports, PUBLIC)
     np.testing.assert_allclose(left.features, truth)
-
-
-@pytest.mark.parametrize(
-    "given, line",
-    [
-        ({"first_share": "1"}, "--set first_share=1.0: must lie between 0 and 1"),
-        ({"groups": "0"}, "--set groups=0: must be 1..65536"),
-        ({"first_groups": "70000"}, "--set first_groups=70000: must be"),
-        ({"grouping_seed": "-1"}, "--set grouping_seed=-1"),
-        ({"graph": "drawn"}, "--set graph=drawn: must be one of sampled, one-sided"),
-    ],
-)
-@pytest.mark.parametrize("name", ["ldpgen", "fp-ldpgen"])
-def test_bad_parameters(name: str, given: dict[str, str], line: str) -> None:
-    with pytest.raises(ValueError, match=line):
-        find(name).from_settings(given)
 
 
 def test_questions_that_cannot_be_asked() -> None:

@@ -15,7 +15,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from ldpsim.curator.learning.training import TrainingSettings
-from ldpsim.curator.methods import DPRR, LDPGCN, RR, Budget, LPAnd, Noisy, SymRR
+from ldpsim.curator.methods import DPRR, LDPGCN, RR, Budget, LPAnd, SymRR
 from ldpsim.curator.methods.base import Method
 from ldpsim.curator.methods.local import ldpgcn as ldpgcn_module
 from ldpsim.curator.methods.local.dprr import survival
@@ -164,10 +164,6 @@ def test_ldpgcn_refuses_what_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> No
         LDPGCN().questions(FACTS, SPLIT, dataclasses.replace(SPEND, reporting="one-end"), "c")
 
 
-def test_available_memory_is_a_number_of_bytes() -> None:
-    assert 1 << 20 < ldpgcn_module.available_memory() < 1 << 50
-
-
 def test_lp_and_spreads_labels_over_agreed_pairs() -> None:
     graph = LPAnd().reconstruct(_reports(), PUBLIC)
     both = ROWS & ROWS.T
@@ -194,10 +190,6 @@ def test_lp_and_needs_no_features() -> None:
     assert guarantee.holds["relationship"].value == pytest.approx(3)
 
 
-def test_noisy_does_nothing_to_the_reports() -> None:
-    assert Noisy().l == 0 and Noisy().topology == "noisy" and Noisy.spec.name == "noisy"
-
-
 @pytest.mark.parametrize("method", LINK_METHODS, ids=lambda m: m.spec.name)
 def test_what_is_missing_is_said(method: Method) -> None:
     with pytest.raises(TypeError, match="takes Reports"):
@@ -210,19 +202,6 @@ def test_what_is_missing_is_said(method: Method) -> None:
             method.questions(FACTS, SPLIT, Budget(), "c")
         with pytest.raises(ValueError, match="needs public features"):
             method.reconstruct(_reports(), dataclasses.replace(PUBLIC, features=None))
-
-
-@pytest.mark.parametrize("method", [DPRR, LDPGCN])
-def test_bad_shares(method: type[Method]) -> None:
-    key = "degree_share" if method is DPRR else "count_share"
-    with pytest.raises(ValueError, match=f"--set {key}=1.5"):
-        method.from_settings({key: "1.5"})
-    if method is LDPGCN:
-        with pytest.raises(ValueError, match="--set pairs=x: must be one of mean, directed"):
-            LDPGCN(pairs="x")
-    else:
-        with pytest.raises(ValueError, match="--set direction=x: must be one of outgoing, incoming, both"):
-            DPRR(direction="x")
 
 
 def test_label_propagation_starts_at_training_nodes_alone() -> None:

@@ -186,23 +186,6 @@ def test_the_training_gets_what_it_was_told_and_the_label_noise(version: str, mo
 
 
 @pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"version": "x"}, "version=x"),
-        ({"k_x": -1}, "k_x=-1"),
-        ({"k_y": 65}, "k_y=65"),
-        ({"mechanism": "x"}, "mechanism=x"),
-        ({"m": "0"}, "m=0"),
-        ({"m": "many"}, "m=many"),
-        ({"adjacency": "x"}, "adjacency=x"),
-    ],
-)
-def test_parameters_outside_their_range_get_one_clear_line(values: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        LPGNN(**values)
-
-
-@pytest.mark.parametrize(
     ("method", "facts", "budget", "message"),
     [
         (LPGNN(), PublicFacts(6, 0, 3), BOTH, "these people have none"),
@@ -266,27 +249,6 @@ def test_only_what_the_setting_takes_as_public_is_handed_over() -> None:
     assert ccs.edges is not None and text.edges is not None and private.edges is None
     assert (ccs.labels == -1).all() and (text.labels[split.labelled] >= 0).all()
     assert (text.labels[split.test] == -1).all()
-
-
-@pytest.mark.parametrize(
-    ("settings", "more"),
-    [
-        ({}, {}),
-        ({"version": "text"}, {"gnn": "gcn"}),
-        ({"adjacency": "private"}, {"eps_adjacency": 6.0, "gnn": "gat"}),
-        ({"mechanism": "laplace", "k_y": "0"}, {"eps_labels": math.inf, "gnn": "gcn"}),
-        ({"k_x": "0"}, {"eps_features": math.inf, "dropout": 0.1}),
-    ],
-)
-def test_it_runs(settings: dict, more: dict, tmp_path: Path) -> None:
-    options = RunOptions(
-        method="lpgnn", clients=60, out=tmp_path, engine="local",
-        reference=False, nulls=False, settings={"epochs": "3", **settings},
-        **more,
-    )  # fmt: skip
-    result = simulate(options)
-    assert result.folder is not None and (result.folder / "result.json").is_file()
-    assert 0 <= result.record["accuracy"]["test"] <= 1
 
 
 def test_it_runs_on_real_people(data_dir: Path) -> None:

@@ -137,16 +137,6 @@ def test_what_does_not_fit_is_refused() -> None:
     assert RGNN(C=41, alpha=0.0).questions(facts, SPLIT, Budget(), "c")
 
 
-@pytest.mark.parametrize(
-    "key, value",
-    [("m", 0), ("m", 65537), ("group", 0), ("group", 1048577), ("Kx", -1), ("Ky", 101), ("C", 0), ("alpha", -1.0),
-     ("alpha", float("nan")), ("features", "raw"), ("labels", "clean"), ("loss", "mse"), ("proportions", "none")],
-)  # fmt: skip
-def test_parameters_outside_their_range(key: str, value: object) -> None:
-    with pytest.raises(ValueError, match=f"--set {key}="):
-        RGNN(**{key: value})  # type: ignore[arg-type]
-
-
 def test_features_are_asked_of_everybody_and_labels_of_those_who_have_one() -> None:
     facts = PublicFacts(N, D, CLASSES)
     labelled, others = RGNN(m=4, group=2).questions(facts, SPLIT, Budget(eps_features=1.0, eps_labels=3.0), "c")

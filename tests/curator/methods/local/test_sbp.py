@@ -72,30 +72,6 @@ def test_the_answer_is_a_network_of_plain_tensors() -> None:
     assert graph.notes["posterior"]["answer"] in ("pool", "features", "label propagation on S", "largest class")
 
 
-def test_a_network_may_answer_on_the_likely_edges() -> None:
-    """It sees the beliefs, also where the curator has no features."""
-    for public_features in (True, False):
-        reports, public, labels = world(public=public_features)
-        method = SBP(answer="network")
-        graph = method.reconstruct(reports, public)
-        settings = TrainingSettings(gnn="sage", epochs=60)
-        trained = method.train(graph, settings=settings, classes=CLASSES, seed=0, device="cpu")
-        assert (trained.predictions == labels)[SPLIT.test].mean() > 0.8
-        assert method.in_force().trains_network and not SBP().in_force().trains_network
-
-
 def test_the_same_reports_give_the_same_bytes() -> None:
     reports, public, _ = world(private_labels=True)
     assert _predictions(reports, public).tobytes() == _predictions(reports, public).tobytes()
-
-
-def test_raw_data_are_refused() -> None:
-    with pytest.raises(TypeError, match="it takes Reports"):
-        SBP().reconstruct(np.zeros(3), world()[1])  # type: ignore[arg-type]
-
-
-def test_unknown_askers_are_refused() -> None:
-    with pytest.raises(ValueError, match="asks=nobody"):
-        SBP(asks="nobody")
-    with pytest.raises(ValueError, match="answer=oracle"):
-        SBP(answer="oracle")

@@ -130,24 +130,6 @@ def test_cora_at_the_papers_budget() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"l_x": -1}, "l_x=-1"),
-        ({"l_y": 101}, "l_y=101"),
-        ({"lambda_1": -1.0}, "lambda_1"),
-        ({"structure_rate": math.nan}, "structure_rate"),
-        ({"smoothing": "x"}, "smoothing=x"),
-        ({"features": "x"}, "features=x"),
-        ({"topology": "x"}, "topology=x"),
-        ({"m": "x"}, "m=x"),
-    ],
-)
-def test_parameters_outside_their_range_get_one_clear_line(values: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Solitude(**values)
-
-
-@pytest.mark.parametrize(
     ("facts", "budget", "message"),
     [
         (PublicFacts(N, 0, 3), BUDGET, "these people have none"),
@@ -169,18 +151,6 @@ def test_what_is_missing_is_said() -> None:
     owned = OwnedGraph(FACTS, SPLIT, csr_array((N, D)), np.zeros((2, 0), np.int64), public.labels)
     with pytest.raises(TypeError, match="takes Reports, not OwnedGraph"):
         Solitude().reconstruct(owned, public)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("method", ["solitude", "fp-solitude"])
-@pytest.mark.parametrize("gnn", ["gcn", "sage", "gat"])
-def test_it_runs(method: str, gnn: str, tmp_path: Path) -> None:
-    options = RunOptions(
-        method=method, clients=60, out=tmp_path, engine="local",
-        reference=False, nulls=False, gnn=gnn, settings={"epochs": "3"},
-        dropout=0.1 if gnn == "gcn" else 0.0,
-    )  # fmt: skip
-    result = simulate(options)
-    assert result.folder is not None and 0 <= result.record["accuracy"]["test"] <= 1
 
 
 @pytest.mark.parametrize("method", ["solitude", "fp-solitude"])

@@ -150,14 +150,6 @@ def test_budgets_that_do_not_fit_are_refused(facts: PublicFacts, budget: Budget,
         UPGNet().questions(facts, SPLIT, budget, "c")
 
 
-@pytest.mark.parametrize("settings", [{"K": 0}, {"nfr": "2"}, {"hops": "x"}, {"scale": "x"}, {"chosen_by": "x"},
-                                      {"mechanism": "pm"}], ids=str)  # fmt: skip
-def test_parameters_outside_their_range_get_one_clear_line(settings: dict[str, Any]) -> None:
-    ((name, value),) = settings.items()
-    with pytest.raises(ValueError, match=f"--set {name}={value}: must be"):
-        UPGNet(**settings)
-
-
 def test_missing_parts_are_named() -> None:
     reports, _ = of_kind("mbm")
     with pytest.raises(ValueError, match="needs the public graph"):

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from ldpsim.devices.mechanisms.sampling import subset
 from ldpsim.devices.noise import NoiseStream
-from ldpsim.devices.sampling.subset import subset
 
 
 @pytest.mark.parametrize(("d", "m"), [(1, 1), (4, 1), (4, 2), (5, 3), (5, 4), (5, 5)])

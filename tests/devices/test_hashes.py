@@ -7,7 +7,7 @@ import hmac
 import numpy as np
 import pytest
 
-from ldpsim.devices.keyed.hashes import KeyedHashes
+from ldpsim.devices.noise import KeyedHashes
 
 
 def test_hashes_under_many_keys_are_hmacs() -> None:

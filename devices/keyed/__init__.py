@@ -1,1 +1,0 @@
-"""Keyed hashes and keystreams under many keys at once."""

@@ -1,1 +1,0 @@
-"""Exact draws of distributions from uniform bits."""
