@@ -20,14 +20,7 @@ _MATCH = o.in_panel(BUDGET, "--match", "Solve for budgets at which X holds at LE
                     show_default="each method's own", autocompletion=completion.levels)  # fmt: skip
 
 
-@o.with_run_options(
-    leave_out=("method", "reference", "engine", "from_reports"),
-    hidden=("state",),
-    after={
-        "match": "epsilon", "reference": "device", "engine": "repeats_vary", "as_json": "out",
-        "track": "save_reports",
-    },
-)  # fmt: skip
+@o.with_run_options(leave_out=("method", "reference", "engine", "from_reports"))
 def compare(
     methods: Annotated[
         list[str],

@@ -33,6 +33,9 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ValueError(f"--config {path}: {reason}") from None
     context.default_map = as_parameters(values, path)
+    beside = path.parent / str(values.get("dataset", ""))  # its own path, if it is absolute
+    if beside.suffix and beside.is_file():
+        context.default_map["dataset"] = str(beside)
     return path
 
 

@@ -1,9 +1,13 @@
-"""``ldpsim methods``: the methods, one line each."""
+"""``ldpsim methods``: the methods, one line each, or one with the options and parameters that it reads."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import MISSING, fields
+from typing import Annotated, Any
 
+import typer
+
+from ldpsim.cli import completion
 from ldpsim.cli import options as o
 from ldpsim.cli.output import console, print_json, text_table
 
@@ -17,12 +21,64 @@ _LETTERS = {"adjacency": "E", "features": "F", "label": "L"}
 _SHOWN_MECHANISMS = 3
 
 
-def methods(as_json: o.PlainJson = False) -> None:
+def methods(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]", help="Show the options and parameters of one.", autocompletion=completion.methods
+        ),
+    ] = None,
+    as_json: o.PlainJson = False,
+    debug: o.Debug = False,
+) -> None:
     """List the methods: their paper, who must be trusted, and what is private."""
-    rows = rows_of_methods()
+    shown = rows_of_methods() if name is None else about(name)
     if as_json:
-        print_json(rows)
-        return
+        print_json(shown)
+    elif isinstance(shown, list):
+        _list(shown)
+    else:
+        _show(shown)
+
+
+def rows_of_methods() -> list[dict[str, Any]]:
+    """Return one JSON-ready row per method, by name."""
+    from ldpsim.curator.methods import table
+
+    return [_row(method) for _, method in sorted(table().items())]
+
+
+def about(name: str) -> dict[str, Any]:
+    """Return what a method is and reads, JSON-ready.
+
+    ``options`` are those that only some methods read, ``parameters`` those of ``--set``, with their defaults.
+
+    Raises:
+        ValueError: for an unknown name.
+    """
+    from ldpsim.curator.methods import find
+    from ldpsim.strategies.setup.option_spec import declared
+    from ldpsim.strategies.setup.options import RunOptions
+
+    method = find(name)
+    own = [entry for entry in fields(method) if not entry.metadata.get("unused")]  # type: ignore[arg-type]
+    read = method.spec.options_read
+    return {
+        **_row(method),
+        "options": [spec.option for key, spec in declared(RunOptions).items() if key in read],
+        "parameters": {entry.name: None if entry.default is MISSING else entry.default for entry in own},
+    }
+
+
+def _row(method: Any) -> dict[str, Any]:
+    spec = method.spec
+    return {
+        "name": spec.name, "paper": spec.paper, "trust": spec.trust, "private": list(spec.private),
+        "mechanisms": list(spec.mechanisms),
+    }  # fmt: skip
+
+
+def _list(rows: list[dict[str, Any]]) -> None:
     from rich.markup import escape
 
     shown = text_table("method", "curator", "private", "mechanisms", "!paper", gap=1)
@@ -39,10 +95,22 @@ def methods(as_json: o.PlainJson = False) -> None:
     screen.print("[dim]than two values, MB: multi-bit, deg: noisy degree. Papers in full: --json.[/dim]")
 
 
-def rows_of_methods() -> list[dict[str, Any]]:
-    """Return one JSON-ready row per method, by name."""
-    from ldpsim.curator.methods import table
+def _show(about: dict[str, Any]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
 
-    shown = ("name", "paper", "trust", "private", "mechanisms")
-    found = [{name: getattr(method.spec, name) for name in shown} for _, method in sorted(table().items())]
-    return [{**row, "private": list(row["private"]), "mechanisms": list(row["mechanisms"])} for row in found]
+    rows = {
+        "paper": about["paper"],
+        "curator": about["trust"].removesuffix(" curator"),
+        "private": ", ".join(about["private"]) or "nothing",
+        "mechanisms": ", ".join(about["mechanisms"]) or "none",
+        "options": ", ".join(about["options"]) or "none",
+        "--set": ", ".join(f"{key}={str(value).lower() if isinstance(value, bool) else value}"
+                           for key, value in about["parameters"].items()) or "none",
+    }  # fmt: skip
+    grid = Table.grid(padding=(0, 2))
+    for heading, text in rows.items():
+        grid.add_row(heading, escape(text))
+    screen = console()
+    screen.print(f"[bold]{about['name']}[/bold]", grid)
+    screen.print("[dim]options: those that only some methods read. --set: with the defaults.[/dim]")

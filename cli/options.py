@@ -22,22 +22,10 @@ from ldpsim.cli.errors import ask_for_debug
 from ldpsim.strategies.setup.option_spec import OUTPUT, OptionSpec, declared
 from ldpsim.strategies.setup.options import RunOptions, Seeds
 
-
-def _of_an_owner(kind: type, help: str, shown: str, metavar: str = "", **more: Any) -> tuple[type, OptionSpec]:
-    return kind, OptionSpec(help=help, panel="PrivGnn and PATE", metavar=metavar, shown=shown, **more)
-
-
-# Parameters of an owner's methods that have an option of their own beside --set.
-OF_AN_OWNER = {
-    "queries": _of_an_owner(int, "Number of public nodes to ask about.", "1000", "N"),
-    "gamma": _of_an_owner(float, "Probability that a person is drawn.", "0.3", "G"),
-    "lambda_": _of_an_owner(float, "1 / scale of the Laplace noise on each class.", "0.4", "X", flag="--lambda"),
-    "delta": _of_an_owner(float, "Delta of the guarantee, below 1 / n.", "a power of ten below 1 / n", "D"),
-    "sampling": _of_an_owner(str, "A new sample for each query, or one for all.", "fresh", values=("fresh", "once")),
-    "query_selection": _of_an_owner(
-        str, "How nodes are chosen: random, pagerank, degree or cluster.", "random", "RULE"
-    ),
-}
+# Parameters of an owner's methods that have an option of their own beside --set; --help does not list them.
+OF_AN_OWNER: dict[str, type] = {
+    "queries": int, "gamma": float, "lambda_": float, "delta": float, "sampling": str, "query_selection": str,
+}  # fmt: skip
 
 
 def whole_number(text: str | int) -> int:
@@ -62,32 +50,32 @@ def whole_number(text: str | int) -> int:
     raise typer.BadParameter(f"{text!r} is not a valid integer.")
 
 
-def plain_option(flag: str, help: str, metavar: str | None = None, **more: Any) -> Any:
-    """Return a Typer option; a shell completes the words of its metavar unless there is another completion."""
+def plain_option(flags: str, help: str, metavar: str | None = None, **more: Any) -> Any:
+    """Return a Typer option; a shell completes the words of its metavar unless there is another completion.
+
+    Args:
+        flags: Its names, with a space between them.
+        help: One line for ``--help``.
+        metavar: Form of a value.
+        more: Arguments of ``typer.Option``.
+    """
     more.setdefault("autocompletion", completion.from_metavar(metavar))
-    return typer.Option(flag, help=help, metavar=metavar, **more)
+    return typer.Option(*flags.split(), help=help, metavar=metavar, **more)
 
 
-def in_panel(panel: str | None, flag: str, help: str, metavar: str | None = None, **more: Any) -> Any:
+def in_panel(panel: str | None, flags: str, help: str, metavar: str | None = None, **more: Any) -> Any:
     """Return a Typer option under a heading of ``--help``; None for the options that come first."""
-    return plain_option(flag, help, metavar, rich_help_panel=panel, **more)
+    return plain_option(flags, help, metavar, rich_help_panel=panel, **more)
 
 
-def debug(**more: Any) -> Any:
-    """Return the option ``--debug``."""
-    return typer.Option(
-        "--debug", help="Show the traceback of a failure.", callback=ask_for_debug, is_eager=True, **more
-    )
-
-
-def _typer_option(name: str, spec: OptionSpec, *, hidden: bool = False) -> Any:
+def _typer_option(name: str, spec: OptionSpec, **more: Any) -> Any:
     metavar = spec.metavar or "|".join(spec.values) or None
-    counts = {"parser": whole_number} if name == "clients" else {}
-    return in_panel(
-        None if spec.common else spec.panel, spec.flag or f"--{name.replace('_', '-')}", spec.help, metavar,
-        show_default=spec.shown or True, envvar=spec.envvar, hidden=hidden,
-        autocompletion=completion.OF_A_RUN.get(name, completion.from_metavar(metavar)), **counts,
-    )  # fmt: skip
+    if name in completion.OF_A_RUN:
+        more["autocompletion"] = completion.OF_A_RUN[name]
+    if name == "clients":
+        more["parser"] = whole_number
+    panel, flag = None if spec.common else spec.panel, spec.flag or f"--{name.replace('_', '-')}"
+    return in_panel(panel, flag, spec.help, metavar, show_default=spec.shown or True, envvar=spec.envvar, **more)
 
 
 def _shared(name: str) -> Any:
@@ -102,7 +90,7 @@ Workers = Annotated[int | None, _shared("workers")]
 RayAddress = Annotated[str | None, _shared("ray_address")]
 Out = Annotated[Path, _shared("out")]
 
-_FROM_FILE = "Take what is not given here from a run's config.toml; no paths and no addresses."
+_FROM_FILE = "Take what is not given here from a run's config.toml, but no paths."
 Config = Annotated[
     Path | None,
     in_panel(OUTPUT, "--config", _FROM_FILE, "FILE", callback=read_config, is_eager=True),
@@ -110,119 +98,102 @@ Config = Annotated[
 _TRACK = "Log to mlflow:URI, wandb or tensorboard:DIR; repeatable."
 Track = Annotated[list[str] | None, in_panel(OUTPUT, "--track", _TRACK, "TRACKER", show_default="nowhere")]
 AsJson = Annotated[bool, in_panel(OUTPUT, "--json", "The result as one JSON document on standard output.")]
-Details = Annotated[bool, in_panel(OUTPUT, "--details", "Print all tables below the verdict.")]
-Quiet = Annotated[bool, in_panel(OUTPUT, "--quiet", "Print nothing but the path of the result.")]
-Debug = Annotated[bool, debug(rich_help_panel=OUTPUT)]
-# Of commands whose help has no headings.
-PlainJson = Annotated[bool, plain_option("--json", "Print one JSON document.")]
-PlainDebug = Annotated[bool, debug()]
+Details = Annotated[bool, in_panel(OUTPUT, "--details -v", "Print all tables below the verdict.")]
+Quiet = Annotated[bool, in_panel(OUTPUT, "--quiet -q", "Print nothing but the path of the result.")]
+PlainJson = Annotated[bool, plain_option("--json", "Print one JSON document.")]  # of a help without headings
+# Every command has it, and the help of the whole program says so.
+Debug = Annotated[
+    bool,
+    typer.Option("--debug", help="Show a failure's traceback.", callback=ask_for_debug, is_eager=True, hidden=True),
+]
+PlainDebug = Debug
+
+Function = Callable[..., None]
 
 
-def with_run_options(
-    *, leave_out: Sequence[str] = (), hidden: Sequence[str] = (), after: Mapping[str, str] | None = None
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of a run.
-
-    The command has a parameter ``options``. On the command line, the options of
-    :class:`strategies.RunOptions` stand in its place.
+def with_run_options(*, leave_out: Sequence[str] = (), listed: bool = False) -> Callable[[Function], Function]:
+    """Give a command the options of a run, in place of its parameter ``options``.
 
     Args:
         leave_out: Options that the command does not have.
-        hidden: Options that ``--help`` does not show.
-        after: Parameter of the command -> option of a run that it follows in ``--help``.
+        listed: Whether ``--help`` lists them, but for the rare ones; else it names ``ldpsim run --help``.
     """
-
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        own = dict(inspect.signature(function, eval_str=True).parameters)
-        moved = {name: own.pop(name) for name in after or {}}
-        several: list[inspect.Parameter] = []
-        for parameter in own.values():
-            if parameter.name != "options":
-                several.append(parameter)
-                continue
-            for made in _parameters(leave_out, hidden):
-                several.append(made)
-                several += [moved[name] for name, before in (after or {}).items() if before == made.name]
-        shown = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in several]
-
-        @wraps(function)
-        def command(**given: Any) -> None:
-            check_places(click.get_current_context(silent=True))
-            mine = {name: given.pop(name) for name in list(given) if name in own or name in moved}
-            function(**mine, options=_options(given))
-
-        command.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
-        command.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
-        return command
-
-    return decorate
+    made = [one for one in _of_a_run(listed) if one.name.removeprefix("no_") not in leave_out]
+    note = "" if listed else "\n\nIt reads the options of a run, too: see `ldpsim run --help`."
+    return _with_options(made, _options, note)
 
 
-def with_options(kind: type, **readers: Callable[[str], Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def with_options(kind: type, **readers: Callable[[str], Any]) -> Callable[[Function], Function]:
     """Give a command the options that the fields of a dataclass declare, in place of its parameter ``options``.
 
     Args:
         kind: The dataclass.
         readers: Field whose value is one text on the command line -> the function that reads it.
     """
+    specs = declared(kind)
 
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        specs, several = declared(kind), []
+    def read(given: Mapping[str, Any]) -> Any:
+        chosen = {name: value for name, value in given.items() if value is not None}
+        chosen |= {name: tuple(value) for name, value in chosen.items() if specs[name].several}
+        return kind(**chosen | {name: readers[name](value) for name, value in chosen.items() if name in readers})
+
+    made = []
+    for name, spec in specs.items():
+        value: Any = list[str] | None if spec.several else str | None if name in readers else spec.kind
+        default = None if spec.several or name in readers else spec.default
+        made.append(_parameter(name, value, default, _typer_option(name, spec)))
+    return _with_options(made, read)
+
+
+def _with_options(
+    made: Sequence[inspect.Parameter], read: Callable[[Mapping[str, Any]], Any], note: str = ""
+) -> Callable[[Function], Function]:
+    """Return the decorator of a command: these options stand in place of its parameter ``options``."""
+
+    def decorate(function: Function) -> Function:
+        several: list[inspect.Parameter] = []
         for own in inspect.signature(function, eval_str=True).parameters.values():
-            if own.name != "options":
-                several.append(own)
-                continue
-            for name, spec in specs.items():
-                value: Any = list[str] | None if spec.several else str | None if name in readers else spec.kind
-                default = None if spec.several or name in readers else spec.default
-                several.append(_parameter(name, value, default, spec))
-        shown = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in several]
+            several += made if own.name == "options" else [own.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
 
         @wraps(function)
         def command(**given: Any) -> None:
-            values = {name: given.pop(name) for name in specs}
-            chosen = {
-                name: tuple(value) if specs[name].several else readers[name](value) if name in readers else value
-                for name, value in values.items()
-                if value is not None
-            }
-            function(**given, options=kind(**chosen))
+            values = {one.name: given.pop(one.name) for one in made if one.name in given}
+            function(**given, options=read(values))
 
-        command.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
-        command.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
+        command.__doc__ = inspect.cleandoc(function.__doc__ or "") + note
+        command.__signature__ = inspect.Signature(several)  # type: ignore[attr-defined]
+        command.__annotations__ = {one.name: one.annotation for one in several}
         return command
 
     return decorate
 
 
-def _parameters(leave_out: Sequence[str], hidden: Sequence[str]) -> Iterator[inspect.Parameter]:
+def _of_a_run(listed: bool) -> Iterator[inspect.Parameter]:
     for spec in declared(RunOptions).values():
-        if spec.name in leave_out:
-            continue
-        if spec.name == "seeds":
-            for seed in declared(Seeds).values():
-                kind: Any = str if seed.name == "noise" else int  # a number, or the word os
-                yield _parameter(f"{seed.name}_seed", kind | None, None, seed)
-        elif spec.is_table or spec.several:
-            yield _parameter(spec.name, list[str] | None, None, spec)
-        elif spec.option.startswith("--no-"):
-            yield _parameter(f"no_{spec.name}", bool, False, spec)
-        else:
-            kind = spec.kind if len(spec.types) == 1 else str | None  # a number or a word: see OptionSpec.read
-            yield _parameter(spec.name, kind, spec.default, spec, hidden=spec.name in hidden)
-        if spec.name == "settings":
-            for name, (kind, owner) in OF_AN_OWNER.items():
-                if name not in leave_out:
-                    yield _parameter(name, kind | None, None, owner)
+        several = {f"{seed.name}_seed": seed for seed in declared(Seeds).values()} if spec.name == "seeds" else {}
+        for name, one in (several or {spec.name: spec}).items():
+            kind, default = one.kind, one.default
+            if several:  # the seed of the noise is a number, or the word os
+                kind, default = (str if one.name == "noise" else int) | None, None
+            elif one.is_table or one.several:
+                kind, default = list[str] | None, None
+            elif one.option.startswith("--no-"):
+                name, kind, default = f"no_{name}", bool, False
+            elif len(one.types) > 1:  # a number or a word: see OptionSpec.read
+                kind = str | None
+            yield _parameter(name, kind, default, _typer_option(name, one, hidden=one.rare or not listed))
+    for name, kind in OF_AN_OWNER.items():
+        flag = f"--{name.strip('_').replace('_', '-')}"
+        yield _parameter(name, kind | None, None, plain_option(flag, "See `ldpsim methods privgnn`.", hidden=True))
 
 
-def _parameter(name: str, kind: Any, default: Any, spec: OptionSpec, *, hidden: bool = False) -> inspect.Parameter:
-    annotation = Annotated[kind, _typer_option(name, spec, hidden=hidden)]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+def _parameter(name: str, kind: Any, default: Any, option: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
 
 
 def _options(given: Mapping[str, Any]) -> RunOptions:
     """Return the options that the generated parameters stand for."""
+    check_places(click.get_current_context(silent=True))
     values: dict[str, Any] = {}
     for name, spec in declared(RunOptions).items():
         if name == "seeds":

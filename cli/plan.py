@@ -39,15 +39,7 @@ def _wish(flag: str, help: str, metavar: str, **more: Any) -> Any:
     return o.in_panel(_WISHES, flag, help, metavar, **{"show_default": "none", **more})
 
 
-@o.with_run_options(
-    leave_out=_NOT_READ,
-    hidden=("split", "data_dir", "seed"),
-    after={
-        "like": "clients", "mean_degree": "clients", "homophily": "clients", "classes": "clients",
-        "features": "clients", "feature_rate": "clients", "level": "reporting", "holds": "reporting",
-        "max_attack": "reporting", "max_bytes": "reporting", "as_json": "out",
-    },
-)  # fmt: skip
+@o.with_run_options(leave_out=_NOT_READ)
 def plan(
     methods: Annotated[
         list[str] | None,

@@ -35,9 +35,7 @@ _EPSILON = o.in_panel(None, "--epsilon", "Total budgets, in each method's own se
 
 @o.with_run_options(
     leave_out=("method", "epsilon", "reference", "engine", "state", "from_reports", "save_reports", "dropout", "caps",
-               "on_requery", "collector_key", "defence", "false_alarm"),
-    after={"epsilon": "data_dir", "engine": "repeats_vary", "as_json": "out"},
-)  # fmt: skip
+               "on_requery", "collector_key", "defence", "false_alarm"))  # fmt: skip
 def poison(
     methods: Annotated[
         list[str],

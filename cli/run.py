@@ -11,10 +11,10 @@ from ldpsim.cli.output import console, echo, print_json, working
 from ldpsim.strategies.setup.option_spec import OUTPUT
 from ldpsim.strategies.setup.options import RunOptions
 
-_GRAPH = "Save the reconstructed graph: .npz, .graphml, .gml or .csv; a form alone: in the run's folder."
+_GRAPH = "Save the graph: .npz, .graphml, .gml or .csv; a form alone: in the folder."
 
 
-@o.with_run_options(after={"as_json": "out", "config": "out", "save_graph": "save_reports", "track": "from_reports"})
+@o.with_run_options(listed=True)
 def run(
     config: o.Config = None,
     *,

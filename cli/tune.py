@@ -25,9 +25,7 @@ _GRID = o.in_panel(MODEL, "--grid", "Values of a parameter that the curator uses
 
 @o.with_run_options(
     leave_out=("method", "tuned", "reference", "engine", "workers", "ray_address", "state", "on_requery",
-               "caps", "out", "save_reports", "from_reports", *o.OF_AN_OWNER),
-    after={"grid": "gnn"},
-)  # fmt: skip
+               "caps", "out", "save_reports", "from_reports", *o.OF_AN_OWNER))  # fmt: skip
 def tune(
     method: Annotated[
         str,

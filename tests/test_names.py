@@ -15,10 +15,8 @@ PACKAGES = (*NAMED, "cli", "benchmarks")
 ALLOWED: dict[str, str] = {}
 # Public functions that two modules define because they play one part in two places.
 PARTS = {
-    "epsilon": "an option, and the words for its value",
     "find": "a mechanism or a method by its name",
     "generate": "people or a key, of the module that names them",
-    "label_mechanism": "an option, and what it makes",
     "log_probability": "of the distribution that is the module",
     "names": "of data sets, and of methods",
     "sample": "of the distribution that is the module",

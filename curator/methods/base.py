@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ldpsim.curator.graph import Graph
+from ldpsim.curator.methods.parameters import read_value
 from ldpsim.curator.methods.spec import MethodSpec
 from ldpsim.curator.names import nearest
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee, local_guarantee
@@ -59,7 +60,7 @@ class Method:
                 raise SettingError(
                     key, f"{cls.spec.name} has no such parameter{nearest(key, known)} (it has {allowed})"
                 )
-            values[key] = _read(key, given, known[key])
+            values[key] = read_value(key, given, known[key])
         return cls(**values)
 
 
@@ -152,14 +153,3 @@ def require_reports(reports: Any, method: str) -> None:
     """Refuse anything but reports (TypeError): a local method never sees raw data."""
     if not isinstance(reports, Reports):
         raise TypeError(f"{method} is a local method: it takes Reports, not {type(reports).__name__}")
-
-
-def _read(key: str, given: Any, kind: str) -> Any:
-    if not isinstance(given, str):
-        return given
-    try:
-        if kind == "bool":
-            return {"true": True, "1": True, "false": False, "0": False}[given.lower()]
-        return {"int": int, "float": float}.get(kind, str)(given)
-    except (KeyError, ValueError):
-        raise SettingError(f"{key}={given}", f"not a value of type {kind}") from None

@@ -28,6 +28,22 @@ def unused(default: Any) -> Any:
     return field(default=default, metadata={"unused": True})
 
 
+def read_value(key: str, given: Any, kind: str) -> Any:
+    """Return the value of a parameter that is given as text; values of other types stay.
+
+    Raises:
+        ValueError: for text that is no value of the type.
+    """
+    if not isinstance(given, str):
+        return given
+    try:
+        if kind == "bool":
+            return {"true": True, "1": True, "false": False, "0": False}[given.lower()]
+        return {"int": int, "float": float}.get(kind, str)(given)
+    except (KeyError, ValueError):
+        raise SettingError(f"{key}={given}", f"not a value of type {kind}") from None
+
+
 def unread_parameters(method: Any, options: Mapping[str, Any]) -> dict[str, str]:
     """Return why nothing reads a parameter of a method, for each that nothing reads beside the others.
 

@@ -152,7 +152,10 @@ def write_config(folder: Path, options: Mapping[str, Any]) -> None:
 
     # TOML has no null: a noise seed of None is the word that the command line takes for it.
     seeds = {name: "os" if seed is None else seed for name, seed in options.get("seeds", {}).items()}
-    write_atomically(folder / "config.toml", tomli_w.dumps(_toml({**options, "seeds": seeds})))
+    written = {**options, "seeds": seeds}
+    if (file := Path(options["dataset"])).suffix and file.is_file() and not file.is_absolute():
+        written["dataset"] = os.path.relpath(file, folder)  # a configuration's data set lies relative to it
+    write_atomically(folder / "config.toml", tomli_w.dumps(_toml(written)))
 
 
 def _toml(values: Mapping[str, Any]) -> dict[str, Any]:

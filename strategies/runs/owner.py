@@ -48,7 +48,7 @@ class OwnerRun(Run):
 
     def check(self, setup: RunSetup) -> None:
         """Check options, method and division against one another."""
-        check_owner_run(setup.options, setup.settings, setup.population, _division(setup.repeats[0].split))
+        check_owner_run(setup.settings, setup.population, _division(setup.repeats[0].split))
 
     def divide(self, options: RunOptions, population: Population, seeds: Seeds) -> Split:
         """Return the division into private and public people."""

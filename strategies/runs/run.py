@@ -349,7 +349,7 @@ def ask_devices(scene: RepeatContext, *, decode: bool = False) -> tuple[tuple[Qu
             collected = ask(questions)
     except FlowerFailed as error:
         raise RunFailed(str(error)) from error
-    check_refused(scene.home, collected.refused["LEDGER_DAMAGED"], people.facts, scene.questions)
+    check_refused(scene.home, collected.refused["LEDGER_DAMAGED"])
     if not collected.reported + collected.replayed:
         if collected.refused:
             scene.end_collection()

@@ -41,7 +41,7 @@ from ldpsim.strategies.results.shown_nulls import SHUFFLED, asks_nobody
 from ldpsim.strategies.runs.nulls import models_at_once, null_models, references, start_nulls
 from ldpsim.strategies.runs.run import Refused, RepeatContext, RunFailed
 from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
-from ldpsim.strategies.setup.disk_space import check_space, naming_full_disk
+from ldpsim.strategies.setup.disk_space import naming_full_disk
 from ldpsim.strategies.setup.fingerprint import configuration
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import Collect, RunSetup
@@ -99,7 +99,6 @@ def simulate(
         stack.enter_context(noted_if_interrupted(lambda: kept_of(setup, folder, homes)))
         stack.enter_context(naming_full_disk(folder, but=(RunFailed,)))
         stack.enter_context(on_progress(tell.step))
-        _check_space(setup, homes)
         stack.enter_context(run_folder.log_file(folder if options.out is not None else None))
         trackers = stack.enter_context(tracked(track, lambda: tracked_run(setup)))
         stack.enter_context(_one_line_each())
@@ -140,16 +139,6 @@ def _scorer(scene: RepeatContext) -> Callable[[Predictions], float] | None:
         return None
     truth = np.array(scene.setup.population.labels[test])
     return lambda predictions: float(np.mean(predictions[test] == truth))
-
-
-def _check_space(setup: RunSetup, homes: Sequence[Path]) -> None:
-    """Check that the devices that will be enrolled, and their answers, have room on the disk."""
-    run, new = run_of(setup.method), [home for home in homes if not is_enrolled(home)]
-    if not new:
-        return
-    questions = run.questions(setup, setup.repeats[0].split, "before")
-    if run.policy(setup, questions) is not None:
-        check_space(new[0], setup.population, questions, enrolments=len(new))
 
 
 def _graph_of(setup: RunSetup, repeat: Repeat) -> ResultGraph | None:

@@ -23,7 +23,7 @@ def divided(
     are then not asked.
 
     Args:
-        options: Options of the run.
+        options: Options of the run, which were found to be read.
         settings: The method, and a stored share.
         budget: The budget without a chosen share.
         facts: Sizes of the population.
@@ -32,23 +32,19 @@ def divided(
     Raises:
         ValueError: one line, for a share that does not fit the method or the other budgets.
     """
-    method, given = settings.method, options.feature_share
+    spec, given = settings.method.in_force(), options.feature_share
     parts = {"--eps-adjacency": budget.eps_adjacency, "--eps-features": budget.eps_features}
-    spec = method.in_force()
-    if not spec.auto_share:
-        if given == AUTO:
-            raise ValueError(f"--feature-share auto: {spec.name} has no rule for its share; give a number")
-        if given == 0 and "features" in spec.private and not budget.public_features and budget.eps_features is None:
-            raise ValueError(f"--feature-share 0: {spec.name} cannot do without private features")
-    elif given == AUTO:
-        for option, value in parts.items():
-            if value is not None:
-                raise ValueError(f"--feature-share auto with {option} {value:g}: nothing is left to divide")
+    finer = [f"{option} {value:g}" for option, value in parts.items() if value is not None]
+    if given == AUTO and finer:
+        raise ValueError(f"--feature-share auto with {finer[0]}: nothing is left to divide")
+    needed = "features" in spec.private and not spec.auto_share
+    if given == 0 and needed and not budget.public_features and budget.eps_features is None:
+        raise ValueError(f"--feature-share 0: {spec.name} cannot do without private features")
     if given is None and settings.feature_share is not None:
         return replace(budget, feature_share=settings.feature_share), settings
     if given not in (None, AUTO) or not spec.auto_share or budget.public_features:
         return budget, settings
-    whole = all(value is None for value in parts.values())
-    share = RULE.share(facts, labels, budget.epsilon, budget.reporting) if whole else 0.0
-    said = {**settings.provenance, "feature_share": CHOSEN}
-    return replace(budget, feature_share=share), replace(settings, provenance=said)
+    share = 0.0 if finer else RULE.share(facts, labels, budget.epsilon, budget.reporting)
+    return replace(budget, feature_share=share), replace(
+        settings, provenance={**settings.provenance, "feature_share": CHOSEN}
+    )

@@ -6,9 +6,12 @@ A field of :class:`ldpsim.strategies.setup.options.RunOptions` is declared with 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache, cached_property
+from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 POPULATION, BUDGET, MODEL = "Population", "Budget", "Model"
@@ -40,6 +43,7 @@ class OptionSpec:
         help: One line for ``--help``.
         panel: Heading in ``--help``.
         common: Whether it is one of the few that most runs need: ``--help`` has it above all headings.
+        rare: Whether ``--help`` leaves it out; ``ldpsim methods NAME`` and the pages of the methods list it.
         metavar: Form of a value in ``--help``; empty for the allowed values.
         values: Allowed values; empty for any.
         allows: Whether a value is allowed; not called for None.
@@ -52,8 +56,6 @@ class OptionSpec:
         column: Whether a sweep's table has a column for it.
         label: Word for it in a report's row labels; empty for the name.
         personal: Whether it is the reader's own business: no row label and no shell command says it.
-        place: Whether it names a place of the reader's own, a path or an address. A file of options may come from
-            somebody else, so it does not set such an option.
         flower: Whether the Flower app reads it from the run's configuration.
         idle: Values beside the default that ask for nothing.
         unread: Returns why nothing reads it, of the other options and the method; empty if something does.
@@ -64,6 +66,7 @@ class OptionSpec:
     help: str
     panel: str
     common: bool = False
+    rare: bool = False
     metavar: str = ""
     values: tuple[str, ...] = ()
     allows: Allows | None = None
@@ -76,7 +79,6 @@ class OptionSpec:
     column: bool = True
     label: str = ""
     personal: bool = False
-    place: bool = False
     flower: bool = False
     idle: tuple[Any, ...] = ()
     unread: Unread | None = None
@@ -96,10 +98,22 @@ class OptionSpec:
         return self.name.replace("_", "-")
 
     @property
+    def place(self) -> bool:
+        """Whether it names a place of the reader's own, a path or an address.
+
+        A file of options may come from somebody else, so it does not set such an option.
+        """
+        return Path in self.types or self.name.endswith("address")
+
+    @property
     def types(self) -> tuple[type, ...]:
         """Types of a value; for a table, of its entries."""
-        found = get_args(self.kind)[1] if self.is_table else self.kind
-        return tuple(kind for kind in get_args(found) or (found,) if kind is not type(None))
+        return tuple(kind for kind in self._types if kind is not type(None))
+
+    @property
+    def _types(self) -> tuple[type, ...]:
+        kind = get_args(self.kind)[1] if self.is_table else self.kind
+        return get_args(kind) or (kind,)
 
     def read(self, given: Any) -> Any:
         """Read a value from a command line: one text, which may be a number for some options, or several names."""
@@ -129,8 +143,42 @@ class OptionSpec:
             return " ".join(f"{self.option} {key}={entry}" for key, entry in value.items())
         return f"{self.option} {exact(value) if isinstance(value, float) else value}"
 
+    def value(self, given: Any) -> Any:
+        """Return a value in the option's own type: a number of numpy as Python's, text as a path.
+
+        Raises:
+            ValueError: one line that names the option, the value and what is allowed.
+        """
+        if not self.is_table:
+            value = self._typed(given, self.option)
+            self.check(value)
+            return value
+        if not isinstance(given, Mapping):
+            raise ValueError(f"{self.option} {given}: must be a table of names and values")
+        if self.types == (str,):  # as on the command line
+            given = {key: _text(python_value(entry)) for key, entry in given.items()}
+        return {str(key): self._typed(entry, f"{self.option} {key}") for key, entry in given.items()}
+
+    def _typed(self, given: Any, name: str) -> Any:
+        value = python_value(given)
+        if value is None and type(None) in self._types:
+            return None
+        for kind in self.types:
+            if kind is int and isinstance(value, float) and value.is_integer():
+                return int(value)
+            if kind in (Path, str) and isinstance(value, str | os.PathLike):
+                return kind(value)
+            if isinstance(value, (int, float) if kind is float else kind) and (
+                kind is bool or not isinstance(value, bool)
+            ):
+                return value
+        words = {int: "a whole number", float: "a number", bool: "True or False", str: "text", Path: "a path"}
+        raise ValueError(
+            f"{name} {value}: must be {' or '.join(words.get(kind, kind.__name__) for kind in self.types)}"
+        )
+
     def check(self, value: Any) -> None:
-        """Check a value.
+        """Check a value of the right type.
 
         Raises:
             ValueError: one line that names the option, the value and what is allowed.
@@ -141,6 +189,26 @@ class OptionSpec:
             raise ValueError(f"{self.said(value)}: must be one of {', '.join(self.values)}")
         if self.allows is not None and not self.allows(value):
             raise ValueError(f"{self.said(value)}: {self.must}")
+
+
+def python_value(value: Any) -> Any:
+    """Return a number of numpy, pandas or torch as Python's own; everything else stays.
+
+    >>> from fractions import Fraction
+    >>> python_value(Fraction(1, 2)), python_value("a"), python_value(True)
+    (0.5, 'a', True)
+    """
+    if getattr(value, "shape", None) == ():
+        value = value.item()
+    if isinstance(value, bool):
+        return value
+    return int(value) if isinstance(value, Integral) else float(value) if isinstance(value, Real) else value
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
 
 
 def option(default: Any = MISSING, help: str = "", panel: str = "", metavar: str = "", **more: Any) -> Any:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ldpsim.curator import options as o
-from ldpsim.strategies.setup import unread
 from ldpsim.strategies.setup.option_spec import (
     BUDGET,
     DEVICES,
@@ -29,6 +28,9 @@ from ldpsim.strategies.setup.option_spec import (
     up_to,
 )
 
+if TYPE_CHECKING:
+    from ldpsim.curator.methods.base import Method
+
 GNNS = ("gcn", "sage", "gat")
 AUTO = "auto"  # the feature share is chosen from public facts
 MOST_EPSILON = 1e6  # far beyond any budget that leaves noise; square roots and powers of it do not overflow
@@ -40,6 +42,7 @@ _PART: dict[str, Any] = {
     "must": f"a budget must be a number above 0 and at most {MOST_EPSILON:,.0f} (or inf, where a method has it)",
     "hashed": "in force",
 }  # fmt: skip
+_MINE: dict[str, Any] = {"hashed": "never", "personal": True}
 
 
 def _most_people() -> int:
@@ -54,6 +57,64 @@ def check_ray_address(engine: str, address: str | None) -> None:
         raise ValueError(f"--ray-address with --engine {engine}: only auto and ray use a Ray cluster")
 
 
+# Why nothing reads an option beside the other options of a run, in words; empty if something reads it.
+def no_network(run: RunOptions, method: Method) -> str:
+    """Of an option of the training: why no network is trained."""
+    if method.in_force().trains_network or run.reference:
+        return ""
+    return f"{method.spec.name} trains no network, and there is none without noise beside --no-reference"
+
+
+def _of_clear_features(run: RunOptions, method: Method) -> str:
+    return "features are public beside --public-features" if run.public_features else ""
+
+
+def _epsilon(run: RunOptions, method: Method) -> str:
+    """Epsilon is divided among parts; each finer budget stands in the place of one."""
+    force, asks_features = method.in_force(), run.feature_share != 0
+    if run.feature_share is None and force.auto_share:
+        asks_features = run.eps_adjacency is None  # beside a finer budget there is no whole to choose a share of
+    elif "feature_share" not in force.options_read:
+        asks_features = True
+    asks_features = not run.public_features and (run.eps_features is not None or asks_features)
+    parts = [part for part in force.finer if part != "eps_features" or asks_features]
+    return _all_given(run, parts, "no part of it is left")
+
+
+def _feature_share(run: RunOptions, method: Method) -> str:
+    if run.feature_share == AUTO and not method.in_force().auto_share:
+        return f"{method.spec.name} has no rule for its share; give a number"
+    return _of_clear_features(run, method) or _all_given(run, method.in_force().finer, "nothing is left to divide")
+
+
+def _all_given(run: RunOptions, parts: Sequence[str], reason: str) -> str:
+    flags = " and ".join(f"--{part.replace('_', '-')}" for part in parts)
+    return f"{reason} beside {flags}" if parts and all(getattr(run, part) is not None for part in parts) else ""
+
+
+def _eps_labels(run: RunOptions, method: Method) -> str:
+    asked = run.private_labels or method.in_force().asks_labels
+    return "" if asked else f"{method.spec.name} asks nobody for a label without --private-labels"
+
+
+def _label_mechanism(run: RunOptions, method: Method) -> str:
+    clear = "labels are asked in clear beside --eps-labels inf" if run.eps_labels == math.inf else ""
+    return _eps_labels(run, method) or clear
+
+
+def _private_labels(run: RunOptions, method: Method) -> str:
+    alone = run.volunteers is not None and not method.spec.asks_volunteers
+    return f"{method.spec.name} takes the labels of volunteers alone" if alone else ""
+
+
+def _false_alarm(run: RunOptions, method: Method) -> str:
+    return "" if run.defence != "none" else "there is no --defence"
+
+
+def _repeats_vary(run: RunOptions, method: Method) -> str:
+    return "" if run.repeats > 1 else "there is one repeat (--repeats)"
+
+
 @dataclass(frozen=True)
 class Seeds:
     """The four named seeds of a run. With ``noise`` None the operating system gives secrets, private noise and samples.
@@ -63,12 +124,10 @@ class Seeds:
     True
     """
 
-    population: int = option(help="Seed of the graph.", panel=REPETITION, metavar="N")
-    split: int = option(help="Seed of the split.", panel=REPETITION, metavar="N")
-    noise: int | None = option(
-        help="Seed of secrets and private noise; os: the operating system draws it.", panel=REPETITION, metavar="N|os"
-    )
-    training: int = option(help="Seed of the training.", panel=REPETITION, metavar="N")
+    population: int = option(help="Seed of the graph.", panel=REPETITION, metavar="N", rare=True)
+    split: int = option(help="Seed of the split.", panel=REPETITION, metavar="N", rare=True)
+    noise: int | None = option(help="Seed of secrets and noise; os: real secrets.", panel=REPETITION, metavar="N|os")
+    training: int = option(help="Seed of the training.", panel=REPETITION, metavar="N", rare=True)
 
     @classmethod
     def derive(cls, seed: int, **given: int | None) -> Seeds:
@@ -101,143 +160,127 @@ class RunOptions:
     """
 
     method: str = option(
-        "hogs", "A method (see `ldpsim methods`).", MODEL, "NAME", common=True, hashed="always", column=False,
+        "hogs",
+        "A method (see `ldpsim methods`).",
+        MODEL,
+        "NAME",
+        common=True,
+        hashed="always",
+        column=False,
         flower=True,
-    )  # fmt: skip
+    )
     dataset: str = option(
-        "generated", "A data set (see `ldpsim datasets`) or your own .npz.", POPULATION, "NAME|FILE",
-        common=True, hashed="in force", column=False, flower=True,
+        "generated", "A data set (see `ldpsim datasets`) or your own .npz.", POPULATION, "NAME|FILE", common=True,
+        hashed="in force", column=False, flower=True,
     )  # fmt: skip
     clients: int | None = option(
         None, "Number of devices; of real data a random sample.", POPULATION, "N", shown="all; generated: 3000",
-        common=True, allows=lambda n: 4 <= n <= _most_people(), hashed="in force", column=False,
+        common=True, hashed="in force", column=False, allows=lambda n: 4 <= n <= _most_people(),
         must="at least 4 devices are needed, at most 2^31 - 1 are possible",
     )  # fmt: skip
-    data_dir: Path | None = option(
-        None, "Folder of the raw data.", POPULATION, "DIR", envvar="LDPSIM_DATA", hashed="never", personal=True,
-        place=True,
-    )  # fmt: skip
+    data_dir: Path | None = option(None, "Folder of the raw data.", POPULATION, "DIR", envvar="LDPSIM_DATA", **_MINE)
     split: str = option(
         "random", "Division into training, validation and test.", POPULATION, values=("random", "split42", "file"),
         hashed="always", flower=True,
     )  # fmt: skip
     label_rate: float | None = option(
-        None, "Training people whose label is known, as a share of all people.", POPULATION, "R", shown="all",
+        None, "Training people whose label is known, as a share of all people.", POPULATION, "R", rare=True,
         allows=lambda rate: 0 < rate <= 1, must="must be above 0 and at most 1", hashed="always",
     )  # fmt: skip
     volunteers: float | None = option(
-        None, "Share of all people who give label and features in clear; nobody else's label is public.", POPULATION,
-        "R", shown="none", allows=lambda share: 0 < share < 1, must="must be above 0 and below 1", common=True,
-        flower=True,
-        excludes=(
-            (o.LABELS - {"private_labels"}) | {"label_rate", "public_features"},
-            "volunteers give theirs in clear, and nobody else",
-        ),
+        None, "Share who give label and features in clear; no other label is public.", POPULATION, "R", shown="none",
+        allows=lambda share: 0 < share < 1, must="must be above 0 and below 1", common=True, flower=True,
+        excludes=((o.LABELS - {"private_labels"}) | {"label_rate", "public_features"},
+                  "volunteers give theirs in clear, and nobody else"),
     )  # fmt: skip
     epsilon: float | None = option(
-        None, "Total budget, in the method's own sense.", BUDGET, "X", common=True, shown=_OWN, label="ε",
-        flower=True, allows=lambda epsilon: 0 < epsilon <= MOST_EPSILON,
-        must=f"the total budget must be a number above 0 and at most {MOST_EPSILON:,.0f}", hashed="in force",
-        unread=unread.epsilon,
+        None, "Total budget, in the method's own sense.", BUDGET, "X", common=True, shown=_OWN, label="ε", flower=True,
+        allows=lambda epsilon: 0 < epsilon <= MOST_EPSILON, hashed="in force", unread=_epsilon,
+        must=f"the total budget must be a number above 0 and at most {MOST_EPSILON:,.0f}",
     )  # fmt: skip
     eps_adjacency: float | None = option(
         None, "Budget of one entry of a neighbour list.", BUDGET, "X", label="ε edges", flower=True, **_PART
     )
     eps_features: float | None = option(
         None, "Budget of the features, in the method's own sense.", BUDGET, "X", label="ε features", flower=True,
-        unread=unread.eps_features, **_PART,
+        unread=_of_clear_features, **_PART,
     )  # fmt: skip
     eps_labels: float | None = option(
-        None, "Budget of the label.", BUDGET, "X", label="ε labels", flower=True, unread=unread.eps_labels, **_PART
+        None, "Budget of the label.", BUDGET, "X", label="ε labels", flower=True, unread=_eps_labels, **_PART
     )
     feature_share: float | str | None = option(
-        None, "Share of epsilon for the features; 0: they are not asked.", BUDGET, "S|auto", shown=_OWN,
-        allows=lambda share: share == AUTO or (not isinstance(share, str) and 0 <= share < 1),
-        must="must be auto, or a number of 0 or more and below 1", hashed="in force", unread=unread.feature_share,
-        flower=True,
+        None, "Share of epsilon for the features; 0: they are not asked.", BUDGET, "S|auto", shown=_OWN, flower=True,
+        allows=lambda share: share == AUTO or (not isinstance(share, str) and 0 <= share < 1), hashed="in force",
+        must="must be auto, or a number of 0 or more and below 1", unread=_feature_share,
     )  # fmt: skip
     public_features: bool = option(
         False, "Features are public; all of epsilon goes to the adjacency.", BUDGET, hashed="in force"
     )
     private_labels: bool = option(
-        False, "Ask for labels under noise, or take them as public.", BUDGET,
-        flag="--private-labels/--public-labels", hashed="in force", unread=unread.private_labels,
+        False, "Ask for labels under noise, or take them as public.", BUDGET, flag="--private-labels/--public-labels",
+        hashed="in force", unread=_private_labels,
     )  # fmt: skip
     label_mechanism: str = option(
-        "grr", "Mechanism of a label report: grr, subset_selection, or one of another package.", BUDGET, "NAME",
-        hashed="in force", label="labels by", unread=unread.label_mechanism, flower=True,
+        "grr", "Mechanism of a label report: grr, subset_selection, or another package's.", BUDGET, "NAME", rare=True,
+        hashed="in force", label="labels by", unread=_label_mechanism, flower=True,
     )  # fmt: skip
     reporting: str = option(
-        "both",
-        "Whether both ends of a pair report it.",
-        BUDGET,
-        values=("both", "one-end"),
-        hashed="in force",
+        "both", "Whether both ends of a pair report it.", BUDGET, values=("both", "one-end"), hashed="in force",
         flower=True,
-    )
+    )  # fmt: skip
     gnn: str | None = option(
-        None, "The network.", MODEL, values=GNNS, shown=_OWN, hashed="in force", column=False, flower=True
-    )
+        None, "The network.", MODEL, values=GNNS, shown=_OWN, hashed="in force", column=False, flower=True,
+        unread=no_network,
+    )  # fmt: skip
     tuned: bool = option(False, "Take the stored hyper-parameters for this method and data.", MODEL, hashed="in force")
     settings: Mapping[str, str] = option(
-        {}, "A parameter of the method or the training.", MODEL, "KEY=VALUE", flag="--set", hashed="in force",
-        column=False, flower=True,
+        {}, "Parameter of the method (see `ldpsim methods NAME`) or the training.", MODEL, "KEY=VALUE", flag="--set",
+        hashed="in force", column=False, flower=True,
     )  # fmt: skip
     device: str = option(
         "auto", "Where the network trains.", MODEL, values=("auto", "cpu", "cuda"), hashed="always", personal=True
     )
-    defence: str = option(
-        "none", "What the curator does against lying devices: none, all, or names.", MODEL, "NAME", several=True,
-    )  # fmt: skip
+    defence: str = option("none", "Against lying devices: none, all, or names.", MODEL, "NAME", several=True)
     false_alarm: float = option(
-        1e-3, "Chance that a defence excludes any honest person; it is divided by their number.", MODEL, "P",
-        allows=lambda chance: 0 < chance <= 0.5, must="must be above 0 and at most 0.5", unread=unread.false_alarm,
+        1e-3, "Chance that a defence excludes any honest person.", MODEL, "P", rare=True, unread=_false_alarm,
+        allows=lambda chance: 0 < chance <= 0.5, must="must be above 0 and at most 0.5",
     )  # fmt: skip
-    reference: bool = option(
-        True, "Do not train the reference without noise.", MODEL, flag="--no-reference", hashed="never", personal=True
-    )
-    nulls: bool = option(True, "Do not take the null models.", MODEL, flag="--no-nulls", hashed="never", personal=True)
-    all_nulls: bool = option(
-        False, "Take every null model, those of single attributes too.", MODEL, hashed="never", personal=True
-    )
+    reference: bool = option(True, "Do not train the reference without noise.", MODEL, flag="--no-reference", **_MINE)
+    nulls: bool = option(True, "Do not take the null models.", MODEL, flag="--no-nulls", **_MINE)
+    all_nulls: bool = option(False, "Take every null model, those of single attributes too.", MODEL, **_MINE)
     groups: bool = option(
-        True, "Do not give accuracy by groups of people.", MODEL, flag="--no-groups", hashed="never", personal=True
+        True, "Do not give accuracy by groups of people.", MODEL, flag="--no-groups", rare=True, **_MINE
     )
     seed: int = option(
-        0, "Number from which the four seeds are derived.", REPETITION, "N", common=True,
-        allows=lambda seed: 0 <= seed < _SEED_BOUND, must=_SEED, hashed="in force", flower=True,
+        0, "Number from which the four seeds are derived.", REPETITION, "N", common=True, hashed="in force",
+        flower=True, allows=lambda seed: 0 <= seed < _SEED_BOUND, must=_SEED,
     )  # fmt: skip
     seeds: Mapping[str, int | None] = option(
         {}, "Named seeds that are not derived.", REPETITION, hashed="in force", column=False
     )
     repeats: int = option(
-        1, "Number of repeats, each with new devices.", REPETITION, "N", common=True, hashed="always",
-        **up_to(1000),
-    )  # fmt: skip
+        1, "Number of repeats, each with new devices.", REPETITION, "N", common=True, hashed="always", **up_to(1000)
+    )
     repeats_vary: str = option(
-        "all", "What changes between repeats.", REPETITION, values=("noise", "split", "all"), hashed="always",
-        unread=unread.repeats_vary,
+        "all", "What changes between repeats.", REPETITION, values=("noise", "split", "all"), rare=True,
+        hashed="always", unread=_repeats_vary,
     )  # fmt: skip
     engine: str = option(
-        "auto", "Where the devices run; their reports are the same.", RUNNING,
-        values=("auto", "local", "ray", "flower"), hashed="never", personal=True, idle=("local",),
+        "auto", "Where the devices run; their reports are the same.", RUNNING, idle=("local",),
+        values=("auto", "local", "ray", "flower"), **_MINE,
     )  # fmt: skip
     workers: int | None = option(
-        None, "Number of processes.", RUNNING, "N", shown="as cores allow", hashed="never", personal=True, **up_to(4096)
+        None, "Number of processes.", RUNNING, "N", shown="as cores allow", **_MINE, **up_to(4096)
     )
-    ray_address: str | None = option(
-        None, "Address of a Ray cluster.", RUNNING, "A", hashed="never", personal=True, place=True
-    )
-    force: bool = option(
-        False, "Start a run even if its estimate exceeds the memory.", RUNNING, hashed="never", personal=True
-    )
+    ray_address: str | None = option(None, "Address of a Ray cluster.", RUNNING, "A", rare=True, **_MINE)
+    force: bool = option(False, "Start a run even if its estimate exceeds the memory.", RUNNING, rare=True, **_MINE)
     dropout: float = option(
         0.0, "Share of the devices that never answer.", RUNNING, "P", allows=lambda share: 0 <= share < 1,
         must="must be 0 or more and below 1", hashed="always",
     )  # fmt: skip
     state: Path | None = option(
         None, "Folder of enrolled devices; in an empty one they are enrolled.", DEVICES, "DIR",
-        shown="inside the run's folder", hashed="never", personal=True, place=True,
+        shown="inside the run's folder", **_MINE,
     )  # fmt: skip
     on_requery: str = option(
         "refuse", "What new devices do when asked again.", DEVICES, values=("refuse", "replay"), hashed="always",
@@ -248,23 +291,19 @@ class RunOptions:
         shown="this query's loss", hashed="always", column=False,
     )  # fmt: skip
     collector_key: Path | None = option(
-        None, "Sign questions with this key; new devices answer no other collector.", DEVICES, "FILE",
-        shown="unsigned", hashed="never", personal=True, place=True,
+        None, "Sign questions with this key; new devices answer no other collector.", DEVICES, "FILE", rare=True,
+        shown="unsigned", **_MINE,
     )  # fmt: skip
-    out: Path | None = option(
-        Path("runs"), "Parent of the run's folder.", OUTPUT, "DIR", common=True, hashed="never", personal=True,
-        place=True,
-    )  # fmt: skip
-    save_reports: bool = option(False, "Keep the reports in the run's folder.", OUTPUT, hashed="never", personal=True)
+    out: Path | None = option(Path("runs"), "Parent of the run's folder.", OUTPUT, "DIR", common=True, **_MINE)
+    save_reports: bool = option(False, "Keep the reports in the run's folder.", OUTPUT, **_MINE)
     from_reports: Path | None = option(
-        None, "Work on kept reports; nobody is asked.", OUTPUT, "DIR", hashed="never", personal=True, place=True,
+        None, "Work on kept reports; nobody is asked.", OUTPUT, "DIR", **_MINE,
         excludes=(o.ASKING, "nobody is asked beside --from-reports"),
     )  # fmt: skip
 
     def __post_init__(self) -> None:
         for spec in declared(type(self)).values():
-            if not spec.is_table:
-                spec.check(getattr(self, spec.name))
+            object.__setattr__(self, spec.name, spec.value(getattr(self, spec.name)))
         self._check_tables()
         self.defences()
         check_ray_address(self.engine, self.ray_address)

@@ -9,13 +9,15 @@ from typing import Any
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import Method
 from ldpsim.curator.methods.base import Budget
+from ldpsim.curator.methods.parameters import read_value
 from ldpsim.curator.names import nearest
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.curator.tuned import stored
 from ldpsim.strategies.setup.options import RunOptions
 
-_WHOLE = ("hidden", "epochs", "gat_heads")
-TRAINING = {f.name for f in fields(TrainingSettings)} - {"gnn"}
+_TRAINING = {entry.name: entry for entry in fields(TrainingSettings) if entry.name != "gnn"}
+TRAINING = set(_TRAINING)
+_LATE = ("selection", "gat_loops", "gat_weights")  # stored hashes do not have them at their default
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,10 @@ class Settings:
         found = self.in_force()
         if self.training.gnn != "gat":
             del found["gat_heads"]
-        # Omit default values so that older hashes stay valid.
-        late = [f for f in fields(self.method) if f.metadata.get("hashed") == "unless default"]  # type: ignore[arg-type]
-        for f in (*late, *(f for f in fields(TrainingSettings) if f.name in ("selection", "gat_loops", "gat_weights"))):
-            if found[f.name] == f.default:
-                del found[f.name]
+        late = [entry for entry in fields(self.method) if entry.metadata.get("hashed") == "unless default"]  # type: ignore[arg-type]
+        for entry in (*late, *(_TRAINING[name] for name in _LATE)):
+            if found[entry.name] == entry.default:
+                del found[entry.name]
         return found
 
 
@@ -62,29 +63,27 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
         ValueError: for a parameter that does not exist or does not fit, or nothing stored.
     """
     gnn = options.gnn or method.spec.default_gnn
-    values: dict[str, Any] = {}
-    provenance: dict[str, str] = {}
+    defaults = {entry.name: entry.default for entry in fields(method)}  # type: ignore[arg-type]
+    values, provenance = dict[str, Any](options.settings), dict.fromkeys(options.settings, "--set")
     collections, share = 0, None
     if options.tuned:
-        own = {**_defaults(method), **options.settings}
-        given = None if isinstance(options.feature_share, str) else options.feature_share
-        found = stored(options.method, dataset=options.dataset, gnn=gnn, split=options.split, budget=budget,
-                       feature_share=given, parameters=own)  # fmt: skip
-        share = found.feature_share
-        values.update(found.values)
-        provenance.update(dict.fromkeys(found.values, found.provenance))
-        collections = found.collections
-    values.update(options.settings)
-    provenance.update(dict.fromkeys(options.settings, "--set"))
+        found = stored(
+            options.method, dataset=options.dataset, gnn=gnn, split=options.split, budget=budget,
+            feature_share=None if isinstance(options.feature_share, str) else options.feature_share,
+            parameters=defaults | values,
+        )  # fmt: skip
+        collections, share = found.collections, found.feature_share
+        values = {**found.values, **values}
+        provenance = {**dict.fromkeys(found.values, found.provenance), **provenance}
+    known = TRAINING | defaults.keys()
     for key in values:
-        if key not in TRAINING | _defaults(method).keys():
-            known = sorted(TRAINING | _defaults(method).keys())
-            raise SettingError(key, f"no such parameter{nearest(key, known)} (there are {', '.join(known)})")
-    for key in values:
+        if key not in known:
+            there = ", ".join(sorted(known))
+            raise SettingError(key, f"no such parameter{nearest(key, known)} (there are {there})")
         if key in TRAINING and (reason := unfit_training(key, method, gnn)):
             raise SettingError(key, reason)
     made = method.from_settings({key: value for key, value in values.items() if key not in TRAINING})
-    chosen = {key: _number(key, value) for key, value in values.items() if key in TRAINING}
+    chosen = {key: read_value(key, value, str(_TRAINING[key].type)) for key, value in values.items() if key in TRAINING}
     training = TrainingSettings(gnn=gnn, **{**made.in_force().training_defaults, **chosen})
     reference = TrainingSettings(gnn=gnn, epochs=training.epochs, hidden=training.hidden)
     return Settings(made, training, reference, provenance, collections, share)
@@ -97,23 +96,3 @@ def unfit_training(key: str, method: type[Method], gnn: str) -> str:
     if key == "selection" and not method.spec.common_selection:
         return f"{method.spec.name} chooses its epoch by a rule of its own"
     return ""
-
-
-def _defaults(method: type[Method]) -> dict[str, Any]:
-    return {f.name: f.default for f in fields(method)}  # type: ignore[arg-type]
-
-
-def _number(key: str, value: Any) -> Any:
-    """Read a training setting given as text; some are whole numbers."""
-    if not isinstance(value, str):
-        return value
-    if key in ("selection", "gat_weights"):
-        return value
-    if key == "gat_loops":
-        if value not in ("true", "false"):
-            raise SettingError(f"gat_loops={value}", "must be true or false")
-        return value == "true"
-    try:
-        return int(value) if key in _WHOLE else float(value)
-    except ValueError:
-        raise SettingError(f"{key}={value}", "not a number") from None

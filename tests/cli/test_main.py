@@ -74,18 +74,13 @@ def test_every_command_stands_in_a_group_most_used_first() -> None:
     assert sorted(panels, key=firsts.index) == panels  # the commands of a group follow one another
 
 
-@pytest.mark.parametrize("words", [["run", "--help"], ["compare", "--help"]])
-def test_common_options_come_first(words: list[str]) -> None:
-    shown = CliRunner(env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"}).invoke(app, words).output
-    first, _, rest = shown.partition("─ Population ─")
+def test_common_options_come_first_and_rare_ones_are_not_listed() -> None:
+    shown = CliRunner(env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"}).invoke(app, ["run", "--help"]).output
+    first, _, rest = shown.partition("─ Output ─")
     for spec in declared(RunOptions).values():
-        if not spec.is_table and not (spec.name == "method" and words[0] == "compare"):
-            stands = first if spec.common else rest
-            assert re.search(rf"^│ {spec.option}\b", stands, re.M) or spec.name in HIDDEN[words[0]], spec.option
-    assert "--gamma" not in first and "--config" not in first
-
-
-HIDDEN = {"run": (), "compare": ("state", "reference", "engine", "from_reports")}
+        stands = [bool(re.search(rf"^│ {spec.option} ", part, re.M)) for part in (first, rest)]
+        listed = not spec.rare and spec.name != "seeds"
+        assert stands == [listed and spec.common, listed and not spec.common], spec.option
 
 
 def test_help_of_the_whole_program() -> None:
@@ -228,3 +223,12 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     command = f"{sys.executable} -m ldpsim.cli.main datasets --json | head -c 1"
     done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&- <&-"])
+def test_a_run_whose_output_is_closed_has_its_result(closed: str, tmp_path: Path) -> None:
+    words = f"run --clients 60 --set epochs=2 --no-nulls --no-reference --out {tmp_path}"
+    done = subprocess.run(["bash", "-c", f"{sys.executable} -m ldpsim.cli.main {words} {closed}"], cwd=ROOT)
+    assert done.returncode == 0
+    (result,) = tmp_path.glob("*/result.json")
+    assert b"ldpsim" in result.read_bytes()

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from typer.testing import CliRunner
 
 from ldpsim.cli.main import app
+from ldpsim.curator.methods import names
 
 
 def test_one_line_each() -> None:
@@ -28,3 +30,18 @@ def test_as_json() -> None:
     assert hogs["private"] == ["adjacency", "features"]
     assert {"randomized_response", "one_bit"} <= set(hogs["mechanisms"])
     assert "HoGS" in hogs["paper"]
+
+
+@pytest.mark.parametrize("name", names())
+def test_one_method_lists_the_options_and_parameters_that_it_reads(name: str) -> None:
+    about = json.loads(CliRunner().invoke(app, ["methods", name, "--json"]).stdout)
+    shown = CliRunner(env={"COLUMNS": "80"}).invoke(app, ["methods", name])
+    assert shown.exit_code == 0 and max(map(len, shown.stdout.splitlines())) <= 80
+    assert all(word in shown.stdout for word in (*about["options"], *about["parameters"]))
+
+
+def test_what_a_method_lists() -> None:
+    about = json.loads(CliRunner().invoke(app, ["methods", "privgnn", "--json"]).stdout)
+    assert about["parameters"]["queries"] == 1000 and "--epsilon" not in about["options"]
+    wrong = CliRunner().invoke(app, ["methods", "privgn"])
+    assert wrong.exit_code == 2 and "did you mean privgnn" in wrong.stderr

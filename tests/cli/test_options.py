@@ -9,16 +9,19 @@ import inspect
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import typer
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from ldpsim.cli.compare import compare
 from ldpsim.cli.config import as_parameters
-from ldpsim.cli.options import OF_AN_OWNER, pairs, read_table, seeds, with_run_options
+from ldpsim.cli.main import app
+from ldpsim.cli.options import OF_AN_OWNER, Config, pairs, read_table, seeds, with_run_options
 from ldpsim.cli.run import run
 from ldpsim.cli.tune import tune
-from ldpsim.curator.methods import find
+from ldpsim.strategies.results.folder import write_config
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
 
@@ -35,12 +38,12 @@ def given(*words: str) -> RunOptions:
     found: list[RunOptions] = []
 
     @with_run_options()
-    def command(*, options: RunOptions) -> None:
+    def command(config: Config = None, *, options: RunOptions) -> None:
         found.append(options)
 
-    app = typer.Typer()
-    app.command()(command)
-    shown = CliRunner().invoke(app, words)
+    alone = typer.Typer()
+    alone.command()(command)
+    shown = CliRunner().invoke(alone, words)
     assert shown.exit_code == 0, shown.output
     return found[0]
 
@@ -98,26 +101,29 @@ def test_a_command_leaves_out_what_it_cannot_do(command: Any, missing: set[str])
     assert whole - set(inspect.signature(command).parameters) == missing
 
 
-def test_shown_defaults_of_an_owner_are_those_of_the_method() -> None:
-    method = find("privgnn")()
-    shown = {name: spec.shown for name, (_, spec) in OF_AN_OWNER.items() if name != "delta"}
-    assert shown == {name: str(getattr(method, name)) for name in shown}
+def test_help_of_the_program_lists_few_options_and_the_others_work() -> None:
+    listed: dict[str, int] = {}
+
+    def walk(command: click.Command, path: str) -> None:
+        listed[path] = sum(isinstance(one, click.Option) and not one.hidden for one in command.params)
+        for name, below in command.commands.items() if isinstance(command, click.Group) else ():
+            walk(below, f"{path} {name}")
+
+    walk(get_command(app), "ldpsim")
+    assert listed["ldpsim run"] <= 40 and sum(listed.values()) <= 200
+    for name in ("compare", "plan", "poison", "tune"):
+        shown = CliRunner(env={"COLUMNS": "80"}).invoke(app, [name, "--help"]).output
+        assert "`ldpsim run --help`" in shown and "--split" not in shown
 
 
-def test_a_parameter_of_the_command_stands_where_it_says() -> None:
-    names = list(inspect.signature(run).parameters)
-    assert names.index("as_json") == names.index("out") + 1
-
-
-def test_an_option_of_a_command_stands_after_the_one_that_it_names() -> None:
-    given: list[tuple[int, bool, RunOptions]] = []
-
-    @with_run_options(after={"extra": "epsilon"})
-    def command(*, first: int, options: RunOptions, extra: bool = False) -> None:
-        given.append((first, extra, options))
-
-    names = list(inspect.signature(command).parameters)
-    assert names[0] == "first" and names[names.index("epsilon") + 1] == "extra" and names.count("extra") == 1
-    command(first=3, extra=True, epsilon=2.5)
-    command(first=4)
-    assert given == [(3, True, RunOptions(epsilon=2.5)), (4, False, RunOptions())]
+def test_a_relative_data_set_of_a_configuration_lies_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "people.npz").touch()
+    (tmp_path / "data" / "c.toml").write_text('dataset = "people.npz"\n')
+    monkeypatch.chdir(tmp_path)
+    assert given("--config", "data/c.toml").dataset == "data/people.npz"
+    assert given("--config", "data/c.toml", "--dataset", "cora").dataset == "cora"
+    (tmp_path / "data" / "people.npz").rename("people.npz")  # as an earlier version wrote it
+    assert given("--config", "data/c.toml").dataset == "people.npz"
+    write_config(tmp_path / "data", {"dataset": "people.npz"})
+    assert given("--config", "data/config.toml").dataset == "data/../people.npz"

@@ -526,7 +526,7 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on_when_there_is_room(tmp_path
     assert (tmp_path / "disk.out").read_text() == ""
     (line,) = (tmp_path / "disk.err").read_text().splitlines()
     assert line.startswith(f"error: {disk}")
-    assert "300 devices could not answer, about 2" in line and line.endswith("then the same command goes on")
+    assert "300 devices could not answer" in line and line.endswith("and the same command goes on")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["devices"]["reported"] == 300
 
