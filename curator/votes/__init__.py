@@ -1,1 +1,1 @@
-"""What a curator knows from votes, and the questions that follow from it."""
+"""Knowledge of a curator from votes, and the questions that follow from it."""

@@ -87,7 +87,7 @@ def knowledge(reports: Reports | None, public: PublicKnowledge) -> VoteEvidence:
     shares = labels.log_likelihood(known) + (0 if labels.soft is None else features[known])
     rows = labels.placed(known, np.exp(shares - np.logaddexp.reduce(shares, axis=1, keepdims=True)))
     components, voted = {FEATURES: features}, np.zeros(public.facts.n, np.bool_)
-    batches = [] if reports is None else [batch for batch in batches_of(reports, split) if batch]
+    batches = [] if reports is None else [batch for batch in reports_by_batch(reports, split) if batch]
     if batches:
         votes = np.zeros_like(features)
         for batch in batches:
@@ -99,7 +99,7 @@ def knowledge(reports: Reports | None, public: PublicKnowledge) -> VoteEvidence:
     return VoteEvidence(labels, rows, components, voted)
 
 
-def batches_of(reports: Reports, split: Split) -> list[list[Reports]]:
+def reports_by_batch(reports: Reports, split: Split) -> list[list[Reports]]:
     """Return the parts of each batch of votes, and last those of a batch that has not ended.
 
     A batch ends with the part whose people are not all labelled.

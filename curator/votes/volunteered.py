@@ -72,7 +72,7 @@ class VolunteerQuestions:
     def for_accounts(self, facts: PublicFacts, split: Split) -> tuple[Question, ...]:
         """Return questions with the losses of those that are asked, which attain them."""
         classes = np.eye(facts.classes)  # of volunteers, of people who answered, and a row of which nothing is known
-        kinds = np.concatenate([classes, classes + 1, 0 * classes[:1]])
+        kinds = np.concatenate([0 * classes[:1], classes, classes + 1])
         rows = kinds[np.arange(facts.n) % len(kinds)]
         voters = np.setdiff1d(np.arange(facts.n), self._without_vote(split))
         first = self._first(facts, split)
@@ -95,7 +95,7 @@ class VolunteerQuestions:
 
     @property
     def agreement(self) -> float | None:
-        """How often an answer about the list alone names the class, beyond chance; None where the model tells."""
+        """Share of answers about the list alone that name the class, beyond chance; None where the model tells."""
         return self.homophily if self.evidence == "list" else None
 
     def _witnesses(self, facts: PublicFacts, split: Split) -> IntArray:

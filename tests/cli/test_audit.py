@@ -83,7 +83,7 @@ def test_a_method_is_audited_at_the_setting_that_is_asked_for(
 ) -> None:
     asked = AuditOptions(names=("vote",), trials=100, epsilon=4.0, settings=settings)
     method, budget = asked.asked["vote"]
-    assert budget.epsilon == 4 and vars(method)["candidates"] == settings.get("candidates", "auto")
+    assert budget.epsilon == 4 and vars(method)["candidates"] == int(settings.get("candidates", 0))
     rows = {row.level: row for row in audit(asked)}
     assert {level: rows[level].claimed for level in ("bit_adjacency", "relationship", "user")} == pytest.approx(
         {"bit_adjacency": 4.0, "relationship": 8.0, "user": 4.0}

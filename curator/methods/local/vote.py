@@ -55,11 +55,12 @@ from ldpsim.curator.reports.question import volunteers_of
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.curator.shown import shown_loss
-from ldpsim.curator.votes.knowledge import VoteEvidence, batches_of, knowledge, people_of_batch
+from ldpsim.curator.votes.knowledge import VoteEvidence, knowledge, people_of_batch, reports_by_batch
 from ldpsim.curator.votes.volunteered import EVIDENCE, VolunteerKnowledge, VolunteerQuestions, volunteer_knowledge
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import NeighbourhoodVote
+from ldpsim.devices.mechanisms.class_table import MOST_CLASSES, MOST_IN_HALVES, STEPS_PER_NAT
 from ldpsim.devices.query import Ask, Query
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ class Vote(LocalMethod):
     def __post_init__(self) -> None:
         check_choices(self, evidence=EVIDENCE)
         check_range(self, "batches", least=0, most=MOST_BATCHES)
+        check_range(self, "candidates", least=0, most=MOST_CLASSES)
         if not 0 <= self.homophily < 1:
             raise SettingError(f"homophily={self.homophily:g}", "must be 0 or more and below 1")
 
@@ -124,8 +126,8 @@ class Vote(LocalMethod):
     ) -> tuple[Question, ...]:  # fmt: skip
         """Ask for private labels first, then for the votes of one batch after the other.
 
-        Questions for accounting have a table that knows nobody: its rows are the classes in turn. So a change of the
-        list changes the answer, and the losses are attained.
+        Questions for accounting have a table that knows nobody: its rows are the classes in turn, in so many shades
+        that a code has 8 bits, as with real knowledge. A change of the list changes the answer, so losses are attained.
         """
         self._check(facts, budget)
         if budget.volunteers:
@@ -133,7 +135,11 @@ class Vote(LocalMethod):
                 made = self._of_volunteers(split, facts, budget, collection)
                 return made.for_accounts(facts, split) if so_far is None else made.next(*so_far)
         if so_far is None:
-            rows = np.eye(facts.classes)[np.arange(facts.n) % facts.classes]
+            shade, place = np.divmod(np.arange(facts.n), facts.classes)
+            rows = np.exp(-10 - (shade % (MOST_IN_HALVES // facts.classes + 1)) / STEPS_PER_NAT)[:, None] * np.ones(
+                facts.classes
+            )
+            rows[np.arange(facts.n), place] = 1.0
             batches = np.array_split(np.arange(facts.n), self.batches_of(split, facts, budget))
             votes = [self._question(rows, facts, budget, collection, people) for people in batches if len(people)]
             return (*votes, *self._labels(facts, split, budget, collection))
@@ -148,7 +154,7 @@ class Vote(LocalMethod):
         asked, number = np.zeros(facts.n, np.bool_), 0
         if earlier is not None:
             asked |= earlier.asked.get("adjacency", False)
-            number = len(batches_of(earlier, split)) - 1
+            number = len(reports_by_batch(earlier, split)) - 1
         if asked.all():
             return ()
         known = knowledge(earlier, public)

@@ -22,7 +22,7 @@ def test_a_run_that_cannot_fit_is_refused_at_once_with_the_numbers(monkeypatch: 
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(("method", "clients", "size"), [("vote", 2_000_000, 16), ("ldpgen", 3_000_000, 6)])
+@pytest.mark.parametrize(("method", "clients", "size"), [("vote", 4_000_000, 5), ("ldpgen", 3_000_000, 6)])
 def test_a_question_that_no_device_reads_is_refused(method: str, clients: int, size: int) -> None:
     with pytest.raises(ValueError, match=rf"its question has {size}\.\d MB, and a device reads 4\.2"):
         check_fits(RunOptions(method=method, clients=clients))

@@ -285,18 +285,10 @@ def test_cells_over_ray(tmp_path: Path, ray_here: None) -> None:
 
 # The third and the fourth cell never end. A worker reads this as well.
 KILLED = """
-import sys, time
+import sys
 from pathlib import Path
-import ldpsim.strategies.runs.simulate as runs
 from ldpsim.strategies.experiments.sweep import run_sweep
 from ldpsim.strategies.experiments.sweep_file import read_sweep
-from tests.waiting import wait_until
-run = runs.simulate
-def simulate(options, **more):
-    while options.seed > 1:
-        time.sleep(1)
-    return run(options, **more)
-runs.simulate = simulate
 if __name__ == "__main__":
     run_sweep(read_sweep(Path(sys.argv[1])), Path(sys.argv[2]), workers=2)
 """
@@ -306,7 +298,7 @@ if __name__ == "__main__":
 def test_a_killed_sweep_goes_on_and_ends_with_the_same_table(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(KILLED)
-    grid = written(tmp_path, FIXED + "[grid]\nseed = [0, 1, 2, 3]\n")
+    grid = written(tmp_path, FIXED + "[grid]\nseed = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]\n")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
 
     def start(folder: Path) -> subprocess.Popen[bytes]:
@@ -314,23 +306,23 @@ def test_a_killed_sweep_goes_on_and_ends_with_the_same_table(tmp_path: Path) -> 
 
     killed = start(tmp_path / "killed")
     found = (tmp_path / "killed").glob
-    wait_until(lambda: len(list(found("*/result.json"))) == 2, needs=lambda: killed.poll() is None)
+    wait_until(lambda: len(list(found("*/result.json"))) >= 2, needs=lambda: killed.poll() is None)
     workers = _children(killed.pid)
     killed.kill()
     killed.wait()
     assert workers
     wait_until(lambda: not any(_alive(pid) for pid in workers))  # none outlives its sweep
     kept = {path: path.read_bytes() for path in (tmp_path / "killed").glob("*/result.json")}
-    assert len(kept) == 2
+    assert 2 <= len(kept) < 12
     assert not (tmp_path / "killed" / "table.csv").exists()
 
     run_sweep(read_sweep(grid), tmp_path / "killed")
     assert all(path.read_bytes() == before for path, before in kept.items())
-    assert len(list((tmp_path / "killed").glob("*/result.json"))) == 4
+    assert len(list((tmp_path / "killed").glob("*/result.json"))) == 12
     run_sweep(read_sweep(grid), tmp_path / "whole")
     again, whole = (rows_of(tmp_path / name / "table.csv") for name in ("killed", "whole"))
     assert lasting(again) == lasting(whole)
-    assert [row["seed"] for row in again] == list("0123")
+    assert [row["seed"] for row in again] == [str(seed) for seed in range(12)]
 
 
 @pytest.mark.usefixtures("cells_in_this_process")

@@ -22,7 +22,7 @@ from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.parts import joined_reports
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.votes import knowledge as module
-from ldpsim.curator.votes.knowledge import FEATURES, VOTE, batches_of, knowledge
+from ldpsim.curator.votes.knowledge import FEATURES, VOTE, knowledge, reports_by_batch
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote
@@ -181,7 +181,7 @@ def test_private_labels_come_first_and_are_learned_from() -> None:
 
 def test_each_batch_has_a_law_of_its_own() -> None:
     reports = _collect(Vote(batches=3))
-    *batches, rest = batches_of(reports, SPLIT)
+    *batches, rest = reports_by_batch(reports, SPLIT)
     assert len(batches) == 3 and rest == [] and reports.asked["adjacency"].all()
     assert knowledge(reports, _public()).voted.all()
     for parts in batches:
