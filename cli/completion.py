@@ -51,7 +51,7 @@ def _audited() -> Iterable[str]:
 
 
 def _levels() -> Iterable[str]:
-    from ldpsim.strategies.results.levels import compared_levels
+    from ldpsim.strategies.results.in_words import compared_levels
 
     return compared_levels()
 

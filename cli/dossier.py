@@ -104,10 +104,9 @@ def _filled(kind: str, whole: Any, subject: Part, others: list[Part]) -> str:
     from ldpsim.curator.privacy.level import NOT_COUNTED
     from ldpsim.curator.privacy.levels import LEVELS
     from ldpsim.strategies.estimate.asked import mechanisms_of_run
-    from ldpsim.strategies.group_accuracy.shown import group_rows
-    from ldpsim.strategies.planning.listed import listed_as
-    from ldpsim.strategies.results.in_words import NOT_HIDDEN, PROTECTIONS, privacy_in_words
-    from ldpsim.strategies.results.levels import compared_levels, held
+    from ldpsim.strategies.group_accuracy.section import group_rows
+    from ldpsim.strategies.planning.on_paper import listed_as
+    from ldpsim.strategies.results.in_words import NOT_HIDDEN, PROTECTIONS, compared_levels, held, privacy_in_words
 
     file, root, record = subject
     at, config = ("holds", record["settings"]) if kind == PLAN else ("privacy.holds", record["config"])

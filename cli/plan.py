@@ -113,7 +113,7 @@ def _show(made: Plan, files: Sequence[Path]) -> None:
     from rich.markup import escape
 
     from ldpsim.strategies.planning.plan import RULE
-    from ldpsim.strategies.results.levels import level_term
+    from ldpsim.strategies.results.in_words import level_term
 
     screen, facts, choice = console(), made.facts, made.choice
     screen.print(

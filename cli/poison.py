@@ -94,7 +94,7 @@ def show(result: CampaignResult, folder: Path) -> None:
     """Print the table of all methods, and how to read it; a narrow terminal has its first columns."""
     from rich.markup import escape
 
-    from ldpsim.strategies.results.shown_nulls import NULLS
+    from ldpsim.strategies.results.verdict import NULLS
 
     screen = console()
     shown_columns = len(_COLUMNS) if screen.width >= WIDTH else 4

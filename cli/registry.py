@@ -39,8 +39,7 @@ def registry_texts(record: Mapping[str, Any]) -> dict[str, str]:
     from ldpsim.curator.methods import find
     from ldpsim.curator.privacy.level import LABEL, NOT_COUNTED
     from ldpsim.strategies.estimate.asked import mechanisms_of_run
-    from ldpsim.strategies.results.in_words import privacy_in_words
-    from ldpsim.strategies.results.levels import compared_levels, held, level_term
+    from ldpsim.strategies.results.in_words import compared_levels, held, level_term, privacy_in_words
     from ldpsim.strategies.setup.fingerprint import ldpsim_version
 
     try:

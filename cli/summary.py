@@ -38,9 +38,8 @@ from ldpsim.curator.methods.spec import NO_NETWORK
 from ldpsim.curator.privacy.levels import level_spec
 from ldpsim.strategies.outputs.run_lines import lines_of, title_of
 from ldpsim.strategies.outputs.sums import AskedInAll, really_asked
-from ldpsim.strategies.results.in_words import claimed, density_of, in_short
-from ldpsim.strategies.results.levels import level_term, shown_levels
-from ldpsim.strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS, shown_nulls_of, shown_verdict
+from ldpsim.strategies.results.in_words import claimed, density_of, in_short, level_term, shown_levels
+from ldpsim.strategies.results.verdict import NOT_TAKEN, NULLS, STANDINGS, shown_nulls_of, shown_verdict
 
 if TYPE_CHECKING:
     from ldpsim.strategies.outputs.groups import Group as ResultGroup

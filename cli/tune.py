@@ -48,7 +48,7 @@ def tune(
         with large_imports():
             from ldpsim.strategies import Refused, RunFailed
             from ldpsim.strategies.experiments.tune import built_in, search
-        from ldpsim.strategies.experiments.tuned_file import as_toml, read_settings, setting_of, store
+        from ldpsim.strategies.experiments.tune import as_toml, read_settings, setting_of, store
 
         if out is not None:
             read_settings(out)

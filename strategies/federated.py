@@ -24,10 +24,9 @@ from flwr.serverapp.strategy import (
 )
 
 from ldpsim.curator.methods.base import Budget
-from ldpsim.curator.methods.federated.fedavg import Federated
-from ldpsim.curator.methods.federated.fednova import FedNova
+from ldpsim.curator.methods.federated.fedavg import Federated, FedNova
 from ldpsim.curator.methods.federated.private import DPFedAvg
-from ldpsim.curator.owner.teachers.randomness import derive
+from ldpsim.curator.owner.teachers.answering import derive
 from ldpsim.devices.federated.exchange import read_representation
 from ldpsim.devices.federated.wire import (
     EXCHANGE_TYPE,

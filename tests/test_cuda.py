@@ -22,10 +22,10 @@ from typer.testing import CliRunner
 
 from ldpsim.cli.main import app
 from ldpsim.curator.graph import Graph
-from ldpsim.curator.learning import networks, pair_attention
-from ldpsim.curator.learning.epoch_scores import cross_entropy
+from ldpsim.curator.learning import networks
+from ldpsim.curator.learning import networks as pair_attention
 from ldpsim.curator.learning.networks import make_network
-from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings, choose_device, train
+from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings, choose_device, cross_entropy, train
 from ldpsim.curator.owner.teachers import answering
 from ldpsim.curator.owner.teachers.answering import Teaching, posteriors
 from ldpsim.curator.owner.teachers.graph import PlainGraph

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from benchmarks.audits import page
 from benchmarks.audits.cases import MULTI, PURE, Case, multi_freq_ldpy, pure_ldp
 from benchmarks.study import read_rows, write_rows
-from ldpsim.curator.attacks.audit_row import AuditRow, Effort
+from ldpsim.curator.attacks.mechanism_audit import AuditRow, Effort
 from ldpsim.curator.attacks.randomiser_audit import Randomiser, audit_randomiser
 from ldpsim.curator.shown import loss_in_table, shown_bound
 from ldpsim.strategies.seeded import seeded

@@ -24,8 +24,7 @@ from ldpsim.curator.owner.teachers.answering import STACK, Teaching
 from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.curator.owner.teachers.sage import SageSettings, train
 from ldpsim.devices import datasets
-from ldpsim.strategies.people.owner_graphs import owned_people, public_graph
-from ldpsim.strategies.people.private_and_public import divide
+from ldpsim.strategies.people.owner_graphs import divide, owned_people, public_graph
 
 CLASSES = 10
 AIM = 1.3

@@ -22,7 +22,7 @@ from ldpsim.strategies.outputs.rows import row_of as flat_row
 from ldpsim.strategies.outputs.run_lines import lines_of
 from ldpsim.strategies.outputs.sums import AskedInAll, in_all, of_repeats
 from ldpsim.strategies.results.folder import COMPARISON
-from ldpsim.strategies.results.levels import compared_levels
+from ldpsim.strategies.results.in_words import compared_levels
 from ldpsim.strategies.setup.fingerprint import SCHEMA
 
 TABLE = "table.csv"

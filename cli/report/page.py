@@ -38,18 +38,25 @@ from ldpsim.cli.words import (
 )
 from ldpsim.devices.atomic_files import PASSED_AROUND, write_atomically
 from ldpsim.strategies.foreign_text import text
-from ldpsim.strategies.group_accuracy.section import FALSE_ALARM
-from ldpsim.strategies.group_accuracy.shown import NO_GROUPS, group_rows, words_of_groups
-from ldpsim.strategies.outputs.charts import SCHEMA, accuracy_layers
+from ldpsim.strategies.group_accuracy.section import FALSE_ALARM, NO_GROUPS, group_rows, words_of_groups
 from ldpsim.strategies.outputs.groups import Group
+from ldpsim.strategies.outputs.paper import SCHEMA, accuracy_layers
 from ldpsim.strategies.outputs.rows import csv_text, data_frame
 from ldpsim.strategies.outputs.rows import row_of as flat_row
 from ldpsim.strategies.outputs.shell import command_of
 from ldpsim.strategies.outputs.sums import of_repeats
 from ldpsim.strategies.palette import SERIES, SERIES_ON_DARK
-from ldpsim.strategies.results.in_words import NOT_ASKED, NOT_HIDDEN, density_of, privacy_in_words
-from ldpsim.strategies.results.levels import CLOSE, at_the_level, compared_loss, shown_levels
-from ldpsim.strategies.results.shown_nulls import NOT_TAKEN, NULLS, STANDINGS
+from ldpsim.strategies.results.in_words import (
+    CLOSE,
+    NOT_ASKED,
+    NOT_HIDDEN,
+    at_the_level,
+    compared_loss,
+    density_of,
+    privacy_in_words,
+    shown_levels,
+)
+from ldpsim.strategies.results.verdict import NOT_TAKEN, NULLS, STANDINGS
 
 CLAIMED, WHOLE = "claimed", "user"  # a view of the switches, and the level of a whole record
 TRUST = {

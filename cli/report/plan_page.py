@@ -9,7 +9,7 @@ from ldpsim.cli.words import NONE, bytes_, epsilon, guessed, planned_loss, size
 from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.devices.atomic_files import PASSED_AROUND, write_atomically
 from ldpsim.strategies.planning.plan import RULE, Plan
-from ldpsim.strategies.results.levels import at_the_level
+from ldpsim.strategies.results.in_words import at_the_level
 
 
 def write_plan_page(path: Path, made: Plan) -> None:

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from ldpsim.curator.attacks.audit_row import AuditRow, Effort, within
 from ldpsim.curator.attacks.bounds import lower_bound
+from ldpsim.curator.attacks.mechanism_audit import AuditRow, Effort, within
 from ldpsim.curator.owner.aggregation.sums import HandedLists, noisy_sums
 from ldpsim.curator.owner.privacy.graph_account import EDGE, GraphRelease
 from ldpsim.devices.array_types import DoubleArray

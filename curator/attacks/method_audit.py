@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from ldpsim.curator.attacks.audit_row import AuditRow, Effort, Stream
 from ldpsim.curator.attacks.bounds import lower_bound
 from ldpsim.curator.attacks.examples import Person, grouping_for, of_attribute
 from ldpsim.curator.attacks.laws import NotWalkable, law_of, worst_ratio
+from ldpsim.curator.attacks.mechanism_audit import AuditRow, Effort, Stream
 from ldpsim.curator.methods import Budget, Method, Question
 from ldpsim.curator.methods.base import questions_asked
 from ldpsim.curator.privacy.guarantee import Guarantee

@@ -18,11 +18,11 @@ from dataclasses import replace
 import numpy as np
 from scipy.integrate import quad
 
-from ldpsim.curator.attacks.audit_row import AuditRow, Effort
 from ldpsim.curator.attacks.bounds import lower_bound
 from ldpsim.curator.attacks.graph_owner_audit import audit_graph_owner
+from ldpsim.curator.attacks.mechanism_audit import AuditRow, Effort
 from ldpsim.curator.methods.owner.owner import LabelAnswers, OwnerMethod
-from ldpsim.curator.owner.teachers.release import noisy_labels
+from ldpsim.curator.owner.teachers.answering import noisy_labels
 
 CLASSES = 3
 QUERIES = 5

@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from ldpsim.curator.attacks.audit_row import AuditRow, Effort, within
 from ldpsim.curator.attacks.bounds import bound_of_event, clopper_pearson, pick_event
 from ldpsim.curator.attacks.laws import Law, epsilon_at, worst_ratio
+from ldpsim.curator.attacks.mechanism_audit import AuditRow, Effort, within
 from ldpsim.curator.attacks.report_views import Flat, Views, flattened, value_in_words, views_of
 
 _FIRST = 32  # trials of each value, after which the time of all is known

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.curator.attacks.audit_row import AuditRow, Effort
 from ldpsim.curator.attacks.bounds import clopper_pearson
+from ldpsim.curator.attacks.mechanism_audit import AuditRow, Effort
 from ldpsim.devices.array_types import BoolArray, DoubleArray
 
 _SHARES = (1.0, 0.5, 0.25, 0.1)  # of the targets, the most certain ones: how many are guessed

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpsim.curator.attacks.audit_row import AuditRow, Stream
+from ldpsim.curator.attacks.mechanism_audit import AuditRow, Stream
 
 
 def audit_stream(stream: Stream) -> list[AuditRow]:

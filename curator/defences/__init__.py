@@ -12,15 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ldpsim.curator.defences.base import Defence as Defence
-from ldpsim.curator.defences.base import Notes, nobody
-from ldpsim.curator.defences.both_ends import keep_agreed
-from ldpsim.curator.defences.degree import clip_degrees, implausible_degrees
+from ldpsim.curator.defences.degree import Defence as Defence
+from ldpsim.curator.defences.degree import Notes, clip_degrees, implausible_degrees, keep_agreed, nobody
 from ldpsim.curator.defences.duplicates import duplicated
 from ldpsim.curator.names import nearest
-from ldpsim.curator.reports.parts import joined_reports
+from ldpsim.curator.reports.decoding import joined_reports
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.reports.silenced import silenced
+from ldpsim.curator.reports.rows import silenced
 from ldpsim.devices.array_types import BoolArray
 
 NONE, ALL = "none", "all"

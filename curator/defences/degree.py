@@ -1,4 +1,15 @@
-"""Degrees against the row of the same person, and against public caps.
+"""Base of the defences: a verdict on people, and a change of reports.
+
+A defence reads reports alone. It never learns who lies. Its level is the
+probability that one honest person is flagged, whatever the data of that person and of everybody else,
+if all others are honest too.
+
+Exact tails of the counts and of the noise that the defences test.
+
+Among k true bits and N - k false ones, each reported as 1 with probability h if it is true and f if it is false, the
+number of ones is the sum of two binomials, Bin(k, h) + Bin(N - k, f). Its law is the convolution of the two.
+
+Degrees against the row of the same person, and against public caps.
 
 **Judged.** A noisy degree leaves a range of degrees. The ones that both ends report are Bin(k, p^2) + Bin(N - k, q^2)
 for a degree k and N others who reported, and a liar cannot raise them alone. A person is flagged if no k of the range
@@ -8,23 +19,131 @@ that no noise explains (below 0, or above the number of others) is a lie by itse
 **Changed.** Degrees, group degrees and entries of noisy rows are clipped to public caps and the reach of their
 noise beyond them: honest reports stay as they are. A degree becomes the mean of itself and of the count's estimate
 (count - q^2 N) / (p - q), by inverse variances. So a lie that passes the test moves it by a part of what it claims.
+
+Both ends of a pair must agree: a one-sided claim is dropped.
+
+Two reports about a pair multiply the odds of an edge by e^(2 w) if both are 1, by 1 if they differ, and by
+e^(-2 w) if both are 0, where w is the log-odds of one reported bit (``Mechanism.weight``). A claim that the other
+end denies therefore says nothing, and the odds stay those of the prior. Without other knowledge these are far below
+1: the pair is no edge. A prior from features or degrees can be made by a liar. So the rule here does not ask it: a 1
+that the other end does not confirm becomes a 0 before any method reads the row. The same holds for a claim about
+a person who did not report.
+
+A fake claim about an honest person then counts with the probability of a flip. A true edge between honest people is
+kept with probability (1 - flip)^2, which is the cost. Rows of which each pair has one reporter (``one-end``) stay
+as they are: there is nothing to compare.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.curator.defences.base import Notes, nobody, noisy_counts, silent_on
-from ldpsim.curator.defences.tails import at_least, largest_noise, largest_sum, probability_at_most
-from ldpsim.curator.reports.agreed_pairs import agreed_ones
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.reports.rows import FlippedRows, flipped_rows
+from ldpsim.curator.reports.rows import FlippedRows, agreed_ones, flipped_rows
 from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
 from ldpsim.devices.mechanisms.counts import GroupDegrees, NoisyCounts
 from ldpsim.devices.mechanisms.discrete_laplace import variance
+
+Notes = dict[str, Any]  # JSON values, for result.json
+Judge = Callable[[Reports, float], tuple[BoolArray, Notes]]
+Mend = Callable[[Reports, float], tuple[Reports, Notes]]
+
+
+@dataclass(frozen=True)
+class Defence:
+    """One defence.
+
+    Args:
+        judge: Flags people, bool (n,), at a level for one honest person; None: it flags nobody.
+        mend: Changes reports, at the same level; None: it changes none.
+    """
+
+    judge: Judge | None = field(default=None, repr=False)
+    mend: Mend | None = field(default=None, repr=False)
+
+
+def noisy_counts(reports: Reports, field: str) -> NoisyCounts | None:
+    """Return the mechanism of a field's numbers; None where there are none, or where the noise is another."""
+    asked = None if getattr(reports, field) is None else reports.source(field)
+    return asked if isinstance(asked, NoisyCounts) else None
+
+
+def nobody(reports: Reports) -> BoolArray:
+    """bool (n,), False for everybody."""
+    return np.zeros(reports.facts.n, np.bool_)
+
+
+def silent_on(what: str) -> Notes:
+    """Return the note of a defence that finds nothing to work on."""
+    return {"not_used": f"the reports hold no {what}"}
+
+
+_WIDTH = 45  # standard deviations, and a margin: what lies beyond has no weight that a float could add
+_DIRECT = 1 << 22  # multiplications of a convolution beyond which it is done by Fourier transform
+
+
+@lru_cache(maxsize=1024)
+def ones_law(true: int, false: int, hit: float, false_hit: float) -> tuple[int, FloatArray]:
+    """Return (first, law): law[x - first] is the probability of x ones, by the definition above."""
+    starts, parts = zip(*(_binomial(size, chance) for size, chance in ((true, hit), (false, false_hit))), strict=True)
+    if len(parts[0]) * len(parts[1]) <= _DIRECT:
+        law = np.convolve(*parts)
+    else:
+        from scipy.signal import fftconvolve  # as long as a run's own imports: only where it is needed
+
+        law = np.maximum(fftconvolve(*parts), 0)
+    return sum(starts), law
+
+
+def at_least(count: int, true: int, false: int, hit: float, false_hit: float) -> float:
+    """Probability of ``count`` ones or more."""
+    first, law = ones_law(true, false, hit, false_hit)
+    return float(law[max(0, count - first) :].sum())
+
+
+def probability_at_most(count: int, true: int, false: int, hit: float, false_hit: float) -> float:
+    """Probability of ``count`` ones or fewer."""
+    first, law = ones_law(true, false, hit, false_hit)
+    return float(law[: max(0, count - first + 1)].sum())
+
+
+def largest_noise(t: int, s: int, level: float) -> int:
+    """Return the smallest L with Pr[Z > L] <= level, for discrete Laplace noise Z of scale t/s."""
+    rate = s / t
+    # Pr[Z > L] = a^(L + 1) / (1 + a), a = e^-rate
+    exact = (-math.log(level) - math.log1p(math.exp(-rate))) / rate - 1
+    return max(0, math.ceil(exact))
+
+
+def largest_sum(t: int, s: int, terms: int, level: float) -> float:
+    """Return an x with Pr[Z_1 + ... + Z_terms >= x] <= level, by Chernoff's bound.
+
+    E e^(v Z) = (1 - a)^2 / ((1 - a e^v) (1 - a e^-v)) for v below the rate s/t.
+    """
+    rate = s / t
+    v = rate * np.linspace(0, 1, 2002)[1:-1]
+    a = math.exp(-rate)
+    # 1 - a e^v = -expm1(v - rate)
+    growth = 2 * math.log1p(-a) - np.log(-np.expm1(v - rate)) - np.log(-np.expm1(-v - rate))
+    return float(np.min((terms * growth - math.log(level)) / v))
+
+
+def _binomial(size: int, chance: float) -> tuple[int, FloatArray]:
+    """Return (first, law) of a binomial without the values that are too far from its mean to matter."""
+    from scipy.stats import binom  # imported where it is needed: the import takes as long as a small run
+
+    reach = _WIDTH * math.sqrt(size * chance * (1 - chance)) + 1000
+    first = max(0, math.floor(size * chance - reach))
+    last = min(size, math.ceil(size * chance + reach))
+    return first, np.asarray(binom.pmf(np.arange(first, last + 1), size, chance), np.float64)
+
 
 _WHAT = "degrees, group degrees or noisy rows"
 
@@ -161,3 +280,15 @@ def _caps_of_groups(reports: Reports, level: float) -> tuple[int, NDArray[np.int
 
 def _beyond_caps(counts: NDArray[np.int64], low: int, high: NDArray[np.int64]) -> BoolArray:
     return np.asarray(((counts < low) | (counts > high)).any(axis=1))
+
+
+def keep_agreed(reports: Reports, level: float) -> tuple[Reports, Notes]:
+    """Drop every 1 that the other end does not confirm."""
+    del level
+    ones = reports.adjacency
+    if ones is None:
+        return reports, silent_on("row of bits")
+    if reports.source("adjacency").reporting == "one-end":
+        return reports, {"not_used": "one end alone reports each pair"}
+    agreed = agreed_ones(ones)
+    return replace(reports, adjacency=agreed), {"dropped_claims": int(ones.nnz - agreed.nnz), "kept": int(agreed.nnz)}

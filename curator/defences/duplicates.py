@@ -19,7 +19,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.sparse import issparse
 
-from ldpsim.curator.defences.base import Notes, nobody, silent_on
+from ldpsim.curator.defences.degree import Notes, nobody, silent_on
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rows import flipped_rows
 from ldpsim.devices.array_types import BoolArray

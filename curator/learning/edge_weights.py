@@ -30,11 +30,17 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ldpsim.curator.learning.adam import Adam
-from ldpsim.curator.learning.epoch_scores import BestEpoch, labelled
 from ldpsim.curator.learning.kprop_networks import DenseSAGE
 from ldpsim.curator.learning.networks import GAT, GCN, Network
-from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings, choose_device, fit
+from ldpsim.curator.learning.training import (
+    Adam,
+    BestEpoch,
+    TrainedNetwork,
+    TrainingSettings,
+    choose_device,
+    fit,
+    labelled,
+)
 from ldpsim.curator.linear.torch_matrix import Constant, constant
 
 if TYPE_CHECKING:

@@ -20,10 +20,17 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ldpsim.curator import observer
-from ldpsim.curator.learning.adam import Adam
-from ldpsim.curator.learning.epoch_scores import ToldScores, labelled, share_of_hits
-from ldpsim.curator.learning.training import NO_LABEL, TrainedNetwork, TrainingSettings, choose_device
-from ldpsim.curator.linear.threads import threads_for
+from ldpsim.curator.learning.training import (
+    NO_LABEL,
+    Adam,
+    ToldScores,
+    TrainedNetwork,
+    TrainingSettings,
+    choose_device,
+    labelled,
+    share_of_hits,
+)
+from ldpsim.curator.linear.processor import threads_for
 from ldpsim.curator.steps import track
 
 if TYPE_CHECKING:

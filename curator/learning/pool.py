@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ldpsim.curator.learning.naive_bayes import folds_of
+from ldpsim.curator.learning.ridge import folds_of
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.array_types import DoubleArray, IntArray
 

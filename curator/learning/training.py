@@ -1,4 +1,8 @@
-"""Full-batch training: one loop, :func:`fit`, that all networks over a graph share.
+"""Adam, the optimiser of every training at the curator.
+
+Loss and accuracy of an epoch's scores, and the choice of the best epoch.
+
+Full-batch training: one loop, :func:`fit`, that all networks over a graph share.
 
 Every epoch is one step of Adam. The weights that are kept are those of the best epoch. The
 choice looks at the labels that the curator has of the validation nodes, never at a test label.
@@ -10,7 +14,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,26 +25,131 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ldpsim.curator import observer
-from ldpsim.curator.learning.adam import Adam
-from ldpsim.curator.learning.epoch_scores import (
-    BestEpoch,
-    Better,
-    LossFunction,
-    ToldScores,
-    cross_entropy,
-    labelled,
-    share_of_hits,
-)
 from ldpsim.curator.learning.networks import HEADS, NETWORKS, Network, fresh, make_network
-from ldpsim.curator.linear.dropout import Dropout
-from ldpsim.curator.linear.reused_memory import reused_memory
-from ldpsim.curator.linear.threads import threads_for
+from ldpsim.curator.linear.processor import reused_memory, threads_for
+from ldpsim.curator.linear.torch_matrix import Dropout
 from ldpsim.curator.names import nearest
 from ldpsim.curator.setting_error import MOST_STEPS, SettingError
 from ldpsim.curator.steps import track
 
 if TYPE_CHECKING:
     from ldpsim.curator.graph import Graph
+
+
+class Adam:
+    """Adam with an L2 penalty (Kingma and Ba 2015), the same steps as ``torch.optim.Adam``.
+
+    torch's own Adam loads its compiler on the first step, which takes over a second in every
+    process. These networks have a few small tensors only.
+
+    Args:
+        parameters: Tensors to step; their gradients are cleared after each step.
+        lr: Learning rate.
+        weight_decay: The gradient gets this times the weights.
+
+    >>> x = torch.tensor([1.0], requires_grad=True)
+    >>> adam = Adam([x], lr=0.1, weight_decay=0.0)
+    >>> (x * x).sum().backward()
+    >>> adam.step()
+    >>> round(x.item(), 4)
+    0.9
+    """
+
+    def __init__(self, parameters: Iterable[Tensor], *, lr: float, weight_decay: float) -> None:
+        self.parameters = list(parameters)
+        self.lr, self.weight_decay = lr, weight_decay
+        self.steps = 0
+        self.moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in self.parameters]
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Take one step and clear the gradients."""
+        self.steps += 1
+        first, second, tiny = 0.9, 0.999, 1e-8
+        rate = self.lr / (1 - first**self.steps)
+        root = math.sqrt(1 - second**self.steps)
+        stepped = [(p, p.grad, *moments) for p, moments in zip(self.parameters, self.moments, strict=True)
+                   if p.grad is not None]  # fmt: skip
+        if not stepped:
+            return
+        parameters, gradients, means, squares = zip(*stepped, strict=True)
+        if self.weight_decay:
+            torch._foreach_add_(gradients, parameters, alpha=self.weight_decay)
+        torch._foreach_lerp_(means, gradients, 1 - first)
+        torch._foreach_mul_(squares, second)
+        torch._foreach_addcmul_(squares, gradients, gradients, value=1 - second)
+        roots = torch._foreach_div(torch._foreach_sqrt(squares), root)
+        torch._foreach_add_(roots, tiny)
+        torch._foreach_addcdiv_(parameters, means, roots, value=-rate)
+        for parameter in parameters:
+            parameter.grad = None
+
+
+LossFunction = Callable[[Tensor], Tensor]  # scores, float32 (k, classes), of a training pass -> what is minimised
+# validation nodes' scores without dropout, validation accuracy -> is this the best epoch so far?
+Better = Callable[[Tensor, float], bool]
+
+
+class ToldScores:
+    """Accuracy and mean cross-entropy of the nodes with a label, for the observer; one pass for all nodes."""
+
+    def __init__(self, graph: Graph, device: torch.device) -> None:
+        parts = {name: nodes for name, nodes in (("train", graph.train), ("val", graph.val)) if len(nodes)}
+        self.names = [f"{name}_{figure}" for name in parts for figure in ("accuracy", "loss")]
+        self.sizes = [len(nodes) for nodes in parts.values()]
+        self.nodes, self.labels = labelled(graph, np.concatenate(list(parts.values())), device)
+
+    def __call__(self, scores: Tensor, epoch: int) -> None:
+        """Tell the figures of scores without dropout, float32 (n, classes)."""
+        found = scores.index_select(0, self.nodes)
+        hits = (found.argmax(dim=1) == self.labels).double()
+        losses = functional.cross_entropy(found, self.labels, reduction="none").double()
+        both = zip(torch.split(hits, self.sizes), torch.split(losses, self.sizes), strict=True)
+        figures = torch.stack([part.mean() for pair in both for part in pair]).tolist()  # one wait for a GPU
+        for name, value in zip(self.names, figures, strict=True):
+            observer.log_metric(name, value, epoch)
+
+
+class BestEpoch:
+    """Choice of the epoch with the largest validation accuracy, or the smallest validation cross-entropy.
+
+    Args:
+        graph: Its validation nodes and their labels are used.
+        device: Device of the scores.
+        selection: ``accuracy`` or ``loss``.
+    """
+
+    def __init__(self, graph: Graph, device: torch.device, selection: str = "accuracy") -> None:
+        self.labels = labelled(graph, graph.val, device)[1]
+        self.by_loss = selection == "loss"
+        self.best = -math.inf
+
+    def __call__(self, scores: Tensor, accuracy: float) -> bool:
+        """Return whether this epoch, of these scores of the validation nodes, is better than all before.
+
+        A loss of nan is the worst.
+        """
+        value = -float(functional.cross_entropy(scores, self.labels)) if self.by_loss else accuracy
+        better = value > self.best
+        self.best = value if better else self.best
+        return better
+
+
+def cross_entropy(graph: Graph, device: torch.device) -> LossFunction:
+    """Return the mean cross-entropy of the training nodes, as a function of their scores."""
+    labels = labelled(graph, graph.train, device)[1]
+    return lambda scores: functional.cross_entropy(scores, labels)
+
+
+def labelled(graph: Graph, nodes: NDArray[np.int64], device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return nodes and their labels as int64 tensors on a device."""
+    return torch.from_numpy(nodes).to(device), torch.from_numpy(graph.labels[nodes]).to(device)
+
+
+def share_of_hits(classes: Tensor, labels: Tensor) -> float:
+    """Return the share of equal entries; 0 for none."""
+    return int((classes == labels).sum()) / max(1, len(labels))
+
 
 SELECTIONS, WEIGHTS = ("accuracy", "loss"), ("once", "twice")
 _MOST = {"hidden": 1 << 14, "epochs": MOST_STEPS, "gat_heads": 1 << 8}  # hidden as on devices

@@ -1,14 +1,58 @@
-"""Scaling of feature columns and rows before training."""
+"""Columns of a large matrix in strips, so that work on them needs little memory beside the result.
+
+A strip has 128 columns for up to 131,072 people, and fewer for more: about 64 MiB of float32. Every column is
+worked on by itself, so the width changes no result.
+
+Scaling of feature columns and rows before training.
+
+Rows of length 1 from features: tf-idf rows of text, rows of standardised columns of everything else.
+
+Text means: no negative entry, and at most half of the entries differ from 0 (words of a document,
+items that a person liked). Then row i is x_ij ln((1 + n) / (1 + n_j)) over its length, where n_j is
+the number of people with feature j: rare words weigh more. No weight is negative. A word that everybody
+has weighs 0, for it tells nobody apart.
+
+For other features (coordinates, counts that nearly everybody has, noisy reports) a number of people
+with a feature means nothing. Their columns get mean 0 and standard deviation 1, so that no column's
+unit counts, and then the rows get length 1. Sparse features with negative entries are only
+divided by the root of their columns' mean square: they stay sparse, and a zero stays a zero.
+
+Features are read of all people, labels of nobody.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array, diags_array, issparse
 
-from ldpsim.curator.linear.strips import strips
+_MOST, _FEWEST = 128, 8  # whole bytes of packed bits
+COMPARED = 256  # columns of a strip at most, where reconstructed features are compared with the truth
+_ENTRIES = 1 << 24
+
+
+def columns_at_once(rows: int, most: int = _MOST) -> int:
+    """Return the number of columns of a strip, a multiple of 8.
+
+    >>> columns_at_once(3000), columns_at_once(10**6), columns_at_once(10**8)
+    (128, 16, 8)
+    """
+    return max(_FEWEST, min(most, _ENTRIES // max(1, rows) // 8 * 8))
+
+
+def strips(rows: int, columns: int, most: int = _MOST) -> Iterator[slice]:
+    """Yield the strips of a matrix with so many rows and columns.
+
+    >>> [(strip.start, strip.stop) for strip in strips(3000, 300)]
+    [(0, 128), (128, 256), (256, 300)]
+    """
+    width = columns_at_once(rows, most)
+    for start in range(0, columns, width):
+        yield slice(start, min(start + width, columns))
+
 
 PUBLIC_SCALINGS = ("row-normalised", "standardised", "literal")
 
@@ -60,3 +104,57 @@ def scale_public(features: Any, how: str) -> Any:
             standardise(dense[:, columns])
         return dense
     return features
+
+
+_ROWS_AT_ONCE = 1 << 16
+_MOST_OF_TEXT = 0.5  # share of entries that differ from 0
+
+
+def weighted_rows(features: Any) -> Any:
+    """Return rows of length 1: :func:`tfidf_rows` of text, else :func:`standardised_rows`; a row of zeros stays."""
+    return tfidf_rows(features) if is_text(features) else standardised_rows(features)
+
+
+def is_text(features: Any) -> bool:
+    """Return whether no entry is negative, and at most half of them differ from 0."""
+    values = features.data if issparse(features) else features
+    lowest = values.min(initial=0)
+    return bool(lowest >= 0 and np.count_nonzero(values) <= _MOST_OF_TEXT * np.prod(features.shape))
+
+
+def tfidf_rows(features: Any) -> csr_array:
+    """float32 CSR (n, d): rows x_ij ln((1 + n) / (1 + n_j)) of length 1.
+
+    >>> tfidf_rows(np.array([[1.0, 1.0], [1.0, 0.0]])).toarray()  # everybody has the first word
+    array([[0., 1.],
+           [0., 0.]], dtype=float32)
+    """
+    words = csr_array(features, dtype=np.float32, copy=True)
+    words.eliminate_zeros()
+    n = words.shape[0]
+    people = np.bincount(words.indices, minlength=words.shape[1])
+    return _unit_rows(csr_array(words @ diags_array(np.log((1 + n) / (1 + people)))))
+
+
+def standardised_rows(features: Any) -> Any:
+    """float32 (n, d), dense: rows of length 1 of standardised columns; sparse features with negative entries stay CSR.
+
+    Args:
+        features: (n, d), numpy or CSR.
+    """
+    if issparse(features) and features.nnz <= _MOST_OF_TEXT * np.prod(features.shape):
+        squares = np.asarray(features.power(2).mean(axis=0)).ravel()
+        factors = np.divide(1, np.sqrt(squares), out=np.zeros_like(squares), where=squares > 0)
+        return _unit_rows(csr_array(features @ diags_array(factors)))
+    dense: NDArray[np.float32] = scale_public(features, "standardised")
+    for start in range(0, len(dense), _ROWS_AT_ONCE):
+        block = dense[start : start + _ROWS_AT_ONCE]
+        lengths = np.linalg.norm(block, axis=1, keepdims=True)
+        np.divide(block, lengths, out=block, where=lengths > 0)
+    return dense
+
+
+def _unit_rows(rows: csr_array) -> csr_array:
+    lengths = np.sqrt(np.asarray(rows.power(2).sum(axis=1)).ravel())
+    factors = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    return csr_array(diags_array(factors) @ rows).astype(np.float32)

@@ -11,7 +11,7 @@ reporting is one-end). A pair without a report is never an edge. s = 1 gives P =
 reports say, and s = 0 gives P = 0.
 
 Nearly all pairs have exponent -2 (or -1). They need s >= s0 with s0 close to 1 and come from
-:mod:`ldpsim.curator.links.near_duplicates`. The pairs with a one are computed one by one. If both
+:mod:`ldpsim.curator.links.similarity`. The pairs with a one are computed one by one. If both
 together are a large share of all pairs, tiles of all pairs are computed instead. Every path ends
 in :func:`edge_posterior` of :meth:`Rows.cosine`, so all paths return the same pairs with the same P
 as the dense algorithm.
@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ldpsim.curator.linear.ones import as_numbers, transposed_parts
-from ldpsim.curator.links.near_duplicates import candidates
-from ldpsim.curator.links.similarity import Rows
+from ldpsim.curator.links.similarity import Rows, candidates
 from ldpsim.curator.reports.rows import FlippedRows
 from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
 

@@ -9,10 +9,28 @@ columns, in double, and s = sum / sqrt(q_i q_j). A block product adds in another
 selects the pairs that may pass; these are then computed again.
 
 Rows without a non-zero entry have s = 0. A negative sum gives s = 0.
+
+Pairs of rows whose cosine may reach a bound close to 1, without a look at all pairs.
+
+A HoGS pair without a reported one needs such a cosine. There are two exact filters. Each may
+return pairs below the bound; neither loses a pair that reaches it.
+
+*Blocks* (bits). Rows with a and b ones and cosine s differ in a + b - 2 s sqrt(a b)
+positions. With s >= s0 that is at most r = floor(2 a_max (1 - s0)), since min(a, b) >= s0^2
+max(a, b) and the number grows with the smaller of the two. Cut the columns into r + 1
+blocks: a pair that differs in at most r positions agrees exactly in one of them. r = 0
+leaves identical rows only.
+
+*Prefixes* (any rows). Order the columns from the rarest. A row's prefix ends where the rest
+of the row has a norm below s0 times the row's. If two rows share no column of either prefix,
+all shared columns lie in the rest, and by Cauchy-Schwarz their cosine is below s0. So
+the rarest shared column lies in both prefixes (Chaudhuri et al. 2006; Bayardo
+et al. 2007).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
@@ -221,3 +239,119 @@ def _cosine(sums: Any, squares: Any) -> FloatArray:
     cosines = np.zeros_like(roots)
     np.divide(sums, roots, out=cosines, where=roots > 0)
     return np.clip(cosines, 0, 1, out=cosines)
+
+
+# Above this number of entries, sorting takes more memory and time than the filter saves.
+_MOST_ENTRIES = 1 << 22
+# Far above the rounding errors of s and of the bound.
+_ROUNDING = 1e-12
+_GROUPED_AT_ONCE = 1 << 20
+
+PairBatch = tuple[IntArray, IntArray]
+Keys = NDArray[np.uint64]
+
+
+def candidates(rows: Rows, gap: float, limit: float) -> Iterator[PairBatch] | None:
+    """Return batches of pairs (left < right) that hold every pair with cosine >= 1 - gap.
+
+    Args:
+        rows: The rows; empty ones are in no pair.
+        gap: 1 - s0, at least 0.
+        limit: Largest number of pairs worth looking at.
+
+    Returns:
+        Batches, in which a pair may occur more than once; None if every filter
+        would return more than ``limit`` pairs.
+    """
+    gap += _ROUNDING
+    kept = np.flatnonzero(~rows.empty)
+    if len(kept) < 2:
+        return iter(())
+    best: _Groups | None = _Blocks.fit(rows, kept, gap) if isinstance(rows, BitRows) else None
+    if best is None or best.pairs > min(limit, 8 * len(kept)):
+        other = _Prefixes.fit(rows, gap)
+        if best is None or (other is not None and other.pairs < best.pairs):
+            best = other
+    return None if best is None or best.pairs > limit else _pairs(best)
+
+
+class _Groups:
+    """Members with keys; two members of one key are a candidate pair."""
+
+    def lists(self) -> Iterator[tuple[Keys, IntArray]]:
+        raise NotImplementedError
+
+    @cached_property
+    def pairs(self) -> float:
+        """Number of candidate pairs, with repetitions."""
+        total = 0.0
+        for keys, _ in self.lists():
+            sizes = np.unique(keys, return_counts=True)[1].astype(np.float64)
+            total += float((sizes * (sizes - 1) / 2).sum())
+        return total
+
+
+class _Blocks(_Groups):
+    """Hashes of every row's content, one for each block of columns."""
+
+    def __init__(self, rows: BitRows, kept: IntArray, edges: NDArray[np.int64]) -> None:
+        self.rows, self.kept, self.edges = rows, kept, edges
+
+    @classmethod
+    def fit(cls, rows: BitRows, kept: IntArray, gap: float) -> _Blocks | None:
+        differ = 2 * float(rows.ones.max()) * gap
+        width = rows.packed.shape[1]
+        return None if differ >= width else cls(rows, kept, np.linspace(0, width, int(differ) + 2).astype(np.int64))
+
+    def lists(self) -> Iterator[tuple[Keys, IntArray]]:
+        # Equal rows have equal hashes; a collision of others only adds a candidate.
+        odd = np.random.default_rng(0).integers(1 << 63, size=self.edges[-1], dtype=np.uint64) * np.uint64(2)
+        for first, last in zip(self.edges[:-1], self.edges[1:], strict=True):
+            keys = np.zeros(len(self.kept), np.uint64)
+            for column in range(first, last):
+                keys += self.rows.packed[self.kept, column].astype(np.uint64) * (odd[column] + np.uint64(1))
+            yield keys, self.kept
+
+
+class _Prefixes(_Groups):
+    """The (column, row) entries of all rows' prefixes."""
+
+    def __init__(self, keys: Keys, members: IntArray) -> None:
+        self.keys, self.members = keys, members
+
+    @classmethod
+    def fit(cls, rows: Rows, gap: float) -> _Prefixes | None:
+        if rows.entries > _MOST_ENTRIES:
+            return None
+        matrix = rows.sparse()
+        holders = np.bincount(matrix.indices, minlength=matrix.shape[1])
+        rank = np.empty(len(holders), np.int64)
+        rank[np.argsort(holders, kind="stable")] = np.arange(len(holders))
+        row_of = np.repeat(np.arange(len(rows)), np.diff(matrix.indptr))
+        order = np.lexsort((rank[matrix.indices], row_of))
+        squares = matrix.data[order] ** 2
+        squares /= np.bincount(row_of, weights=squares, minlength=len(rows))[row_of]
+        before = np.cumsum(squares) - squares
+        before -= before[matrix.indptr[:-1][row_of]]
+        # The entry is needed while it and what follows have norm s0 or more.
+        needed = 1 - before >= (1 - gap) ** 2 - 1e-9
+        return cls(matrix.indices[order][needed].astype(np.uint64), row_of[needed])
+
+    def lists(self) -> Iterator[tuple[Keys, IntArray]]:
+        yield self.keys, self.members
+
+
+def _pairs(groups: _Groups) -> Iterator[PairBatch]:
+    for keys, members in groups.lists():
+        order = np.argsort(keys, kind="stable")
+        keys, members = keys[order], members[order]
+        places = np.flatnonzero(keys[1:] == keys[:-1])  # members whose successor has the same key
+        distance = 1
+        while len(places):
+            for start in range(0, len(places), _GROUPED_AT_ONCE):
+                part = places[start : start + _GROUPED_AT_ONCE]
+                one, other = members[part], members[part + distance]
+                yield np.minimum(one, other), np.maximum(one, other)
+            distance += 1
+            places = places[places + distance < len(keys)]
+            places = places[keys[places + distance] == keys[places]]

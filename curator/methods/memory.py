@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ldpsim.curator.linear.strips import COMPARED, columns_at_once
+from ldpsim.curator.linear.scaling import COMPARED, columns_at_once
 
 _MIB = 1 << 20
 PROCESS = 345 * _MIB  # Python, scipy and torch

@@ -1,4 +1,6 @@
-"""Null models: a class for everybody from the labels alone, from the graph alone, from the features alone.
+"""Knowledge that a null model may use: no more than the curator of the method has.
+
+Null models: a class for everybody from the labels alone, from the graph alone, from the features alone.
 
 A method has gained something only if it is above all of them. They see what its curator sees (:class:`NullEvidence`),
 the same reports and the same split. They learn from training labels, and from validation labels where the method
@@ -7,17 +9,109 @@ does (:attr:`NullEvidence.teachers`). Elsewhere validation labels only choose.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, eye_array
 
-from ldpsim.curator.learning.node_evidence import node_evidence
-from ldpsim.curator.learning.perceptron import fit_perceptron
+from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.learning.node_evidence import fit_perceptron, node_evidence
 from ldpsim.curator.learning.ridge import ridge
+from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.linear.propagation import adjacency_matrix, label_propagation
-from ldpsim.curator.linear.tfidf import weighted_rows
-from ldpsim.curator.nulls.known import NullEvidence
+from ldpsim.curator.linear.scaling import weighted_rows
+from ldpsim.curator.owned import OwnedGraph
+from ldpsim.curator.reports.estimates import estimate_features, smoothed
+from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import IntArray
-from ldpsim.devices.facts import Split
+from ldpsim.devices.facts import PublicKnowledge, Split
+from ldpsim.devices.mechanisms import GRRFS, OneBit
+
+
+@dataclass(frozen=True, eq=False)
+class NullEvidence:
+    """Everything that a null model may use.
+
+    Args:
+        labels: Labels of training and validation people, as far as the curator has them, public or reported.
+        split: Division of the people.
+        edges: int64 (2, m), each undirected edge once (:attr:`ldpsim.curator.evidence.evidence.Evidence.edges`). None
+        if the
+            curator has no pairs.
+        features: (n, d), CSR or numpy: the public ones, or an unbiased estimate from the reports. None if the
+            curator sees none.
+        reported: Attributes of which it knows from answers (``adjacency``, ``features``, ``label``); others are
+            public.
+        taught_by_validation: Whether null models learn from validation labels too, because the method does.
+    """
+
+    labels: LabelEvidence = field(repr=False)
+    split: Split = field(repr=False)
+    edges: IntArray | None = field(default=None, repr=False)
+    features: Any = field(default=None, repr=False)
+    reported: frozenset[str] = frozenset()
+    taught_by_validation: bool = False
+
+    @property
+    def teachers(self) -> IntArray:
+        """int64, sorted: people whose labels null models learn from."""
+        split = self.split
+        return self.labels.known(np.sort(split.labelled) if self.taught_by_validation else split.train)
+
+
+def known_from_reports(reports: Reports, public: PublicKnowledge) -> NullEvidence:
+    """Return the knowledge of a curator who has these reports.
+
+    What is public is taken as it is, even if it was reported too. Features of volunteers alone are left out: they teach
+    nothing of people whose features nobody knows.
+    """
+    evidence = Evidence(reports, public)
+    features = public.features
+    if features is None and reports.features is not None and reports.reported("features")[public.split.test].any():
+        features = _estimated(reports)
+    given = {
+        "adjacency": public.edges is None and reports.adjacency is not None,
+        "features": public.features is None and reports.features is not None,
+        "label": reports.labels is not None,
+    }
+    reported = frozenset(name for name, was_reported in given.items() if was_reported)
+    return NullEvidence(evidence.labels.only(public.split.labelled), public.split, evidence.edges, features, reported)
+
+
+def known_from_graph(owned: OwnedGraph, reads: Sequence[str]) -> NullEvidence:
+    """Return the knowledge of an owner who reads parts of the raw data.
+
+    Args:
+        owned: Raw data.
+        reads: ``adjacency``, ``features`` and ``label``, or some of them (``reads`` of a reference).
+    """
+    labels = LabelEvidence(owned.labels, owned.facts.classes)
+    return NullEvidence(
+        labels.only(owned.split.labelled if "label" in reads else np.zeros(0, np.int64)), owned.split,
+        owned.edges if "adjacency" in reads else None, owned.features if "features" in reads else None,
+    )  # fmt: skip
+
+
+def _estimated(reports: Reports) -> Any:
+    """float32 (n, d): unbiased estimates; (n, k) for a mechanism that reports k numbers about the features.
+
+    Sparse reports stay sparse. They are then the estimates less the middle of the range, which is one number for all
+    entries.
+    """
+    mechanism = reports.source("features")
+    alone = csr_array(eye_array(reports.facts.n, dtype=np.float32))
+    if isinstance(mechanism, GRRFS):
+        return estimate_features(reports.features, reports.reported("features"), mechanism, alone, 0)
+    if not isinstance(mechanism, OneBit) and reports.features.shape[1] != reports.facts.d:
+        # A mechanism of another package: its report is something else than a row of features.
+        rows = np.asarray(mechanism.estimate(reports.features), np.float32)
+        return np.where(reports.reported("features")[:, None], rows, np.float32(0))
+    found = smoothed(reports, alone, 0)
+    return found.base if isinstance(found, Factored) else found
 
 
 def chance(known: NullEvidence) -> int:
@@ -50,7 +144,7 @@ def features_alone(known: NullEvidence, *, seed: int, device: str = "cpu") -> In
     - for public features also the pool of :mod:`ldpsim.curator.learning.node_evidence`. Beside them it has naive Bayes,
       and ridge regression on the rows of people with similar features. This is what many methods get out of public
       features without any answer. Above 4,096 people, similar ones are looked for among evenly spaced people only,
-      because cosines of all pairs would take too long (:mod:`ldpsim.curator.linear.near_rows`).
+      because cosines of all pairs would take too long (:mod:`ldpsim.curator.linear.similar_rows`).
 
     All learn from the training labels. The one with the most hits on validation labels is returned; of equal ones, and
     without a validation label, the first. Where validation labels teach too, those but the perceptron learn from all

@@ -2,11 +2,11 @@
 
 A round fits the prior of an edge to the reports (:mod:`ldpsim.curator.links.edge_prior`) with what is believed about
 both ends, lets the beliefs propagate (:mod:`ldpsim.curator.links.belief_propagation`), and counts the affinity of
-classes anew (:mod:`ldpsim.curator.links.affinity`). That is an EM algorithm over labels, affinities and edge
+classes anew (:mod:`ldpsim.curator.links.belief_propagation`). That is an EM algorithm over labels, affinities and edge
 probabilities. It ends once a round changes the beliefs by little.
 
 The scores of a pair are the given ones (similarity of features), the sum of both log-activities, and from the second
-round on the number of common partners (:mod:`ldpsim.curator.links.closure`). The log-agreement ln q_i' Om q_j of what
+round on the number of common partners. The log-agreement ln q_i' Om q_j of what
 is believed about both ends is the offset. For a pair in S the activities are without its own hit, and the beliefs are
 without its own message. No belief holds the own label of its person.
 """
@@ -20,13 +20,18 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.special import expit, softmax
 
-from ldpsim.curator.links.affinity import believed_counts, edge_probability, labelled_counts, normalised, shrunk
-from ldpsim.curator.links.belief_propagation import Beliefs, Pairs, propagate_beliefs
-from ldpsim.curator.links.closure import closure_score
-from ldpsim.curator.links.edge_prior import EdgePrior, Scored, fit_edge_prior, sample_pairs
-from ldpsim.curator.links.evidence import LinkEvidence
-from ldpsim.curator.links.moments import Moments, moments
-from ldpsim.curator.links.pair_scores import Scores
+from ldpsim.curator.links.belief_propagation import (
+    Beliefs,
+    Pairs,
+    believed_counts,
+    edge_probability,
+    labelled_counts,
+    normalised,
+    propagate_beliefs,
+    shrunk,
+)
+from ldpsim.curator.links.edge_prior import EdgePrior, Scored, Scores, closure_score, fit_edge_prior, sample_pairs
+from ldpsim.curator.links.evidence import LinkEvidence, Moments, moments
 from ldpsim.devices.array_types import FloatArray, IntArray
 
 _LEAST = 1e-6

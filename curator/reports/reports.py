@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from ldpsim.curator.reports.decoding import AnswersByDevice, Decoder
-from ldpsim.curator.reports.parts import answers_to, joined_reports
+from ldpsim.curator.reports.decoding import AnswersByDevice, Decoder, answers_to, joined_reports
 from ldpsim.curator.reports.question import Question
 from ldpsim.devices.array_types import BoolArray, check_rows, checked_array, checked_numbers
 from ldpsim.devices.facts import PublicFacts

@@ -1,16 +1,25 @@
-"""Rows of bits in the reports, under noise that flips each of them alike."""
+"""Rows of bits in the reports, under noise that flips each of them alike.
+
+Pairs of people all of whose reported bits are 1.
+
+Reports without the answers of some people, as if their devices had never answered.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse, triu, vstack
 
-from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.linear.ones import as_numbers
+from ldpsim.curator.reports.decoding import joined_reports
+from ldpsim.curator.reports.reports import FIELDS, Reports
 from ldpsim.devices.array_types import BoolArray, IntArray
 from ldpsim.devices.mechanisms import AdjacencyBits
+from ldpsim.devices.mechanisms.stacked_reports import ones_at
 
 
 class PairReports:
@@ -86,3 +95,88 @@ def noisy_rows_of_bits(reports: Reports) -> FlippedRows:
         name = reports.source("adjacency").name
         raise ValueError(f"the reports hold no neighbour lists whose bits are flipped alike: {name} has another law")
     return rows
+
+
+_ROWS_AT_ONCE = 1 << 16
+
+
+def agreed_ones(ones: csr_array) -> csr_array:
+    """bool CSR (n, n): ones that both ends report."""
+    numbers = as_numbers(ones)
+    named = csr_array(numbers.T)
+    starts = range(0, ones.shape[0], _ROWS_AT_ONCE)
+    both = vstack([_rows(numbers, start).multiply(_rows(named, start)) for start in starts], format="csr")
+    both = both.astype(np.bool_)
+    both.sort_indices()
+    return csr_array(both)
+
+
+def agreed_pairs(reports: Reports) -> csr_array:
+    """Symmetric float32 CSR (n, n): 1 for pairs about which every end that reported said 1."""
+    adjacency = reports.needed("adjacency")
+    if reports.source("adjacency").reporting == "one-end":
+        ones = as_numbers(adjacency)
+        return csr_array(ones + ones.T).astype(np.float32)
+    both, reported = agreed_ones(adjacency).astype(np.float32), reports.reported("adjacency")
+    if reported.all():
+        return both
+    alone = adjacency.tocoo()
+    kept = ~reported[alone.col]
+    single = csr_array((alone.data[kept], (alone.row[kept], alone.col[kept])), shape=both.shape).astype(np.float32)
+    return csr_array(both + single + single.T)
+
+
+def reported_pairs(reports: Reports, rule: str) -> csr_array:
+    """CSR (n, n) of ones: pairs that both ends report (``and``), or one (``or``); otherwise row i, the ones of i."""
+    if rule == "and":
+        return agreed_pairs(reports)
+    ones = reports.needed("adjacency")
+    return csr_array(ones + ones.T) if rule == "or" else ones
+
+
+def agreed_edges(reports: Reports) -> IntArray:
+    """int64 (2, m): the same pairs, each once, by left and then right end; left < right."""
+    pairs = csr_array(triu(agreed_pairs(reports), k=1))
+    pairs.sort_indices()
+    left, right = pairs.tocoo().coords
+    return np.stack([left, right]).astype(np.int64)
+
+
+def _rows(matrix: csr_array, start: int) -> csr_array:
+    """Return the block of rows that begins at ``start``."""
+    return csr_array(matrix[start : start + _ROWS_AT_ONCE])
+
+
+def silenced(reports: Reports, who: BoolArray) -> Reports:
+    """Return the reports that the curator would have if these people, bool (n,), had not answered."""
+    if not who.any():
+        return reports
+    if reports.parts:
+        parts: Reports = joined_reports([silenced(part, who) for part in reports.parts])
+        return parts
+    filled = {mechanism.field for ask in reports.asks.values() for mechanism in ask.mechanisms}
+    kept = {name: _emptied(getattr(reports, name), who, name) for name in FIELDS if name in filled}
+    others = {name: _emptied(array, who, name) for name, array in reports.others.items()}
+    return replace(reports, answered=reports.answered & ~who, others=others, **kept)
+
+
+def without_ones(ones: csr_array, dropped: BoolArray) -> csr_array:
+    """bool CSR: the ones without those at these places of ``indices``, bool (number of ones,)."""
+    before = np.concatenate([[0], np.cumsum(~dropped)])
+    kept: csr_array = ones_at(ones.shape, before[ones.indptr].astype(ones.indptr.dtype), ones.indices[~dropped])
+    return kept
+
+
+def _emptied(array: Any, who: BoolArray, name: str) -> Any:
+    """Return an array of reports with nothing in the rows of these people."""
+    if array is None:
+        return None
+    if issparse(array):
+        dropped = np.repeat(who, np.diff(array.indptr))
+        kept = without_ones(array, dropped)
+        if array.dtype == np.bool_:
+            return kept
+        return csr_array((array.data[~dropped], kept.indices, kept.indptr), shape=array.shape)
+    left = array.copy()
+    left[who] = -1 if name == "labels" and left.ndim == 1 else 0
+    return left

@@ -1,6 +1,6 @@
 """The model that people evaluate on their own features: fitted on volunteers, whose features and labels are in clear.
 
-It is linear, so that a device evaluates it in whole numbers (:mod:`ldpsim.devices.mechanisms.feature_model`). Nothing
+It is linear, so that a device evaluates it in whole numbers (:mod:`ldpsim.devices.mechanisms.class_table`). Nothing
 of anybody but the volunteers is read.
 
 Words: rows of zeros and ones are divided by their length. Two linear models are fitted to them, and their scores are
@@ -23,14 +23,13 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array, issparse, vstack
 
-from ldpsim.curator.learning.naive_bayes import folds_of
 from ldpsim.curator.learning.pool import fit_pool
-from ldpsim.curator.learning.ridge import ridge
-from ldpsim.curator.linear.tfidf import is_text
+from ldpsim.curator.learning.ridge import folds_of, ridge
+from ldpsim.curator.linear.scaling import is_text
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms.feature_model import LARGEST, MOST_LEVELS, UNIT, FeatureModel, whole_features
+from ldpsim.devices.mechanisms.class_table import LARGEST, MOST_LEVELS, UNIT, FeatureModel, whole_features
 
 _SCALE = 5.0  # of ridge's scores in the pool
 _PRIOR = {"ridge": 1.0, "bayes": 0.0}  # exponents before a label is seen

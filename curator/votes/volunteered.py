@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpsim.curator.learning.naive_bayes import folds_of
+from ldpsim.curator.learning.ridge import folds_of
 from ldpsim.curator.linear.array_digest import LastAnswers, array_digest
 from ldpsim.curator.reports.question import Question
 from ldpsim.curator.reports.reports import Reports
@@ -39,7 +39,7 @@ from ldpsim.curator.votes.own_model import OwnModel, model_for_accounts, own_mod
 from ldpsim.devices.array_types import BoolArray, DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import GRR, ClearFeatures, ClearLabel, NeighbourhoodVote, Reporting
-from ldpsim.devices.mechanisms.feature_model import FeatureModel
+from ldpsim.devices.mechanisms.class_table import FeatureModel
 from ldpsim.devices.query import Ask, Query
 
 MOST_WITNESSES, WITNESSES = 100, 1 / 8  # at most, and as a share of the people who know their label

@@ -1,4 +1,14 @@
-"""The public table of class distributions that travels with a vote's question, and what a neighbour's row says.
+"""A public model of a person's own features, in whole numbers: what they say for each class.
+
+It is linear. A person has the features x_k, m are the means and A the weights:
+
+    e_c = m_c + sum over k of A_kc x_k,                            features that are numbers,
+    e_c = m_c + (sum over k of A_kc x_k) / sqrt(sum over k of x_k),    words: x_k is 1 or 0.
+
+So rows of words count at length 1. A number is the whole number nearest to levels (x - low) / (high - low), where low
+and high are the public range. Every number is whole, so the result is the same on every machine.
+
+The public table of class distributions that travels with a vote's question, and what a neighbour's row says.
 
 Every device gets the whole table, because asking for its neighbours' rows alone would reveal the list.
 
@@ -27,7 +37,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -35,6 +45,67 @@ from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import BoolArray, DoubleArray, FloatArray, IntArray
 from ldpsim.devices.fixed_point import UNIT_BITS, falling_powers, logarithm
+
+UNIT = 1 << UNIT_BITS
+MOST_LEVELS = 255
+LARGEST = (1 << 31) - 1
+_ROOT_BITS = 8  # a root of words in 2^-16 is in 2^-8
+
+
+def whole_features(features: FloatArray, levels: int, low: float, high: float) -> IntArray:
+    """Return features as whole numbers 0 .. ``levels``, int64 of the same shape; a word is an entry above 0.
+
+    >>> whole_features(np.array([0.0, 0.4, 2.0]), 1, 0.0, 1.0).tolist()
+    [0, 1, 1]
+    >>> whole_features(np.array([0.0, 0.4, 2.0]), 10, 0.0, 1.0).tolist()
+    [0, 4, 10]
+    """
+    if levels == 1:
+        return (features > 0).astype(np.int64)
+    share = (np.nan_to_num(np.asarray(features, np.float64), nan=low) - low) / (high - low)
+    return np.rint(levels * np.clip(share, 0.0, 1.0)).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureModel:
+    """A model.
+
+    Args:
+        weights: int64 (columns, classes): A, in units of :mod:`ldpsim.devices.fixed_point`, 32 bits each.
+        means: int64 (classes,): m.
+    """
+
+    weights: IntArray = field(repr=False)
+    means: IntArray = field(repr=False)
+
+    def evidence(self, levels: IntArray, *, words: bool) -> IntArray:
+        """int64 (rows, classes): e, in units, of features int64 (rows, columns). The time does not depend on them."""
+        sums = levels @ self.weights
+        if words:
+            roots = np.sqrt((levels.sum(axis=1) << 2 * _ROOT_BITS).astype(np.float64)).astype(np.int64)
+            sums = (sums << _ROOT_BITS) // np.maximum(roots, 1)[:, None]
+        return np.asarray(np.clip(self.means + sums, -LARGEST, LARGEST))
+
+    def as_text(self) -> str:
+        """Return the model as text; :meth:`read` reads it back.
+
+        Raises:
+            ValueError: for a number that 32 bits do not hold.
+        """
+        rows = np.vstack([self.weights, self.means])
+        if np.abs(rows).max() > LARGEST:
+            raise ValueError("a model holds a number beyond 32 bits")
+        return as_text(rows.astype("<i4").view(np.uint8))
+
+    @staticmethod
+    def read(text: object, columns: int, classes: int) -> FeatureModel:
+        """Read :meth:`as_text` back; ValueError for any other text. Without columns there is no model, and no text."""
+        data = from_text(text)
+        if len(data) != 4 * (columns + 1) * classes * (columns > 0) or (columns <= 0 and text != ""):
+            raise ValueError(f"a text is no model of {columns} features and {classes} classes")
+        rows = np.zeros((1, classes), np.int64) if columns <= 0 else data.view("<i4").reshape(-1, classes)
+        return FeatureModel(rows[:-1].astype(np.int64), rows[-1].astype(np.int64))
+
 
 Bytes = NDArray[np.uint8]
 

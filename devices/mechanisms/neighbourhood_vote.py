@@ -35,9 +35,17 @@ from ldpsim.devices.array_types import FloatArray, IntArray
 from ldpsim.devices.data.population import Record, Records, records_by_column
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.base import DrawnTogether, Grouping, Mechanism, Reporting, dense_features
-from ldpsim.devices.mechanisms.class_table import MOST_CLASSES, WHOLE, ClassTable, table_text
+from ldpsim.devices.mechanisms.class_table import (
+    MOST_CLASSES,
+    MOST_LEVELS,
+    UNIT,
+    WHOLE,
+    ClassTable,
+    FeatureModel,
+    table_text,
+    whole_features,
+)
 from ldpsim.devices.mechanisms.exact_loss import probability_threshold
-from ldpsim.devices.mechanisms.feature_model import MOST_LEVELS, UNIT, FeatureModel, whole_features
 from ldpsim.devices.mechanisms.labels import GRR
 from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
 from ldpsim.devices.noise import NoiseStream

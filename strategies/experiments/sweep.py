@@ -1,4 +1,13 @@
-"""The one runner of many runs: cells in a folder, several at a time, in processes or on Ray, and a table of all.
+"""Failures of a sweep's tasks, in one line each: one cell that fails does not end the others.
+
+Folder of a sweep or of a comparison, chosen by its cells: one of other cells is left as it is.
+
+``cells.json`` in the folder has the config hash of each cell, by label. A folder is taken if it is new, or if it
+shares a cell with those that are to run: a sweep goes on, or its file was changed. The name alone does not identify
+the folder: two sweep files may have one name, and data in a file may change. If the folder belongs to others, the first
+free number is taken: ``sweep-grid-2``.
+
+The one runner of many runs: cells in a folder, several at a time, in processes or on Ray, and a table of all.
 
 Sweeps, comparisons and the papers' tables run their cells here. Each cell has a folder of its own inside the common
 one. Its ``config_hash`` identifies it. A sweep that was stopped, killed or extended runs only the cells without a
@@ -7,19 +16,21 @@ result. An interrupted cell continues in its folder; devices that answered befor
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import itertools
+import json
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ldpsim.devices import datasets
+from ldpsim.devices.atomic_files import exclusive_lock, write_atomically
 from ldpsim.strategies.engines.collect import choose
-from ldpsim.strategies.engines.pool import Pool, on_ray, processes
+from ldpsim.strategies.engines.pool import NumberedTask, Pool, WorkerDied, on_ray, processes
 from ldpsim.strategies.engines.usage import forget_peak
 from ldpsim.strategies.estimate.fits import check_fits
-from ldpsim.strategies.experiments.cells_folder import hold_cells
-from ldpsim.strategies.experiments.failures import Failed, Failures, failure, outcomes_of
 from ldpsim.strategies.experiments.sweep_file import Cell
 from ldpsim.strategies.outputs.groups import Group, groups_of
 from ldpsim.strategies.outputs.rows import Row, data_frame, failed_row, row_of, write_table
@@ -32,6 +43,83 @@ from ldpsim.strategies.tracking.targets import check_targets
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Reason why a task has no result.
+
+    Args:
+        line: The reason in one line.
+        trace: The traceback; None if the user can correct the cause.
+    """
+
+    line: str
+    trace: str | None = None
+
+
+Failures = Sequence[tuple[str, Failed]]  # name of a task, and its reason
+
+
+def failure(error: BaseException) -> Failed:
+    """Return the line for an exception, and its traceback unless the user can correct the cause."""
+    from ldpsim.strategies.runs.run import Refused, RunFailed
+
+    line = " ".join(str(error).split())
+    if isinstance(error, (ValueError, Refused, RunFailed, WorkerDied)):
+        return Failed(line or type(error).__name__)
+    trace = "".join(traceback.format_exception(error))
+    return Failed(f"{type(error).__name__}: {line}" if line else type(error).__name__, trace)
+
+
+def outcomes_of(pool: Pool, function: Callable[[Any], Any], tasks: Iterable[NumberedTask]) -> Iterator[tuple[int, Any]]:
+    """Yield (number, result) as tasks end, :class:`Failed` for a task without a result."""
+    for number, future in pool.each(function, tasks):
+        error = future.exception()
+        yield number, future.result() if error is None else failure(error)
+
+
+CELLS = "cells.json"
+Digests = Mapping[str, str | None]  # label -> config hash; None for a cell that cannot run
+
+
+@contextmanager
+def hold_cells(folder: Path, cells: Digests) -> Iterator[Path]:
+    """Hold the folder of these cells: ``folder``, or the first numbered one beside it that does not belong to others.
+
+    Raises:
+        ValueError: one line, if it cannot be written, or if another process works in it.
+    """
+    numbered = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
+    place = next(place for place in itertools.chain([folder], numbered) if _is_ours(place, cells))
+    run_folder.prepare(place)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(exclusive_lock(place, wait=False))
+        except BlockingIOError:
+            raise ValueError(f"{place}: another sweep or comparison is using this folder") from None
+        path, text = place / CELLS, json.dumps(cells, indent=1) + "\n"
+        if not path.exists():
+            write_atomically(path, text)
+        elif not _is_ours(place, cells):
+            raise ValueError(f"{place}: another sweep or comparison has just taken this folder")
+        yield place
+        write_atomically(path, text)
+
+
+def _is_ours(folder: Path, cells: Digests) -> bool:
+    """Return whether a folder is free for these cells; ValueError if nobody can say whose it is."""
+    path = folder / CELLS
+    try:
+        earlier = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        earlier = None
+    if not isinstance(earlier, dict):
+        raise ValueError(f"{path}: cannot be read, so nobody knows whose results are in this folder")
+    return not {*earlier.values()}.isdisjoint({*cells.values()} - {None})
+
 
 ENGINES = ("auto", "local", "ray")
 TABLE, SUMMARY = "table.csv", "summary.csv"
@@ -100,7 +188,7 @@ def run_sweep(
     Args:
         cells: In canonical order (:func:`ldpsim.strategies.experiments.sweep_file.read_sweep`).
         folder: The sweep's folder; created if it is missing. If it belongs to other cells, it is left as it is, and
-            the first numbered one beside it is taken (:mod:`ldpsim.strategies.experiments.cells_folder`).
+            the first numbered one beside it is taken (:mod:`ldpsim.strategies.experiments.sweep`).
         engine: ``local`` (processes of this machine) or ``ray``; ``auto`` is ``ray`` if an
             address is given. The collection inside a cell is always local.
         workers: Number of cells at a time; None for one per core.

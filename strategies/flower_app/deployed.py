@@ -277,10 +277,9 @@ def _method_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Method, B
     """Return the method, the budget and the training; ValueError of one line for what a deployment does not read."""
     from ldpsim.curator.learning.training import TrainingSettings
     from ldpsim.curator.methods import find
-    from ldpsim.strategies.setup.feature_share import divided
     from ldpsim.strategies.setup.read_options import check_read
     from ldpsim.strategies.setup.run_setup import budget_of
-    from ldpsim.strategies.setup.settings import TRAINING, resolve
+    from ldpsim.strategies.setup.settings import TRAINING, divided, resolve
 
     kind = find(_method_name(config))
     if kind.spec.reads:

@@ -1,19 +1,211 @@
-"""Section ``groups`` of result.json: who is served worse, and who loses more to the noise than everybody does."""
+"""Division of the scored people into groups, from the truth of a simulation.
+
+Nobody uses the label of a scored person. A person is therefore not grouped by an own label that is known, but by
+whether a neighbour has one.
+
+Section ``groups`` of a result, which somebody else may have written, as pages and the first screen show it.
+
+Section ``groups`` of result.json: who is served worse, and who loses more to the noise than everybody does.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import ndtri, stdtrit
 
-from ldpsim.strategies.group_accuracy.grouping import EVERYBODY, KINDS, people_groups
-from ldpsim.strategies.results.averages import joined, mean_interval, over_people, over_repeats, share_interval
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.facts import Split
+from ldpsim.strategies.foreign_text import number, text
+from ldpsim.strategies.results.averages import (
+    Interval,
+    joined,
+    mean,
+    mean_interval,
+    over_people,
+    over_repeats,
+    share_interval,
+)
 from ldpsim.strategies.results.outcome import Repeat, Score
 from ldpsim.strategies.setup.run_setup import RunSetup
+
+EVERYBODY, CLASS, DEGREE, LABELLED_NEIGHBOUR = "everybody", "class", "degree", "labelled_neighbour"
+KINDS = (CLASS, DEGREE, LABELLED_NEIGHBOUR)
+_DEGREES = ((0, "0"), (1, "1-2"), (3, "3-5"), (6, "6+"))  # the smallest degree of each group, and its name
+
+
+@dataclass(frozen=True, eq=False)
+class PeopleGroup:
+    """One group of the scored people.
+
+    Args:
+        by: Property that divides the people: :data:`CLASS`, :data:`DEGREE` or :data:`LABELLED_NEIGHBOUR`.
+        place: Place of the group among those of this property, from 0.
+        name: Name of the group: a class's name, or its number without names; degrees; ``yes`` or ``no``.
+        members: bool (scored people,), in the order of ``split.test``.
+    """
+
+    by: str
+    place: int
+    name: str
+    members: NDArray[np.bool_] = field(repr=False)
+
+
+def people_groups(population: Population, split: Split) -> list[PeopleGroup]:
+    """Return the groups of the scored people that have members, without those that hold everybody.
+
+    A degree is the number of neighbours in the population's own graph. A labelled neighbour is one whose label the
+    training or the validation reads, from whatever source (``RunSetup.labelled_split``). Time and memory are linear
+    in people and edges.
+    """
+    scored = split.test
+    degree = np.diff(population.neighbour_indptr)[scored]
+    bins = np.searchsorted([least for least, _ in _DEGREES], degree, side="right") - 1
+    told = _labelled_neighbours(population, split)[scored] > 0
+    labels, names = population.labels[scored], population.facts.class_names
+    found = [
+        *(PeopleGroup(CLASS, label, names[label] if names else str(label), labels == label)
+          for label in np.unique(labels).tolist()),
+        *(PeopleGroup(DEGREE, place, name, bins == place) for place, (_, name) in enumerate(_DEGREES)),
+        PeopleGroup(LABELLED_NEIGHBOUR, 0, "yes", told),
+        PeopleGroup(LABELLED_NEIGHBOUR, 1, "no", ~told),
+    ]  # fmt: skip
+    return [group for group in found if group.members.any() and not group.members.all()]
+
+
+def _labelled_neighbours(population: Population, split: Split) -> IntArray:
+    """Return the number of labelled neighbours of each person, int64 (n,)."""
+    n = len(population)
+    labelled = np.zeros(n, np.int64)
+    labelled[split.labelled] = 1
+    ones = np.ones(len(population.neighbour_indices), np.int64)
+    lists = csr_array((ones, population.neighbour_indices, population.neighbour_indptr), shape=(n, n))
+    found: IntArray = lists @ labelled
+    return found
+
+
+MODELS = ("method", "best_null", "without_noise")
+NO_GROUPS = "no accuracy by groups: --no-groups, or no single model of everybody"
+
+
+@dataclass(frozen=True)
+class GroupRow:
+    """Accuracy in one group of people.
+
+    Args:
+        by: Property that divides the people, or ``everybody``.
+        group: Name of the group.
+        people: Number of scored people in it, the mean over repeats.
+        accuracy: Accuracy of each of :data:`MODELS` that is known, with a 95 % interval.
+        more_lost: How much more accuracy the group loses to the noise than everybody does; None if not known.
+        worse: Whether that is measurable; None if not known.
+    """
+
+    by: str
+    group: str
+    people: float
+    accuracy: Mapping[str, Interval]
+    more_lost: float | None
+    worse: bool | None
+
+    @property
+    def words(self) -> str:
+        """The group in words."""
+        if self.by == CLASS:
+            return f"class {self.group}"
+        if self.by == DEGREE:
+            return _SHOWN_DEGREES.get(self.group, f"{self.group} neighbours")
+        return EVERYBODY if self.by == EVERYBODY else _LABELLED.get(self.group, self.group)
+
+    @property
+    def lost(self) -> float | None:
+        """Accuracy that the group loses to the noise; None if one of both figures is not known."""
+        clean, own = self.accuracy.get("without_noise"), self.accuracy.get("method")
+        return None if clean is None or own is None else clean.value - own.value
+
+
+_SHOWN_DEGREES = {"0": "no neighbour", "6+": "6 or more neighbours"}
+_LABELLED = {"yes": "a labelled neighbour", "no": "no labelled neighbour"}
+
+
+def group_rows(record: Mapping[str, Any]) -> list[GroupRow]:
+    """Return the rows of a result, everybody first; empty if it has none.
+
+    Raises:
+        ValueError: one line, for a section that cannot be read.
+    """
+    section = record.get("groups")
+    if section is None:
+        return []
+    try:
+        return [_row(entry) for entry in section["rows"]]
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError("groups cannot be read") from None
+
+
+def _row(entry: Mapping[str, Any]) -> GroupRow:
+    people, more = number(entry["people"]), entry["more_lost"]
+    accuracy = {model: _interval(entry[model]) for model in MODELS if entry[model] is not None}
+    excess = None if more is None else number(more["value"])
+    if people is None or "method" not in accuracy or (more is not None and excess is None):
+        raise KeyError("people")
+    worse = entry["worse"] if isinstance(entry["worse"], bool) else None
+    return GroupRow(text(entry["by"]), text(entry["group"]), people, accuracy, excess, worse)
+
+
+def _interval(entry: Mapping[str, Any]) -> Interval:
+    ends = [number(entry[part]) for part in ("value", "low", "high")]
+    known = [end for end in ends if end is not None and 0 <= end <= 1]
+    if len(known) < len(ends):
+        raise KeyError("value")
+    return Interval(*known)
+
+
+def merged_rows(several: Sequence[Sequence[GroupRow]]) -> list[GroupRow]:
+    """Return the means over results that differ in their seeds; a group counts in the results that have it.
+
+    Intervals are Student's over three results or more, else those over the people of the results, joined. A group is
+    worse if it is measurably worse in most of the results.
+    """
+    found: dict[tuple[str, str], list[GroupRow]] = {}
+    for rows in several:
+        for row in rows:
+            found.setdefault((row.by, row.group), []).append(row)
+    return [_merged(rows) for rows in found.values()]
+
+
+def _merged(rows: Sequence[GroupRow]) -> GroupRow:
+    accuracy = {}
+    for model in MODELS:
+        known = [row.accuracy[model] for row in rows if model in row.accuracy]
+        if len(known) == len(rows):
+            accuracy[model] = mean_interval([each.value for each in known]) or joined(known)
+    judged = [row.worse for row in rows if row.worse is not None]
+    worse = 2 * sum(judged) > len(judged) if judged else None
+    people = mean([row.people for row in rows]) or 0.0
+    return GroupRow(rows[0].by, rows[0].group, people, accuracy, mean([row.more_lost for row in rows]), worse)
+
+
+def worse_off(rows: Sequence[GroupRow]) -> list[GroupRow]:
+    """Return the groups that lose measurably more to the noise than everybody does, the worst first."""
+    return sorted((row for row in rows if row.worse), key=lambda row: -(row.more_lost or 0.0))
+
+
+def words_of_groups(rows: Sequence[GroupRow]) -> str:
+    """Return one line about the group that is worst off, if any measurably is; else an empty text."""
+    worse = worse_off(rows)
+    if not worse:
+        return ""
+    everybody = rows[0].lost
+    beside = "" if everybody is None else f" (all {-100 * everybody + 0.0:+.1f})"
+    return f"worse off: {worse[0].words} {-100 * (worse[0].lost or 0.0):+.1f} points by noise{beside}"
+
 
 FALSE_ALARM = 0.01  # chance that any group of a run is called worse where no group is
 _ADDED = 2  # people who lose, and as many who gain, that the test adds to either side
@@ -44,12 +236,12 @@ def groups_section(
     everybody = [np.ones(len(each.split.test), bool) for each in setup.repeats[: len(repeats)]]
     named = {(group.by, group.place): group.name for groups in divided for group in groups}
     tail = FALSE_ALARM / max(len(named), 1)
-    rows = [{**_row(everybody, models), "by": EVERYBODY, "group": EVERYBODY, "more_lost": None, "worse": None}]
+    rows = [{**_section_row(everybody, models), "by": EVERYBODY, "group": EVERYBODY, "more_lost": None, "worse": None}]
     for by, place in sorted(named, key=lambda key: (KINDS.index(key[0]), key[1])):
         found = [{(group.by, group.place): group.members for group in groups} for groups in divided]
         members = [groups.get((by, place), ~all_) for groups, all_ in zip(found, everybody, strict=True)]
         worse = _worse(own, models["without_noise"], members, tail)
-        rows.append({**_row(members, models), "by": by, "group": named[by, place], **worse})
+        rows.append({**_section_row(members, models), "by": by, "group": named[by, place], **worse})
     return {
         "best_null": name,
         "interval": "Wilson" if over_people(len(repeats)) else "Student",
@@ -64,7 +256,7 @@ def _of_people(scores: Sequence[Score | None] | None) -> list[Score] | None:
     return known if scores and len(known) == len(scores) else None
 
 
-def _row(members: Sequence[_Members], models: Mapping[str, Sequence[Score] | None]) -> dict[str, Any]:
+def _section_row(members: Sequence[_Members], models: Mapping[str, Sequence[Score] | None]) -> dict[str, Any]:
     """Return the mean number of people of a group, and the accuracy of each model on them."""
     people = float(np.mean([each.sum() for each in members]))
     return {

@@ -26,9 +26,9 @@ from ldpsim.strategies.results.averages import (
     spread,
     standard_error,
 )
-from ldpsim.strategies.results.levels import compared_loss
+from ldpsim.strategies.results.in_words import compared_loss
 from ldpsim.strategies.results.numbers import difference
-from ldpsim.strategies.results.shown_nulls import (
+from ldpsim.strategies.results.verdict import (
     CHANCE,
     NULLS,
     STANDINGS,

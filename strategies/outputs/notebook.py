@@ -10,7 +10,7 @@ from ldpsim.strategies.outputs.run_lines import cost_of, lines_of, title_of
 from ldpsim.strategies.outputs.sums import AskedInAll
 from ldpsim.strategies.results.in_words import privacy_in_words
 from ldpsim.strategies.results.numbers import count, percent, share
-from ldpsim.strategies.results.shown_nulls import NULLS, STANDINGS, best_null, shown_nulls_of, shown_verdict
+from ldpsim.strategies.results.verdict import NULLS, STANDINGS, best_null, shown_nulls_of, shown_verdict
 
 if TYPE_CHECKING:
     from pathlib import Path

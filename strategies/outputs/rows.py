@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.strategies.foreign_text import csv_cell
-from ldpsim.strategies.results.shown_nulls import null_columns, shown_nulls_of, shown_verdict
+from ldpsim.strategies.results.verdict import null_columns, shown_nulls_of, shown_verdict
 from ldpsim.strategies.setup.option_spec import BUDGET, declared
 from ldpsim.strategies.setup.options import RunOptions, Seeds
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldpsim.strategies.foreign_text import text
-from ldpsim.strategies.group_accuracy.shown import group_rows, words_of_groups
+from ldpsim.strategies.group_accuracy.section import group_rows, words_of_groups
 from ldpsim.strategies.outputs.sums import of_repeats
 from ldpsim.strategies.results.in_words import claimed, privacy_in_words
 from ldpsim.strategies.results.numbers import count, difference, percent, seconds, share, size
-from ldpsim.strategies.results.shown_nulls import (
+from ldpsim.strategies.results.verdict import (
     CHANCE,
     NOT_TAKEN,
     NULLS,

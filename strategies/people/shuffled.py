@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import IntArray
-from ldpsim.strategies.people.owned_graph import sparse_features
+from ldpsim.strategies.people.owner_graphs import sparse_features
 
 
 def shuffled(

@@ -11,7 +11,7 @@ from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.strategies.flower_app.deployed import as_config
 from ldpsim.strategies.planning.plan import Plan, PlanRow, given_settings
 from ldpsim.strategies.results import folder as run_folder
-from ldpsim.strategies.results.levels import at_the_level
+from ldpsim.strategies.results.in_words import at_the_level
 from ldpsim.strategies.results.numbers import epsilon
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions

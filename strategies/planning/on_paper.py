@@ -1,4 +1,6 @@
-"""Guarantee of a run on paper, for any number of people and without one of them.
+"""Methods that a plan lists unless some are named, and what each asks for in words.
+
+Guarantee of a run on paper, for any number of people and without one of them.
 
 A run is set up for a few hundred made-up people. The losses of a report do not depend on the number of people, or
 grow by the same amount with each further person: of a bit that each one reports about everybody, or that everybody
@@ -25,13 +27,51 @@ from ldpsim.devices.query import ATTRIBUTES
 from ldpsim.strategies.estimate.asked import PRIVATE, few_people
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
 from ldpsim.strategies.estimate.traffic import miniature
-from ldpsim.strategies.experiments.match_budgets import Accounts, Matched, guarantee_before, match_by
-from ldpsim.strategies.people.private_and_public import Division
+from ldpsim.strategies.experiments.compare import Accounts, Matched, guarantee_before, match_by
+from ldpsim.strategies.people.owner_graphs import Division
 from ldpsim.strategies.runs.set_up import run_of, set_up
-from ldpsim.strategies.setup.feature_share import CHOSEN, divided
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import RunSetup, budget_of
-from ldpsim.strategies.setup.settings import TRAINING, resolve
+from ldpsim.strategies.setup.settings import CHOSEN, TRAINING, divided, resolve
+
+METHODS = (
+    "hogs", "sbp", "solitude", "fp-solitude", "fp-blink", "fp-ldpgen", "noisy", "lpgnn", "rgnn", "upgnet", "privge",
+    "blink", "rr", "symrr", "dprr", "ldpgcn", "ldpgen", "lp-and", "vote", "ldp-fedavg", "fedavg-mlp", "pate-m", "gap",
+    "progap",
+)  # fmt: skip
+_WORDS = {"adjacency": "links", "features": "features", "label": "labels"}
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A method in a plan.
+
+    Args:
+        asks: What people are asked for, in a few words.
+    """
+
+    asks: str
+
+
+def listed_as(method: str, *, volunteers: bool = False, labels: bool = False) -> Listed:
+    """Return what a method asks.
+
+    Args:
+        method: Its name.
+        volunteers: Whether some people give label and features in clear.
+        labels: Whether others are asked for their label.
+    """
+    spec = find(method).spec
+    if volunteers and spec.asks_volunteers:
+        return Listed(f"one vote on list and features{', or the label' if labels else ''}")
+    if spec.asks_volunteers:
+        return Listed("one vote on the neighbours' classes")
+    if spec.trained_by in ("owner", "graph owner"):
+        return Listed("the raw record, for an owner")
+    if spec.in_rounds:
+        return Listed("updates of a network")
+    return Listed(" and ".join(_WORDS[part] for part in spec.private) or "nothing")
+
 
 # Options of the small graphs, in place of those of the run.
 _ON_PAPER: dict[str, Any] = {

@@ -21,18 +21,15 @@ from ldpsim.curator.privacy.levels import PUBLIC_PARTS
 from ldpsim.devices import datasets
 from ldpsim.devices.query import MAX_BYTES
 from ldpsim.strategies.estimate.asked import largest_question, mechanisms_asked, questions_on_paper
-from ldpsim.strategies.estimate.fits import in_gib, memory_of
+from ldpsim.strategies.estimate.fits import in_gib, memory_bytes, memory_of
 from ldpsim.strategies.estimate.graph_facts import GraphFacts, known_before, measured
-from ldpsim.strategies.estimate.machine import memory_bytes
 from ldpsim.strategies.estimate.traffic import expected_traffic, training_traffic
 from ldpsim.strategies.experiments.compare import cells_of
 from ldpsim.strategies.experiments.sweep_file import Cell
 from ldpsim.strategies.outputs.shell import command_of
-from ldpsim.strategies.planning.listed import METHODS, listed_as
-from ldpsim.strategies.planning.on_paper import OnPaper, fewer_queries
+from ldpsim.strategies.planning.on_paper import METHODS, OnPaper, fewer_queries, listed_as
 from ldpsim.strategies.progress import Progress, quiet
-from ldpsim.strategies.results.in_words import NOT_ASKED, guess, privacy_in_words
-from ldpsim.strategies.results.levels import at_the_level, held, level_named
+from ldpsim.strategies.results.in_words import NOT_ASKED, at_the_level, guess, held, level_named, privacy_in_words
 from ldpsim.strategies.results.numbers import epsilon, guessed
 from ldpsim.strategies.setup.fingerprint import config_hash, configuration, hashed_options
 from ldpsim.strategies.setup.option_spec import declared
@@ -230,7 +227,7 @@ def make_plan(
     """Plan a collection; nobody is asked.
 
     Args:
-        methods: Names; empty for :data:`ldpsim.strategies.planning.listed.METHODS`.
+        methods: Names; empty for :data:`ldpsim.strategies.planning.on_paper.METHODS`.
         facts: The people.
         wishes: What the choice has to meet.
         options: Options of every method, where it has them, with the people of its run.

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from ldpsim.curator.linear.strips import COMPARED, strips
+from ldpsim.curator.linear.scaling import COMPARED, strips
 from ldpsim.curator.methods.base import Graph
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.data.population import Population, distinct
 from ldpsim.devices.facts import Split
-from ldpsim.strategies.people.owned_graph import sparse_features
+from ldpsim.strategies.people.owner_graphs import sparse_features
 
 # Degrees one by one up to 16, then four bins a doubling: under 90 bins for 10^6 people.
 _DEGREES = (*range(17), *(int(16 * 2 ** (step / 4)) for step in range(1, 64)))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ldpsim.strategies.results.shown_nulls import shown_nulls_of
+from ldpsim.strategies.results.verdict import shown_nulls_of
 
 _WHOLE = ("devices", "seconds", "memory", "reconstruction", "reference")  # sections whose numbers are all figures
 _TRAFFIC = ("rounds", "messages", "downlink_bytes", "uplink_bytes", "downlink_bytes_per_device",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from ldpsim.curator.graph import Graph
-from ldpsim.curator.nulls.known import NullEvidence
+from ldpsim.curator.nulls.models import NullEvidence
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.strategies.results.lifetime import Losses
@@ -89,7 +89,7 @@ class Repeat:
         reference_own: Its test accuracy with the reference's own settings.
         nulls: Scores of the null models, by name (:mod:`ldpsim.strategies.runs.nulls`); empty if they were not taken.
         ask_nobody: Names of those that tell what public data alone give
-            (:func:`ldpsim.strategies.results.shown_nulls.asks_nobody`).
+            (:func:`ldpsim.strategies.results.verdict.asks_nobody`).
         null_seconds: Duration of the null models.
         lifetime: Losses of the devices' lifetime, from their ledgers.
         seeded: Whether the devices' secrets come from a seed; None if nobody was asked.

@@ -1,22 +1,270 @@
-"""Null models in result.json, and a verdict in words: what the private data gained."""
+"""Null models and verdict of a result: their names and words, and what tables show of them.
+
+A null model has less information than the method: no features, no graph, or somebody else's
+data. A method that is not above its null models got nothing out of that information.
+Runs with ``--no-nulls`` have none.
+
+Null models in result.json, and a verdict in words: what the private data gained.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ldpsim.strategies.results.averages import Interval, few, gain, margin, mean, over_people, spread
+from ldpsim.strategies.results.numbers import plus_minus, points
 from ldpsim.strategies.results.outcome import Repeat, Score
-from ldpsim.strategies.results.shown_nulls import (
-    CHANCE,
-    FEATURES_ALONE,
-    FEW,
-    GRAPH_ALONE,
-    PEOPLE,
-    SHUFFLED,
-    words_of_verdict,
-)
+
+NOT_TAKEN = "not taken"
+UNJUDGED = "above the null models taken, but neither graph alone nor features alone was"
+FEW, PEOPLE = "few repeats", "people"  # words for the intervals of a verdict
+# Names of the null models; an attribute, or "all", follows SHUFFLED.
+CHANCE, GRAPH_ALONE, FEATURES_ALONE, SHUFFLED = "chance", "graph_alone", "features_alone", "shuffled_"
+
+Nulls = Mapping[str, Mapping[str, Any]]
+_Interval = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class NullSpec:
+    """Words of a null model.
+
+    Args:
+        heading: Name in a table.
+        words: Explanation, as the end of a sentence.
+        subject: Its results, as the beginning of a sentence (plural).
+        reads: Attributes that it reads.
+        shuffled: Private attribute that is shuffled, or ``all``; None if none is.
+    """
+
+    heading: str
+    words: str
+    subject: str
+    reads: tuple[str, ...] = ()
+    shuffled: str | None = None
+
+
+NULLS = {
+    CHANCE: NullSpec("chance", "always the largest class", "guesses of the largest class"),
+    GRAPH_ALONE: NullSpec(
+        "graph alone", "labels spread over the curator's graph", "labels spread over the graph alone",
+        ("adjacency", "label"),
+    ),
+    FEATURES_ALONE: NullSpec(
+        "features alone", "no graph, the features that the curator has", "predictions from features alone",
+        ("features", "label"),
+    ),
+    f"{SHUFFLED}features": NullSpec(
+        "shuffled features", "the same run with somebody else's features", "results with features of other people",
+        shuffled="features",
+    ),
+    f"{SHUFFLED}adjacency": NullSpec(
+        "shuffled adjacency", "the same run with somebody else's neighbours", "results with edges of other people",
+        shuffled="adjacency",
+    ),
+    f"{SHUFFLED}label": NullSpec(
+        "shuffled label", "the same run with somebody else's label", "results with labels of other people",
+        shuffled="label",
+    ),
+    f"{SHUFFLED}all": NullSpec(
+        "shuffled all", "the same run with somebody else's data throughout",
+        "results with private data of other people", shuffled="all",
+    ),
+}  # fmt: skip
+
+
+def asks_nobody(name: str, reported: Collection[str]) -> bool:
+    """Return whether a null model tells what public data alone give, so that it asks nobody in effect.
+
+    It does if it reads no attribute that anybody reports. The method on shuffled data does too, where *all* private
+    attributes are those of other people: its answers do not depend on who gives them (docs/concepts.md). With one
+    attribute shuffled, the others are still those of the people.
+
+    Args:
+        name: A key of :data:`NULLS`.
+        reported: Attributes that the curator has from answers.
+
+    >>> asks_nobody("features_alone", ["adjacency"]), asks_nobody("graph_alone", ["adjacency"])
+    (True, False)
+    """
+    if name.startswith(SHUFFLED):
+        return name == f"{SHUFFLED}all"
+    return not set(NULLS[name].reads) & set(reported)
+
+
+# Standing of a method among its null models: words, and whether that is good, open or bad.
+STANDINGS = {
+    "above": ("above", "good"),
+    "even": ("not above", "open"),
+    "below": ("below", "bad"),
+    "chance": ("at chance", "bad"),
+    "alone": ("above chance", "open"),
+    "unjudged": ("above; not all taken", "open"),
+    "": (NOT_TAKEN, "open"),
+}
+
+
+def shown_nulls_of(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return ``test`` and ``std`` of the null models that a result has, in the order of :data:`NULLS`."""
+    section = record.get("nulls") or {}
+    entries = {**section, **{f"{SHUFFLED}{name}": entry for name, entry in (section.get("shuffled") or {}).items()}}
+    return {name: {"test": entries[name]["test"], "std": entries[name].get("std")} for name in NULLS
+            if entries.get(name) is not None}  # fmt: skip
+
+
+def shown_verdict(record: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return text, ``margin``, ``over_chance``, ``best_null``, ``standing`` and more; None without null models.
+
+    ``over`` has the difference to each null model, by its name, and ``tail`` the tail of each that the margin is
+    corrected for (:class:`ldpsim.strategies.results.averages.Margin`). The standing is a key of :data:`STANDINGS`.
+    """
+    found, nulls = record.get("verdict"), shown_nulls_of(record)
+    if not found:
+        return None
+    best = found.get("best_null") or best_null(nulls)
+    margin = found.get("margin")
+    if found["above_chance"] is False:
+        standing = "chance"
+    elif margin is None:
+        standing = "alone" if found["above_chance"] else ""
+    elif found["above_nulls"]:
+        standing = "above"
+    else:
+        standing = "below" if margin["high"] < 0 else "even"
+    standing = standing_among(standing, nulls)
+    over = {CHANCE: found.get("over_chance"), **(found.get("over") or {}),
+            **{SHUFFLED + attribute: each for attribute, each in (found.get("bought") or {}).items()}}  # fmt: skip
+    return {"text": found["text"], "margin": margin, "over_chance": found.get("over_chance"), "best_null": best,
+            "over": {name: each for name, each in over.items() if each}, "standing": standing,
+            "interval_of": (found.get("interval") or {}).get("of"),
+            "tail": (found.get("interval") or {}).get("tail_of_each_null")}  # fmt: skip
+
+
+def standing_among(standing: str, nulls: Collection[str]) -> str:
+    """Return the standing, but ``unjudged`` for ``above`` where no null model was taken that learns without the method.
+
+    Chance and the method on other people's data do not judge alone: the graph or the features may give as much.
+
+    >>> standing_among("above", ["chance", "shuffled_all"]), standing_among("above", ["chance", "features_alone"])
+    ('unjudged', 'above')
+    """
+    missing = all(name == CHANCE or name.startswith(SHUFFLED) for name in nulls)
+    return "unjudged" if standing == "above" and missing else standing
+
+
+_BOUGHT = {"features": "features", "adjacency": "edges", "label": "labels", "all": "data together"}
+
+
+def words_of_verdict(found: Mapping[str, Any]) -> str:
+    """Return the verdict in sentences, from its other fields.
+
+    Args:
+        found: ``over_chance``, ``margin``, ``best_null``, ``bought`` and ``interval`` of the section ``verdict``.
+    """
+    said = [*_sentences(found["over_chance"], found["best_null"], found["margin"], found["bought"])]
+    interval = found.get("interval")
+    if said and interval and interval["of"] == FEW:
+        said.append(f"These are few repeats ({interval['repeats']}), so the intervals are wide.")
+    elif said and interval and interval["of"] == PEOPLE:
+        said.append("The intervals are over people.")
+    return " ".join(said)
+
+
+def _sentences(
+    over_chance: _Interval | None, best: str | None, margin: _Interval | None, bought: Mapping[str, _Interval | None],
+) -> Iterator[str]:  # fmt: skip
+    if over_chance is not None:
+        if over_chance["high"] < 0:
+            yield f"The method is below chance: always the largest class is {_points(over_chance, -1)} better."
+        else:
+            how = "above" if over_chance["low"] > 0 else "not measurably above"
+            yield f"The method is {how} chance: {_points(over_chance)}."
+    if margin is not None and best == CHANCE:
+        yield "No null model is better than chance."
+    elif margin is not None and best is not None:
+        name = NULLS[best].subject
+        if margin["high"] < 0:
+            yield f"A null model beats it: {name} are {_range(margin, -1)} better."
+        else:
+            how = "above" if margin["low"] > 0 else "not measurably above"
+            yield f"It is {how} the best null model, {name}: {_range(margin)}."
+    start = "On these people the"
+    for attribute, each in bought.items():
+        if each is None or (attribute == "all" and len(bought) == 2):
+            continue  # all is the one attribute
+        what = "data" if len(bought) == 1 else _BOUGHT[attribute]
+        yield f"{start} private {what} {_bought(each)}."
+        start = "The"
+
+
+def _bought(found: _Interval) -> str:
+    if found["high"] < 0:
+        return f"cost {_points(found, -1)}"
+    return f"gained {_points(found)}{'' if found['low'] > 0 else ': nothing measurable'}"
+
+
+def _range(found: _Interval, sign: int = 1) -> str:
+    """Return points of accuracy and both ends of their 95 % interval, which may lie unevenly around them."""
+    ends = sorted(sign * found[end] for end in ("low", "high"))
+    value, low, high = (f"{round(100 * each, 1) + 0.0:.1f}" for each in (sign * found["value"], *ends))
+    return f"{value} ({low} to {high}) points"
+
+
+def _points(found: _Interval, sign: int = 1) -> str:
+    """Return points of accuracy and half the width of their 95 % interval."""
+    return f"{points(sign * found['value'])}{plus_minus((found['high'] - found['low']) / 2)} points"
+
+
+def best_null(nulls: Nulls) -> str | None:
+    """Return the name of the best null model, chance among them; of equally good ones the first of :data:`NULLS`."""
+    return max((name for name in NULLS if name in nulls), key=lambda name: nulls[name]["test"], default=None)
+
+
+def asking_nobody(record: Mapping[str, Any]) -> str | None:
+    """Return the best null model that asks nobody (:func:`ask_nobody`): what a run that asks people has to be above."""
+    nulls = shown_nulls_of(record)
+    return best_null({name: nulls[name] for name in ask_nobody(record)})
+
+
+def ask_nobody(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the null models that tell what public data alone give (:func:`asks_nobody`).
+
+    There is none if the run itself asked nobody, or has no null models.
+    """
+    nulls = shown_nulls_of(record)
+    if CHANCE not in nulls or not record["devices"]["asked"]:
+        return ()
+    given = (record.get("verdict") or {}).get("ask_nobody")
+    names = _ask_nobody_in_old(record, nulls) if given is None else given
+    return tuple(name for name in nulls if name in names)
+
+
+def _ask_nobody_in_old(record: Mapping[str, Any], nulls: Nulls) -> list[str]:
+    """Return the null models that ask nobody, of a result without a list of them: its levels say what was public."""
+    holds = record["privacy"]["holds"]
+    public = {attribute for attribute, level in _LEVEL_OF.items() if holds[level]["public"]}
+    if holds["label"]["status"] != "bounded":
+        public.add("label")
+    reported = {*_LEVEL_OF, "label"} - public
+    return [name for name in nulls if asks_nobody(name, reported)]
+
+
+_LEVEL_OF = {"adjacency": "relationship", "features": "bit_feature"}
+
+
+def null_columns(nulls: Nulls, verdict: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the columns of a table: each null model with its spread, the margin, the verdict."""
+    row: dict[str, Any] = {}
+    for name in NULLS:
+        row[name] = nulls.get(name, {}).get("test")
+        if name != CHANCE:  # it is no training: it has no spread of its own
+            row[f"{name}_std"] = nulls.get(name, {}).get("std")
+    margin = (verdict and verdict["margin"]) or {}
+    return {**row, "margin": margin.get("value"), "margin_low": margin.get("low"), "margin_high": margin.get("high"),
+            "margin_interval_of": verdict and verdict.get("interval_of"),
+            "standing": verdict and verdict["standing"], "verdict": verdict and verdict["text"]}  # fmt: skip
 
 
 def nulls_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:

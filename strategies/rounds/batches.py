@@ -18,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 
 from ldpsim.curator.methods.base import Budget, Method, Question
-from ldpsim.curator.reports.parts import answers_to, joined_reports
+from ldpsim.curator.reports.decoding import answers_to, joined_reports
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import BoolArray
 from ldpsim.devices.atomic_files import write_atomically

@@ -19,13 +19,12 @@ from torch import nn
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import Question
 from ldpsim.curator.methods.owner.graph_owner import GraphOwner
-from ldpsim.curator.nulls.known import NullEvidence
-from ldpsim.curator.nulls.models import chance
+from ldpsim.curator.nulls.models import NullEvidence, chance
 from ldpsim.curator.observer import watched
 from ldpsim.curator.owner.aggregation.sums import HandedLists
 from ldpsim.curator.owner.aggregation.training import Learners
 from ldpsim.curator.owner.privacy.graph_account import GraphRelease
-from ldpsim.curator.owner.teachers.randomness import derive
+from ldpsim.curator.owner.teachers.answering import derive
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.data.population import Population
@@ -33,16 +32,15 @@ from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.facts import IntArray, Split
 from ldpsim.devices.policy.policy import Mode
 from ldpsim.devices.raw_record import hand_over
-from ldpsim.strategies.people.owned_graph import sparse_features
-from ldpsim.strategies.people.owner_graphs import handed_lists
+from ldpsim.strategies.people.owner_graphs import handed_lists, sparse_features
 from ldpsim.strategies.results.outcome import Outcome
-from ldpsim.strategies.results.shown_nulls import CHANCE, FEATURES_ALONE
+from ldpsim.strategies.results.verdict import CHANCE, FEATURES_ALONE
 from ldpsim.strategies.rounds.batches import read_records
 from ldpsim.strategies.runs.run import Others, Predict, RepeatContext, Run, ask_devices
 from ldpsim.strategies.runs.teachers import one_thread
-from ldpsim.strategies.setup.checks import check_graph_owner_run
 from ldpsim.strategies.setup.options import RunOptions, Seeds
 from ldpsim.strategies.setup.run_setup import RunSetup
+from ldpsim.strategies.setup.settings import check_graph_owner_run
 
 
 class GraphOwnerRun(Run):

@@ -27,7 +27,7 @@ from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix
 from ldpsim.curator.methods import Question
 from ldpsim.curator.methods.federated.fedavg import Federated
 from ldpsim.curator.methods.federated.silos import Silos
-from ldpsim.curator.nulls.known import known_from_graph
+from ldpsim.curator.nulls.models import known_from_graph
 from ldpsim.curator.observer import watched
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.privacy.level import Level
@@ -44,7 +44,7 @@ from ldpsim.devices.raw_record import hand_over
 from ldpsim.devices.training_task import UNPROTECTED, Task
 from ldpsim.strategies.engines import collect as engines
 from ldpsim.strategies.engines.grids import SiloGrid
-from ldpsim.strategies.people.owned_graph import joined_rows, own, sparse_features
+from ldpsim.strategies.people.owner_graphs import joined_rows, own, sparse_features
 from ldpsim.strategies.people.silos import divide_into_silos
 from ldpsim.strategies.results import evaluation
 from ldpsim.strategies.results.lifetime import TrainingAnswers, read_ledgers
@@ -56,8 +56,8 @@ from ldpsim.strategies.rounds.training_grid import Phase
 from ldpsim.strategies.runs.run import Refused, RepeatContext, Run, RunFailed, ask_devices
 from ldpsim.strategies.runs.training import Trained, Training
 from ldpsim.strategies.seeded import seeded
-from ldpsim.strategies.setup.checks import check_federated_run
 from ldpsim.strategies.setup.run_setup import RunSetup
+from ldpsim.strategies.setup.settings import check_federated_run
 
 _ALONE = 64  # networks of `isolate` trained at once
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import partial
 
 from ldpsim.curator.learning.training import TrainingSettings, choose_device
-from ldpsim.curator.linear.threads import trainings_at_once
+from ldpsim.curator.linear.processor import trainings_at_once
 from ldpsim.curator.methods import BUILT_IN
 from ldpsim.curator.steps import on_progress
 from ldpsim.devices.facts import IntArray
@@ -26,7 +26,7 @@ from ldpsim.strategies.engines.pool import Trainings
 from ldpsim.strategies.people.shuffled import shuffled
 from ldpsim.strategies.progress import quiet
 from ldpsim.strategies.results.outcome import Outcome, Score
-from ldpsim.strategies.results.shown_nulls import SHUFFLED
+from ldpsim.strategies.results.verdict import SHUFFLED
 from ldpsim.strategies.runs.run import Predict, RepeatContext, Run
 from ldpsim.strategies.runs.set_up import run_of, set_scene
 from ldpsim.strategies.setup.run_setup import RunSetup

@@ -17,16 +17,16 @@ from ldpsim.curator.defences import Defended, defend
 from ldpsim.curator.methods import Method, Question
 from ldpsim.curator.methods.base import Graph, GraphMethod, LocalMethod
 from ldpsim.curator.methods.references.references import Reference
-from ldpsim.curator.nulls.known import NullEvidence, known_from_graph, known_from_reports
+from ldpsim.curator.nulls.models import NullEvidence, known_from_graph, known_from_reports
 from ldpsim.curator.observer import watched
 from ldpsim.curator.reports.question import keys_of
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.reports.silenced import silenced
+from ldpsim.curator.reports.rows import silenced
 from ldpsim.devices.facts import IntArray, Split
-from ldpsim.strategies.people.owned_graph import own
+from ldpsim.strategies.people.owner_graphs import own
 from ldpsim.strategies.results import evaluation
 from ldpsim.strategies.results.outcome import Outcome, Predictions
-from ldpsim.strategies.results.shown_nulls import FEATURES_ALONE, GRAPH_ALONE
+from ldpsim.strategies.results.verdict import FEATURES_ALONE, GRAPH_ALONE
 from ldpsim.strategies.rounds.collect_once import Collected, stages_of
 from ldpsim.strategies.runs.run import ALL, Others, Predict, RepeatContext, Run, gather_reports, known_to_curator
 from ldpsim.strategies.setup.run_setup import RunSetup

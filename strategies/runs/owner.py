@@ -20,8 +20,8 @@ from ldpsim.curator.methods import Question
 from ldpsim.curator.methods.owner.owner import B1, Baseline, LabelAnswers, OwnerMethod, private_graph, sage_settings
 from ldpsim.curator.owner.privacy.account import Account
 from ldpsim.curator.owner.privacy.label import MOST_LAMBDAS, shared_label_epsilon
+from ldpsim.curator.owner.teachers.answering import query_order
 from ldpsim.curator.owner.teachers.graph import PlainGraph
-from ldpsim.curator.owner.teachers.selection import query_order
 from ldpsim.curator.owner.teachers.student import Student, train_network
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.devices.data.population import Population
@@ -29,16 +29,22 @@ from ldpsim.devices.facts import IntArray, Split
 from ldpsim.devices.mechanisms import round_up
 from ldpsim.devices.policy.policy import Mode
 from ldpsim.devices.raw_record import hand_over
-from ldpsim.strategies.people.owner_graphs import handed_over, owned_people, public_graph, shown_publicly
-from ldpsim.strategies.people.private_and_public import Division, divide
+from ldpsim.strategies.people.owner_graphs import (
+    Division,
+    divide,
+    handed_over,
+    owned_people,
+    public_graph,
+    shown_publicly,
+)
 from ldpsim.strategies.results.outcome import Outcome
 from ldpsim.strategies.rounds.batches import read_records
 from ldpsim.strategies.rounds.collect_once import Collected
 from ldpsim.strategies.runs.run import RepeatContext, Run, ask_devices
 from ldpsim.strategies.runs.teachers import Classroom, one_thread
-from ldpsim.strategies.setup.checks import check_owner_run
 from ldpsim.strategies.setup.options import RunOptions, Seeds
 from ldpsim.strategies.setup.run_setup import RunSetup
+from ldpsim.strategies.setup.settings import check_owner_run
 
 
 class OwnerRun(Run):

@@ -18,8 +18,7 @@ import numpy as np
 
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import Method, Question, find
-from ldpsim.curator.nulls.known import NullEvidence
-from ldpsim.curator.nulls.models import chance, features_alone, graph_alone
+from ldpsim.curator.nulls.models import NullEvidence, chance, features_alone, graph_alone
 from ldpsim.curator.observer import Observer
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.reports.question import keys_of, volunteers_of
@@ -35,12 +34,11 @@ from ldpsim.devices.policy.terms import terms_of
 from ldpsim.devices.query import ATTRIBUTES
 from ldpsim.devices.wire import REASONS
 from ldpsim.strategies.engines.grids import FlowerFailed
-from ldpsim.strategies.people.owned_graph import own, sparse_features
-from ldpsim.strategies.people.private_and_public import Division
+from ldpsim.strategies.people.owner_graphs import Division, own, sparse_features
 from ldpsim.strategies.progress import Progress
 from ldpsim.strategies.results import evaluation
 from ldpsim.strategies.results.outcome import Outcome, Predictions, Score
-from ldpsim.strategies.results.shown_nulls import CHANCE, FEATURES_ALONE, GRAPH_ALONE
+from ldpsim.strategies.results.verdict import CHANCE, FEATURES_ALONE, GRAPH_ALONE
 from ldpsim.strategies.rounds.batches import ask_in_batches, read_reports
 from ldpsim.strategies.rounds.collect_once import Collected, Stages, at_stage, stages_of
 from ldpsim.strategies.setup.disk_space import check_refused

@@ -22,7 +22,6 @@ from ldpsim.strategies.estimate.fits import check_fits
 from ldpsim.strategies.estimate.graph_facts import known_before, measured
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.runs.run import RepeatContext, Run
-from ldpsim.strategies.setup.feature_share import divided
 from ldpsim.strategies.setup.fingerprint import config_hash, hashed_parameters
 from ldpsim.strategies.setup.options import RunOptions, Seeds
 from ldpsim.strategies.setup.read_options import check_read
@@ -36,7 +35,7 @@ from ldpsim.strategies.setup.run_setup import (
     load_population,
     silent_devices,
 )
-from ldpsim.strategies.setup.settings import resolve
+from ldpsim.strategies.setup.settings import divided, resolve
 
 # Module and class of each kind of run, by the method's ``trained_by``; only the kind that a run needs is imported.
 _KINDS = {

@@ -28,8 +28,7 @@ from ldpsim.devices.ledger.rows import LedgerDamaged
 from ldpsim.strategies.engines.pool import Trainings, side_by_side
 from ldpsim.strategies.engines.usage import cpu_seconds
 from ldpsim.strategies.group_accuracy.section import groups_section
-from ldpsim.strategies.outputs.graph import ResultGraph
-from ldpsim.strategies.outputs.graph_files import UnwrittenGraph, check_graph_file, is_form
+from ldpsim.strategies.outputs.graph import ResultGraph, UnwrittenGraph, check_graph_file, is_form
 from ldpsim.strategies.outputs.run_result import RunResult
 from ldpsim.strategies.progress import OnMetric, Progress, SteppedProgress, noted_if_interrupted, quiet
 from ldpsim.strategies.results import folder as run_folder
@@ -37,7 +36,7 @@ from ldpsim.strategies.results.figures import figures
 from ldpsim.strategies.results.lifetime import Losses, nothing_known, read_ledgers
 from ldpsim.strategies.results.outcome import Predictions, Repeat, Score
 from ldpsim.strategies.results.record import assemble
-from ldpsim.strategies.results.shown_nulls import SHUFFLED, asks_nobody
+from ldpsim.strategies.results.verdict import SHUFFLED, asks_nobody
 from ldpsim.strategies.runs.nulls import models_at_once, null_models, references, start_nulls
 from ldpsim.strategies.runs.run import Refused, RepeatContext, RunFailed
 from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
@@ -45,9 +44,15 @@ from ldpsim.strategies.setup.disk_space import naming_full_disk
 from ldpsim.strategies.setup.fingerprint import configuration
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import Collect, RunSetup
-from ldpsim.strategies.tracking.content import tags_of, tracked_run, without_places
-from ldpsim.strategies.tracking.metrics import CallbackFailed, Metrics
-from ldpsim.strategies.tracking.targets import check_targets, tracked
+from ldpsim.strategies.tracking.targets import (
+    CallbackFailed,
+    Metrics,
+    check_targets,
+    tags_of,
+    tracked,
+    tracked_run,
+    without_places,
+)
 
 AGAIN = "the same command goes on"
 log = logging.getLogger("ldpsim")
@@ -70,7 +75,7 @@ def simulate(
         progress: Called with a phase and the share of it that is done; None if unknown.
         collect: Sends the questions to the devices instead of :func:`engines.collect`; called
             with the state folder, the questions, ``devices`` and ``silent``.
-        on_metric: Called with name, value, step and phase of every figure (:mod:`ldpsim.strategies.tracking.metrics`).
+        on_metric: Called with name, value, step and phase of every figure (:mod:`ldpsim.strategies.tracking.targets`).
         track: Trackers, as ``ldpsim run --track`` has them: ``mlflow:URI``, ``wandb``, ``tensorboard:DIR``.
         keep_graph: Whether the result has its ``graph``, which takes memory.
         save_graph: File for this graph; a suffix alone (``npz``) is a file in the run's folder.

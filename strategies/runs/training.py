@@ -18,7 +18,7 @@ import numpy as np
 from flwr.serverapp import Grid
 
 from ldpsim.curator.methods.federated.fedavg import Federated
-from ldpsim.curator.owner.teachers.randomness import derive, private_generator
+from ldpsim.curator.owner.teachers.answering import derive, private_generator
 from ldpsim.devices.federated.wire import weights_record
 from ldpsim.devices.network import FloatArray
 from ldpsim.devices.training_task import Task

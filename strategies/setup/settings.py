@@ -1,19 +1,71 @@
-"""Method and training settings from ``--set``, ``--tuned`` and ``--gnn``, with their provenance."""
+"""Feature share of a run: given, stored, or chosen from public facts before anybody is asked.
+
+Method and training settings from ``--set``, ``--tuned`` and ``--gnn``, with their provenance.
+
+Checks of federated runs and of an owner's runs, made before anything is written.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, cast
 
-from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.learning.training import TrainingSettings, choose_device
 from ldpsim.curator.methods import Method
 from ldpsim.curator.methods.base import Budget
+from ldpsim.curator.methods.feature_share import RULE
+from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.curator.methods.owner.owner import OwnerMethod, sage_settings
 from ldpsim.curator.methods.parameters import read_value
 from ldpsim.curator.names import nearest
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.curator.tuned import stored
-from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.facts import PublicFacts, Split
+from ldpsim.strategies.engines.collect import choose
+from ldpsim.strategies.people.owner_graphs import Division
+from ldpsim.strategies.setup.options import AUTO, RunOptions
+
+CHOSEN = "chosen from public facts"
+
+
+def divided(
+    options: RunOptions, settings: Settings, budget: Budget, facts: PublicFacts, labels: int
+) -> tuple[Budget, Settings]:
+    """Return the budget with the feature share in force, and the settings with its provenance.
+
+    A method that chooses its share (``MethodSpec.auto_share``) does so unless one is
+    given or stored. Where a finer budget is given there is nothing to divide: features without a budget of their own
+    are then not asked.
+
+    Args:
+        options: Options of the run, which were found to be read.
+        settings: The method, and a stored share.
+        budget: The budget without a chosen share.
+        facts: Sizes of the population.
+        labels: Number of training labels.
+
+    Raises:
+        ValueError: one line, for a share that does not fit the method or the other budgets.
+    """
+    spec, given = settings.method.in_force(), options.feature_share
+    parts = {"--eps-adjacency": budget.eps_adjacency, "--eps-features": budget.eps_features}
+    finer = [f"{option} {value:g}" for option, value in parts.items() if value is not None]
+    if given == AUTO and finer:
+        raise ValueError(f"--feature-share auto with {finer[0]}: nothing is left to divide")
+    needed = "features" in spec.private and not spec.auto_share
+    if given == 0 and needed and not budget.public_features and budget.eps_features is None:
+        raise ValueError(f"--feature-share 0: {spec.name} cannot do without private features")
+    if given is None and settings.feature_share is not None:
+        return replace(budget, feature_share=settings.feature_share), settings
+    if given not in (None, AUTO) or not spec.auto_share or budget.public_features:
+        return budget, settings
+    share = 0.0 if finer else RULE.share(facts, labels, budget.epsilon, budget.reporting)
+    return replace(budget, feature_share=share), replace(
+        settings, provenance={**settings.provenance, "feature_share": CHOSEN}
+    )
+
 
 _TRAINING = {entry.name: entry for entry in fields(TrainingSettings) if entry.name != "gnn"}
 TRAINING = set(_TRAINING)
@@ -96,3 +148,27 @@ def unfit_training(key: str, method: type[Method], gnn: str) -> str:
     if key == "selection" and not method.spec.common_selection:
         return f"{method.spec.name} chooses its epoch by a rule of its own"
     return ""
+
+
+def check_federated_run(options: RunOptions, settings: Settings, population: Population, split: Split) -> None:
+    """Check that options fit the method and the population (ValueError)."""
+    if (engine := choose(options.engine, options.ray_address)) != "local":
+        raise ValueError(f"--engine {engine}: {options.method} trains in this process (--engine local)")
+    if not len(split.train):
+        raise ValueError(f"{population.name}: nobody is left to train")
+    cast(Federated, settings.method).check_people(len(population))
+
+
+def check_owner_run(settings: Settings, population: Population, division: Division) -> None:
+    """Check that the options of an owner's run fit the method and the population (ValueError)."""
+    sage_settings(settings.training)
+    method = cast(OwnerMethod, settings.method)
+    method.check(people=len(division.private), asked=len(division.asked), classes=population.facts.classes)
+
+
+def check_graph_owner_run(options: RunOptions, settings: Settings) -> None:
+    """Check that the options of a run of an owner with the whole graph fit the method (ValueError)."""
+    if settings.training.gnn_dropout:
+        raise SettingError(f"gnn_dropout={settings.training.gnn_dropout:g}", f"{options.method} has no dropout")
+    if choose_device(options.device).type == "cuda" and options.device == "cuda":
+        raise ValueError(f"--device cuda: {options.method} trains on a CPU only")

@@ -1,4 +1,22 @@
-"""Trackers named on the command line (``--track mlflow:URI``): checked before anybody is asked, guarded afterwards.
+"""Name, parameters and tags of a run for the trackers.
+
+Figures of a run while it goes on: to the caller's ``on_metric`` and to the trackers.
+
+=================  =====================================================  =======================================
+phase              names                                                  step
+=================  =====================================================  =======================================
+``train``          ``train_accuracy``, ``train_loss``, ``val_accuracy``,  epoch, from 1
+                   ``val_loss``
+``rounds``         ``val_accuracy``                                       round, from 1, where devices evaluate
+``repeat``         ``test``, ``val``, ``macro_f1``                        repeat, from 0
+``result``         those of :func:`ldpsim.strategies.results.figures.figures`    0
+=================  =====================================================  =======================================
+
+Later repeats train in the phases ``train-1``, ``train-2``, ... The labels of an epoch's figures are those that the
+curator has, reported ones under noise included; losses are the mean cross-entropy, without dropout. In rounds the
+curator hears no loss and no training accuracy: each would be one more release of a device.
+
+Trackers named on the command line (``--track mlflow:URI``): checked before anybody is asked, guarded afterwards.
 
 A missing client or an unreachable server is one line before the run. A tracker that fails later gets a warning and is
 left alone: the run goes on, and its result is kept.
@@ -11,11 +29,127 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from ldpsim.curator.names import nearest
-from ldpsim.strategies.progress import warn
+from ldpsim.curator.observer import Observer
+from ldpsim.strategies.progress import OnMetric, warn
+from ldpsim.strategies.results.figures import figures
+from ldpsim.strategies.results.folder import name_of, name_of_data
+from ldpsim.strategies.results.verdict import shown_verdict
+from ldpsim.strategies.setup.fingerprint import ldpsim_version
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.run_setup import RunSetup
 from ldpsim.strategies.tracking.clients import TRACKERS, TrackedRun, Tracker
+
+
+def tracked_run(setup: RunSetup) -> TrackedRun:
+    """Return a run as trackers show it, before anybody is asked.
+
+    Personal options (folders, files, addresses, engine) are left out. A data set is named, without its path.
+    """
+    options, people = setup.options, setup.population
+    data = name_of_data(people.name)
+    given = {name: getattr(options, name) for name, spec in declared(type(options)).items() if not spec.personal}
+    parameters = {
+        **given,
+        "dataset": data,
+        "nodes": len(people),
+        "parameters": setup.settings.parameters(),
+        "budget": asdict(setup.budget),
+    }
+    tags = {"ldpsim_version": ldpsim_version(), "method": options.method, "dataset": data,
+            "trust": setup.method.spec.trust, "config_hash": setup.digest}  # fmt: skip
+    name = name_of(method=options.method, dataset=people.name, digest=setup.digest, seed=options.seed)
+    return TrackedRun(name, dotted(parameters), tags)
+
+
+def tags_of(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return the verdict's text, the status of each level of privacy, and the digest of the reports."""
+    verdict = shown_verdict(record)
+    return {
+        **({} if verdict is None else {"verdict": verdict["text"], "standing": verdict["standing"]}),
+        **{f"holds.{level}": entry["status"] for level, entry in record["privacy"]["holds"].items()},
+        "reports_sha256": record["devices"]["reports_sha256"],
+    }
+
+
+def without_places(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return result.json's content without the folders, files and addresses of the person who ran it."""
+    hidden = {name for name, spec in declared(RunOptions).items() if Path in spec.types or name == "ray_address"}
+    config: dict[str, Any] = {name: None if name in hidden else value for name, value in record["config"].items()}
+    config["dataset"] = name_of_data(config["dataset"])
+    data = {**record["dataset"], "name": name_of_data(record["dataset"]["name"])}
+    return {**record, "config": config, "dataset": data}
+
+
+def dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """Return the entries of nested mappings as text, by dotted name.
+
+    >>> dotted({"seed": 0, "settings": {"lr": 0.1}})
+    {'seed': '0', 'settings.lr': '0.1'}
+    """
+    found: dict[str, str] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            found |= dotted(value, f"{prefix}{name}.")
+        else:
+            found[f"{prefix}{name}"] = str(value)
+    return found
+
+
+class CallbackFailed(Exception):
+    """Error of the caller's ``on_metric``, in one line."""
+
+
+class Metrics:
+    """Figures of a run for whoever wants them.
+
+    Args:
+        on_metric: Called with name, value, step and phase; None: nobody wants them.
+        trackers: The trackers of the run.
+    """
+
+    def __init__(self, on_metric: OnMetric | None, trackers: Trackers) -> None:
+        self._on_metric, self._trackers = on_metric, trackers
+
+    def observer(self, phase: str, repeat: int) -> Observer | None:
+        """Return what watches the training of a repeat; None if nobody wants figures."""
+        if self._on_metric is None and not self._trackers:
+            return None
+        name_of_phase = phase if repeat == 0 else f"{phase}-{repeat}"
+        return lambda name, value, step: self.tell(name, value, step, name_of_phase)
+
+    def repeat(self, number: int, accuracy: Mapping[str, float | None]) -> None:
+        """Tell the accuracy of a repeat."""
+        for name, value in accuracy.items():
+            if value is not None:
+                self.tell(name, float(value), number, "repeat")
+
+    def result(self, record: Mapping[str, Any]) -> None:
+        """Tell the final figures to ``on_metric``; the trackers get them with the result."""
+        for name, value in figures(record):
+            self._call(name, value, 0, "result")
+
+    def tell(self, name: str, value: float, step: int, phase: str) -> None:
+        """Tell one figure.
+
+        Raises:
+            CallbackFailed: if ``on_metric`` raised an error.
+        """
+        self._trackers.metric(f"{phase}/{name}", value, step)
+        self._call(name, value, step, phase)
+
+    def _call(self, name: str, value: float, step: int, phase: str) -> None:
+        if self._on_metric is None:
+            return
+        try:
+            self._on_metric(name, value, step, phase)
+        except Exception as error:
+            raise CallbackFailed(f"on_metric: {type(error).__name__}: {' '.join(str(error).split())}") from error
 
 
 class TargetError(ValueError):

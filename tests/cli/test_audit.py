@@ -1,6 +1,6 @@
 """``ldpsim audit``: the table, JSON, the exit code, and that everything is audited.
 
-Covers strategies/attacks/audit/audit. It covers ``cli/audit_page.py`` too.
+Covers strategies/attacks/audit/audit. It covers ``cli/audit.py`` too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import ldpsim.strategies.attacks.audit.audit as auditing
 from ldpsim.cli.main import app
 from ldpsim.curator import methods
-from ldpsim.curator.attacks.audit_row import AuditRow
+from ldpsim.curator.attacks.mechanism_audit import AuditRow
 from ldpsim.devices import mechanisms
 from ldpsim.strategies.attacks.audit.audit import AuditOptions, audit, everything
 

@@ -15,7 +15,7 @@ from ldpsim.cli import completion
 from ldpsim.cli.main import app
 from ldpsim.curator.methods import BUILT_IN
 from ldpsim.devices import datasets
-from ldpsim.strategies.results.levels import compared_levels
+from ldpsim.strategies.results.in_words import compared_levels
 
 ROOT = Path(__file__).parents[2]
 PYTHON = {**os.environ, "PYTHONPATH": str(ROOT)}

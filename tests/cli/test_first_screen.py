@@ -17,7 +17,7 @@ from rich.console import Console
 from ldpsim.cli.summary import first_screen
 from ldpsim.curator.methods import BUILT_IN
 from ldpsim.devices.datasets.generated import generate
-from ldpsim.strategies.experiments.match_budgets import guarantee_before
+from ldpsim.strategies.experiments.compare import guarantee_before
 from ldpsim.strategies.runs.set_up import set_up
 from ldpsim.strategies.setup.options import RunOptions
 

@@ -79,14 +79,14 @@ def test_the_reader_names_the_importer() -> None:
     lines = """import time: 1 | 1 |     scipy.stats
 import time: 1 | 3 |       scipy.signal._peaks
 import time: 1 | 5 |     scipy.signal
-import time: 1 | 9 |   ldpsim.curator.defences.tails
+import time: 1 | 9 |   ldpsim.curator.defences.degree
 import time: 1 | 9 |   numpy
 import time: 1 | 20 | ldpsim.strategies.runs.simulate
 """
     found = unused(lines)
     assert found == [
-        "scipy.signal, imported by ldpsim.curator.defences.tails",
-        "scipy.stats, imported by ldpsim.curator.defences.tails",
+        "scipy.signal, imported by ldpsim.curator.defences.degree",
+        "scipy.stats, imported by ldpsim.curator.defences.degree",
     ]
 
 

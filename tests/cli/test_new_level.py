@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from ldpsim.cli import audit as audit_command
-from ldpsim.cli.audit_page import loss_table
+from ldpsim.cli.audit import loss_table
 from ldpsim.cli.output import console
 from ldpsim.cli.report.gather import gather
 from ldpsim.cli.report.page import render
 from ldpsim.cli.summary import summary
-from ldpsim.curator.attacks.audit_row import Effort
+from ldpsim.curator.attacks.mechanism_audit import Effort
 from ldpsim.curator.attacks.method_audit import audit_method
 from ldpsim.curator.methods.local.hogs import HoGS
 from ldpsim.curator.privacy.levels import LEVELS, LevelSpec
@@ -20,7 +20,7 @@ from ldpsim.devices.noise import NoiseStream
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.outputs.groups import groups_of
 from ldpsim.strategies.outputs.rows import row_of
-from ldpsim.strategies.results.levels import held, level_named, shown_levels
+from ldpsim.strategies.results.in_words import held, level_named, shown_levels
 
 LIST = LevelSpec(
     "adjacency", "whole", "the whole neighbour list of a person changes",

@@ -16,15 +16,15 @@ from typing import Any
 
 import pytest
 
-from ldpsim.cli.audit_page import loss_table
-from ldpsim.cli.audit_page import write_page as write_audit_page
+from ldpsim.cli.audit import loss_table
+from ldpsim.cli.audit import write_page as write_audit_page
 from ldpsim.cli.documents import write_document
 from ldpsim.cli.dossier import made_of
 from ldpsim.cli.report.gather import gather
 from ldpsim.cli.report.page import write_page
 from ldpsim.cli.report.plan_page import write_plan_page
 from ldpsim.cli.sheet import sheet_of
-from ldpsim.curator.attacks.audit_row import AuditRow
+from ldpsim.curator.attacks.mechanism_audit import AuditRow
 from ldpsim.curator.privacy.level import Level
 from ldpsim.strategies import simulate
 from ldpsim.strategies.estimate.graph_facts import GraphFacts

@@ -26,7 +26,7 @@ from ldpsim.curator.privacy.level import Level
 from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.devices.facts import PublicFacts, Split
 from ldpsim.strategies.outputs.groups import groups_of
-from ldpsim.strategies.results.levels import compared_levels, held, shown_levels
+from ldpsim.strategies.results.in_words import compared_levels, held, shown_levels
 from tests.cli.conftest import RECORD
 
 _FIGURE = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")

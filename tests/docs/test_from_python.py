@@ -7,7 +7,7 @@ import tomllib
 
 from docs.rooms import ROOT
 from ldpsim.devices import NO_TELEMETRY
-from ldpsim.strategies.outputs.graph_files import FORMS
+from ldpsim.strategies.outputs.graph import FORMS
 from ldpsim.strategies.tracking.clients import TRACKERS
 
 PAGES = {name: (ROOT / "docs" / f"{name}.md").read_text() for name in ("from-python", "tracking")}

@@ -6,6 +6,10 @@ devices or in silos (``devices``).
 With one person a device, FedAvg of a GCN has no edge to train on: a device's own node has
 no neighbour on the device. ``fedavg-mlp`` is that method by its right name. Edges enter with
 ``fedavg-gnn`` and ``fedgcn`` (neighbours' values go through the server) or with silos.
+
+FedNova: FedAvg of devices that take unequal numbers of local steps, each update divided by its number.
+
+SCAFFOLD: FedAvg whose local steps are corrected for the difference between devices.
 """
 
 from __future__ import annotations
@@ -248,4 +252,49 @@ class FedGCN(Federated):
     spec = replace(
         Federated.spec, name="fedgcn", paper="Yao, Jin, Ravi, Joe-Wong, FedGCN: Convergence-Communication Tradeoffs",
         sees="sums", uses=("adjacency", "features", "label"), training_defaults={"hidden": 16, "lr": 0.5},
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FedNova(FedAvgMLP):
+    """FedNova (Wang et al. 2020, https://arxiv.org/abs/2007.07481) of a perceptron on each device's own record.
+
+    In each round a device takes ``least_steps`` to ``local_steps`` gradient steps, drawn uniformly, as slow and fast
+    devices would in the same time. The server divides an update by its number of steps, and multiplies the mean by the
+    mean number. Where all numbers are equal this is FedAvg.
+
+    Args:
+        least_steps: Smallest number of gradient steps of an answer; the largest one is ``local_steps``.
+        normalised: Whether updates are divided by their number of steps; false: FedAvg of the same updates.
+
+    Raises:
+        ValueError: for a parameter outside its range.
+    """
+
+    least_steps: int = 1
+    normalised: bool = True
+
+    spec = replace(
+        FedAvgMLP.spec, name="fednova", paper="Wang et al., Tackling the Objective Inconsistency Problem (FedNova)",
+        strategy="fednova", optimisers=("average",),
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range(self, "least_steps", least=1, most=self.local_steps)
+
+
+@dataclass(frozen=True)
+class SCAFFOLD(FedAvgMLP):
+    """SCAFFOLD (Karimireddy et al. 2020, https://arxiv.org/abs/1910.06378) of a perceptron on each device's own record.
+
+    A device subtracts its own control variate from each gradient and adds the server's: local steps then go where all
+    devices' gradients go. Option II of the paper, with a global step size of 1. The server hands a device its control
+    variate back with every question, as it follows from the updates that the server saw in clear.
+    """
+
+    spec = replace(
+        FedAvgMLP.spec, name="scaffold",
+        paper="Karimireddy et al., SCAFFOLD: Stochastic Controlled Averaging for Federated Learning",
+        strategy="scaffold", optimisers=("average",), vectors_down=2,
     )  # fmt: skip

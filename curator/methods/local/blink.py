@@ -8,7 +8,7 @@ On the devices, with eps_d = delta eps and eps_a = (1 - delta) eps:
 At the curator, in this order:
 
     beta     maximum-likelihood beta-model of the d~_i clipped to [1, n - 2]
-             (:mod:`ldpsim.curator.links.beta_model`)
+             (:mod:`ldpsim.curator.links.blink`)
     prior    Pr[A_ij = 1 | d~] = s_i s_j / (1 + s_i s_j),  s_i = e^beta_i
     P_ij     posterior of the prior and both reported bits (:mod:`ldpsim.curator.links.blink`)
 
@@ -32,8 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.curator.links.beta_model import fit_beta_model
-from ldpsim.curator.links.blink import LinkPosterior, PairOdds
+from ldpsim.curator.links.blink import LinkPosterior, PairOdds, fit_beta_model
 from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
 from ldpsim.curator.methods.memory import MemoryLaw

@@ -38,8 +38,7 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array, eye_array
 
 from ldpsim.curator import options as o
-from ldpsim.curator.linear.factored import product_of
-from ldpsim.curator.linear.packed import PackedBits
+from ldpsim.curator.linear.factored import PackedBits, product_of
 from ldpsim.curator.linear.propagation import bit_strips, mean_matrix, propagate
 from ldpsim.curator.linear.scaling import PUBLIC_SCALINGS, scale_public, standardise
 from ldpsim.curator.links.hogs import likely_links

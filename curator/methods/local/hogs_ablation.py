@@ -24,8 +24,8 @@ from ldpsim.curator.methods.local.links import both_ways, reported_edges
 from ldpsim.curator.methods.memory import MemoryLaw
 from ldpsim.curator.methods.parameters import ABOVE_0, check_choices, check_shares, parameter
 from ldpsim.curator.methods.spec import TRAINING_GRID, MethodSpec
-from ldpsim.curator.reports.agreed_pairs import reported_pairs
 from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.rows import reported_pairs
 from ldpsim.devices.facts import IntArray, PublicFacts, PublicKnowledge
 from ldpsim.devices.mechanisms import Mechanism
 

@@ -8,7 +8,7 @@ It is used as in Blink's comparison. Two stages, each with half of epsilon (``fi
     stage 1  each reports its number of neighbours in each of the k1 new groups
 
 The curator then draws a graph from Chung and Lu's model between the groups
-(:mod:`ldpsim.curator.links.chung_lu`).
+(:mod:`ldpsim.curator.links.blink`).
 
 Loss. One bit of a list changes one count of each stage by 1, for every grouping: eps_0 and
 eps_1. The grouping of stage 1 is a function of stage 0's reports y_0, so the likelihood of a
@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.vq import kmeans2
 
-from ldpsim.curator.links.chung_lu import BlockModel
+from ldpsim.curator.links.blink import BlockModel
 from ldpsim.curator.links.ldpgen_published import directed_probabilities, draw_links
 from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, StageMechanisms, both_ways

@@ -3,29 +3,86 @@
 A link method has the setting of Blink (Zhu et al. 2023) and its baselines: features are
 public, labels are public or reported under noise, and all of epsilon goes to the adjacency. A concrete
 method defines the mechanisms about the adjacency and the links that it makes of the reports.
+
+Plain randomised response (Warner 1965, https://doi.org/10.1080/01621459.1965.10480775).
+
+The network runs on the reports. Each reported 1 is a directed edge: i takes features from the nodes that it reported.
+
+Symmetric randomised response (Imola et al. 2021, https://arxiv.org/abs/2010.08688), as in Blink's comparison.
+
+The report of one end of each pair counts for both directions. Only that end is asked (one-end
+reporting), so an edge loses eps and not 2 eps. The published code of the comparison draws both
+ends' bits and keeps the lower triangle and, by mistake, the diagonal above it. The lower
+triangle is meant, and is asked here.
+
+Degree-preserving randomised response (Hidano and Murakami 2022, https://arxiv.org/abs/2202.10209).
+
+The form is that of Blink's comparison. Device i reports its degree with Laplace noise for
+eps_1 = share eps, d~_i, and its row by randomised response for eps_2 = (1 - share) eps, which
+keeps a bit with probability p.
+Each reported 1 survives with probability
+
+    q_i = d~_i / (d~_i (2 p - 1) + (n - 1) (1 - p)),    clipped to [0, 1],
+
+so that about d~_i remain. In the paper the device thins its row itself. Thinning reads only
+the two reports, so the curator does it here, at the same loss and with the same distribution
+of the graph. The random seed is a hash of the reports: the same reports give the same graph.
+
+Each surviving 1 is an edge. ``direction="outgoing"`` (the default) carries features from the
+reporting device to the reported one, which gives the accuracies published in Blink's
+comparison. ``incoming`` carries them the other way, as the other baselines do. ``both``
+makes the edge undirected, which is more accurate than either (docs/results/blink.md).
+
+Null model: label propagation on the pairs whose every reported bit is 1.
+
+Label propagation: Zhu and Ghahramani, Learning from Labeled and Unlabeled Data with Label
+Propagation, 2002 (technical report CMU-CALD-02-107).
+
+It has no features and no network. Any gain from features, or from a better estimate of the
+graph, must show above it. All of epsilon goes to the adjacency.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import hashlib
+import math
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ldpsim.curator import options as o
 from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.linear.propagation import adjacency_matrix, label_propagation
 from ldpsim.curator.linear.scaling import PUBLIC_SCALINGS, scale_public
-from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question, require_reports, spending
-from ldpsim.curator.methods.parameters import check_choices
+from ldpsim.curator.methods.base import (
+    ONE_END,
+    Budget,
+    Graph,
+    LocalMethod,
+    MethodSpec,
+    Question,
+    require_reports,
+    spending,
+)
+from ldpsim.curator.methods.memory import MemoryLaw
+from ldpsim.curator.methods.parameters import check_choices, check_shares, unused
+from ldpsim.curator.methods.spec import TRAINING_GRID
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.rows import agreed_pairs, noisy_rows_of_bits
 from ldpsim.curator.shown import shown_loss
 from ldpsim.devices import mechanisms
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
-from ldpsim.devices.mechanisms import Mechanism, RandomizedResponse
+from ldpsim.devices.mechanisms import Degree, Mechanism, RandomizedResponse
 from ldpsim.devices.query import Ask, Query
+
+if TYPE_CHECKING:
+    from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
 
 StageMechanisms = tuple[tuple[Mechanism, ...], ...]
 ReconstructedLinks = tuple[IntArray, Any, dict[str, Any]]  # edges int64 (2, E), weights float32 (E,) or None, notes
@@ -173,3 +230,160 @@ def reported_edges(ones: csr_array) -> IntArray:
 def both_ways(left: IntArray, right: IntArray) -> IntArray:
     """int64 (2, 2m): each pair in both directions."""
     return np.stack([np.concatenate([left, right]), np.concatenate([right, left])]).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class RR(LinkMethod):
+    """The graph of all reported ones."""
+
+    spec = replace(
+        LinkMethod.spec, name="rr", memory=MemoryLaw(work=16.0, listed=True),
+        paper="Warner, Randomized Response; a baseline of Blink", training_defaults={"epochs": 200},
+        options=LinkMethod.spec.options | {"reporting"},
+    )  # fmt: skip
+
+    def links(self, reports: Reports) -> ReconstructedLinks:
+        """Return every reported 1, from the reported node to the reporter."""
+        ones = reports.needed("adjacency")
+        return reported_edges(ones), None, {"ones": ones.nnz}
+
+
+@dataclass(frozen=True)
+class SymRR(LinkMethod):
+    """The pairs whose larger id reported a 1."""
+
+    spec = replace(
+        LinkMethod.spec, name="symrr", memory=MemoryLaw(work=16.0, listed=True),
+        paper="Imola et al., Locally Differentially Private Analysis of Graph Statistics; as in Blink",
+        training_defaults={"epochs": 200},
+    )  # fmt: skip
+
+    def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
+        """Randomised response about j < i, for every kind of reporting."""
+        return (RandomizedResponse.from_epsilon(epsilon, n=facts.n, reporting="one-end"),)
+
+    def links(self, reports: Reports) -> ReconstructedLinks:
+        """Return every reported 1 in both directions."""
+        named, reporter = reported_edges(reports.needed("adjacency"))
+        return both_ways(named, reporter), None, {"edges": len(named)}
+
+    def reasons(self, budget: Budget) -> tuple[str, ...]:
+        """As :meth:`LinkMethod.reasons`; reporting is always one-end here."""
+        return (ONE_END,)
+
+
+DIRECTIONS = ("outgoing", "incoming", "both")
+
+
+@dataclass(frozen=True)
+class DPRR(LinkMethod):
+    """Reported ones, thinned to the reported degrees.
+
+    Args:
+        degree_share: Share of epsilon for the degree, in (0, 1).
+        direction: ``outgoing``, ``incoming`` or ``both``.
+
+    Raises:
+        ValueError: for a parameter outside its range.
+    """
+
+    degree_share: float = 0.1
+    direction: str = "outgoing"
+
+    spec = replace(
+        LinkMethod.spec, name="dprr",
+        # it keeps as many as people have neighbours
+        memory=MemoryLaw(work=40.0),
+        paper="Hidano and Murakami, Degree-Preserving Randomized Response for GNNs under LDP",
+        mechanisms=("randomized_response", "degree", "grr"), search_grid=({"direction": DIRECTIONS}, TRAINING_GRID),
+        query_grid={"degree_share": (0.1, 0.3, 0.5, 0.7, 0.9)}, options=LinkMethod.spec.options | {"reporting"},
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_shares(self, "degree_share")
+        check_choices(self, direction=DIRECTIONS)
+
+    def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
+        """Randomised response for eps_2 and a noisy degree, both about the same part of the list."""
+        share, reporting = self.degree_share, budget.reporting
+        return (
+            RandomizedResponse.from_epsilon((1 - share) * epsilon, n=facts.n, reporting=reporting),
+            Degree.from_epsilon(share * epsilon, n=facts.n, reporting=reporting),
+        )
+
+    def links(self, reports: Reports) -> ReconstructedLinks:
+        """Keep each reported 1 with probability q_i."""
+        bits, degrees = noisy_rows_of_bits(reports), reports.needed("degrees")
+        ones, keep = bits.ones, survival(degrees, bits.lengths, bits.flip)
+        seed = hashlib.sha256(ones.indptr.tobytes() + ones.indices.tobytes() + degrees.tobytes()).digest()
+        coins = np.random.default_rng(int.from_bytes(seed, "little")).random(ones.nnz)
+        rows = np.repeat(np.arange(reports.facts.n), np.diff(ones.indptr))
+        kept = coins < keep[rows]
+        reporter, named = rows[kept].astype(np.int64), ones.indices[kept].astype(np.int64)
+        if self.direction == "both":
+            pairs = np.unique(np.minimum(reporter, named) * reports.facts.n + np.maximum(reporter, named))
+            edges = both_ways(pairs // reports.facts.n, pairs % reports.facts.n)
+        else:
+            edges = np.stack([reporter, named] if self.direction == "outgoing" else [named, reporter])
+        return edges, None, {"ones": ones.nnz, "survived": int(kept.sum())}
+
+    def reasons(self, budget: Budget) -> tuple[str, ...]:
+        """As :meth:`LinkMethod.reasons`; one edge changes a bit and the degree at each reporting end."""
+        ends = "the end that reports it" if budget.reporting == "one-end" else "both ends"
+        return (f"an edge changes a bit and the degree at {ends}, and their losses add up",)
+
+
+def survival(degrees: NDArray[np.int64], targets: NDArray[np.int64], flip: float) -> NDArray[np.float64]:
+    """float64 (n,): q_i, for rows of ``targets`` bits flipped with probability ``flip``.
+
+    >>> survival(np.array([2]), np.array([10]), flip=0.25).round(3)
+    array([0.571])
+    """
+    wanted = np.clip(degrees, 0, targets).astype(np.float64)
+    ones = wanted * (1 - 2 * flip) + targets * flip
+    return np.divide(wanted, ones, out=np.zeros_like(wanted), where=ones > 0)
+
+
+@dataclass(frozen=True)
+class LPAnd(LinkMethod):
+    """Label propagation on the AND graph; features are not needed."""
+
+    public_scaling: str = unused("row-normalised")
+
+    spec = replace(
+        LinkMethod.spec, public_features=False, name="lp-and", trains_network=False,
+        memory=MemoryLaw(work=6.0, rows=0.0, codes=0.0), joins_both_ends=True,
+        # nothing to choose
+        search_grid=({},), common_selection=False,
+        paper="null model; Zhu and Ghahramani, Learning from Labeled and Unlabeled Data",
+        options=LinkMethod.spec.options | {"reporting", "public_features"},
+    )  # fmt: skip
+
+    def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
+        """Return the AND graph with no feature columns."""
+        require_reports(reports, self.spec.name)
+        edges = reported_edges(agreed_pairs(reports))
+        nothing = csr_array((reports.facts.n, 0), dtype=np.float32)
+        return labelled_graph(nothing, edges, None, {"edges": edges.shape[1] // 2}, reports, public)
+
+    def train(
+        self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
+    ) -> TrainedNetwork:
+        """Propagate the training labels; settings, seed and device have no effect.
+
+        Raises:
+            ValueError: if no training node has a label.
+        """
+        from torch import nn  # torch is only needed from here on
+
+        from ldpsim.curator.learning.training import NO_LABEL, TrainedNetwork
+
+        if not len(graph.train):
+            raise ValueError(NO_LABEL)
+        started = time.perf_counter()
+        adjacency = adjacency_matrix(graph.features.shape[0], graph.edge_index)
+        predictions = label_propagation(adjacency, graph.labels, graph.train, classes)
+        hits = predictions[graph.val] == graph.labels[graph.val]
+        share = float(hits.mean()) if len(hits) else math.nan
+        return TrainedNetwork(nn.Module(), predictions, 1, share, time.perf_counter() - started)

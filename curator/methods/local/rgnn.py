@@ -4,8 +4,8 @@ Algorithm 1, lines 1-2, on the devices: GRR-FS on the features, eps_x for each o
 and GRR on the labels of training and validation nodes, eps_y. The graph is public.
 
 Lines 5-6, f_X and f_Y: each node's features and label from the reports of its neighbourhood
-(:mod:`ldpsim.curator.reports.frequency`). Lines 3, 4, 7 and 12: label proportions of METIS clusters
-(:mod:`ldpsim.curator.learning.label_proportions`). Training minimises L_gnn + alpha L_llp. The weights
+(:mod:`ldpsim.curator.reports.estimates`). Lines 3, 4, 7 and 12: label proportions of METIS clusters
+(:mod:`ldpsim.curator.learning.noisy_labels`). Training minimises L_gnn + alpha L_llp. The weights
 kept are those of the best epoch on *reconstructed* validation labels, the only ones there are.
 
 The published code differs from the paper in three points:
@@ -37,7 +37,7 @@ from ldpsim.curator.methods.local.links import PUBLIC_GRAPH, ask_labels, label_m
 from ldpsim.curator.methods.memory import MemoryLaw
 from ldpsim.curator.methods.parameters import ABOVE_0, check_choices, check_numbers, check_range, parameter
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee, local_guarantee
-from ldpsim.curator.reports.frequency import (
+from ldpsim.curator.reports.estimates import (
     both_directions,
     code_features,
     estimate_features,
@@ -54,7 +54,7 @@ from ldpsim.devices.mechanisms import GRRFS, round_up
 from ldpsim.devices.query import Ask
 
 if TYPE_CHECKING:
-    from ldpsim.curator.learning.label_proportions import Bags
+    from ldpsim.curator.learning.noisy_labels import Bags
     from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
 
 SOURCES = ("reconstructed", "noisy")
@@ -176,7 +176,7 @@ class RGNN(LocalMethod):
     ) -> tuple[Bags | None, dict[str, Any]]:
         if self.alpha == 0:
             return None, {}
-        from ldpsim.curator.learning.label_proportions import (  # torch is only needed from here on
+        from ldpsim.curator.learning.noisy_labels import (  # torch is only needed from here on
             make_bags,
             metis_clusters,
         )
@@ -194,9 +194,8 @@ class RGNN(LocalMethod):
         import torch
         from torch.nn import functional
 
-        from ldpsim.curator.learning.epoch_scores import labelled
-        from ldpsim.curator.learning.label_proportions import ProportionLoss
-        from ldpsim.curator.learning.training import choose_device, train
+        from ldpsim.curator.learning.noisy_labels import ProportionLoss
+        from ldpsim.curator.learning.training import choose_device, labelled, train
 
         where = choose_device(device)
         labels = labelled(graph, graph.train, where)[1]

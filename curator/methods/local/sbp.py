@@ -3,12 +3,12 @@
 The devices answer the question of another method, HoGS's unless ``asks`` names another one. Nothing more is asked,
 so the guarantee is that method's. The curator computes, from any such reports,
 
-    1. edges and degrees                                       :mod:`ldpsim.curator.links.moments`
+    1. edges and degrees                                       :mod:`ldpsim.curator.links.evidence`
     2. class evidence from features                            :mod:`ldpsim.curator.learning.node_evidence`
     3. the prior of an edge, by marginal likelihood            :mod:`ldpsim.curator.links.edge_prior`
     4. belief propagation on the pairs that agree on an edge   :mod:`ldpsim.curator.links.belief_propagation`
        with steps 3 and 4 repeated                             :mod:`ldpsim.curator.posterior.block_model`
-    5. a pool of all evidence, guarded by validation           :mod:`ldpsim.curator.posterior.answer`
+    5. a pool of all evidence, guarded by validation           :mod:`ldpsim.curator.posterior.estimate`
 
 No network is trained.
 
@@ -30,15 +30,11 @@ from ldpsim.curator import options as o
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, Question, require_reports
 from ldpsim.curator.methods.local.blink import Blink
-from ldpsim.curator.methods.local.dprr import DPRR
 from ldpsim.curator.methods.local.hogs import HoGS
-from ldpsim.curator.methods.local.links import both_ways
-from ldpsim.curator.methods.local.lp_and import LPAnd
+from ldpsim.curator.methods.local.links import DPRR, RR, LPAnd, SymRR, both_ways
 from ldpsim.curator.methods.local.lpgnn import LPGNN
 from ldpsim.curator.methods.local.rgnn import RGNN
-from ldpsim.curator.methods.local.rr import RR
 from ldpsim.curator.methods.local.solitude import FPSolitude, Solitude
-from ldpsim.curator.methods.local.symrr import SymRR
 from ldpsim.curator.methods.memory import MemoryLaw
 from ldpsim.curator.methods.parameters import check_choices
 from ldpsim.curator.methods.spec import MethodSpec

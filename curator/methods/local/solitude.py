@@ -59,9 +59,9 @@ from ldpsim.curator.methods.local.lpgnn import sampled_features_of
 from ldpsim.curator.methods.memory import MemoryLaw
 from ldpsim.curator.methods.parameters import ABOVE_0, check_choices, check_numbers, check_range, parameter, unused
 from ldpsim.curator.privacy.guarantee import Claim
-from ldpsim.curator.reports.agreed_pairs import reported_pairs
 from ldpsim.curator.reports.estimates import smoothed
 from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.rows import reported_pairs
 from ldpsim.curator.shown import shown_loss
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import Mechanism, MultiBit, OneBit, RandomizedResponse

@@ -19,12 +19,9 @@ from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods.base import Budget, Method, MethodSpec, Question
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.owner.privacy.account import Account, LabelRelease, account, small_delta
-from ldpsim.curator.owner.teachers.answering import Teaching, ask_all
+from ldpsim.curator.owner.teachers.answering import SELECTIONS, Teaching, ask_all, noisy_labels, private_generator
 from ldpsim.curator.owner.teachers.graph import PlainGraph
-from ldpsim.curator.owner.teachers.randomness import private_generator
-from ldpsim.curator.owner.teachers.release import noisy_labels
 from ldpsim.curator.owner.teachers.sage import SageSettings
-from ldpsim.curator.owner.teachers.selection import SELECTIONS
 from ldpsim.curator.owner.teachers.student import Student, train_network
 from ldpsim.curator.privacy.guarantee import Guarantee, open_guarantee
 from ldpsim.curator.privacy.level import Level

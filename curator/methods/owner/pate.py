@@ -22,10 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.curator.methods.owner.owner import LabelAnswers
-from ldpsim.curator.owner.teachers.answering import ask_all
+from ldpsim.curator.owner.teachers.answering import ask_all, derive, private_generator, teacher_seed
 from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.curator.owner.teachers.perceptron import perceptron_scores, train_perceptron
-from ldpsim.curator.owner.teachers.randomness import derive, private_generator, teacher_seed
 from ldpsim.curator.owner.teachers.sage import SageSettings
 from ldpsim.curator.owner.teachers.student import train_network
 from ldpsim.curator.setting_error import SettingError

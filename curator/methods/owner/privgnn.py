@@ -1,7 +1,7 @@
 """PrivGnn: a personalised teacher for every query (Olatunji, Funke and Khosla, https://arxiv.org/abs/2109.08907).
 
 Algorithm 1: lines 2 to 6 are :mod:`ldpsim.curator.owner.teachers.answering`, line 7
-:mod:`ldpsim.curator.owner.teachers.release`, line 8 :mod:`ldpsim.curator.owner.teachers.student`. Three differences
+:mod:`ldpsim.curator.owner.teachers.answering`, line 8 :mod:`ldpsim.curator.owner.teachers.student`. Three differences
 from the printed algorithm or the published code; the original is available for each:
 
 - Line 2 draws one sample; the paper's accounting is about a fresh one for each query.
@@ -22,8 +22,7 @@ from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods.owner.owner import LabelAnswers, sage_settings
 from ldpsim.curator.methods.parameters import check_choices
 from ldpsim.curator.owner.privacy.account import Account, LabelRelease
-from ldpsim.curator.owner.teachers.answering import Teaching, check_sampling
-from ldpsim.curator.owner.teachers.release import SCORES, log_posteriors
+from ldpsim.curator.owner.teachers.answering import SCORES, Teaching, check_sampling, log_posteriors
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.privacy.level import Level
 from ldpsim.devices.array_types import IntArray

@@ -1,6 +1,12 @@
 """References without noise: the accuracy of the same network on the true graph.
 
 They read an :class:`~ldpsim.curator.owned.OwnedGraph`, ask no device and guarantee nothing.
+
+References of LPGNN's paper (https://arxiv.org/abs/2006.05535) that use no private features: the graph is public.
+
+``rnd``: d columns of uniform noise. ``ohd``: the degree as a one-hot vector of d columns; the
+last column is for degrees of d - 1 and more. Both have the data's own d, as in the paper, and
+use the labels of training and validation nodes.
 """
 
 from __future__ import annotations
@@ -10,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from ldpsim.curator import options as o
 from ldpsim.curator.linear.scaling import PUBLIC_SCALINGS, scale_public
@@ -76,3 +83,45 @@ class MLP(Reference):
     """A perceptron on the true features, no graph."""
 
     spec = replace(Reference.spec, name="mlp", default_gnn="mlp", options=o.SPLIT, reads=("features", "label"))
+
+
+@dataclass(frozen=True)
+class PublicGraph(Reference):
+    """The chosen GNN on the true graph with made-up features."""
+
+    scaling: str = "literal"
+
+    spec = replace(
+        Reference.spec, paper="Sajadmanesh and Gatica-Perez, LPGNN (its references)", reads=("adjacency", "label")
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RandomFeatures(PublicGraph):
+    """Uniform noise in [0, 1).
+
+    Args:
+        scaling: Scaling of the features.
+        feature_seed: Seed of the noise.
+    """
+
+    feature_seed: int = 0
+
+    spec = replace(PublicGraph.spec, name="rnd")
+
+    def features(self, owned: OwnedGraph) -> Any:
+        shape = (owned.facts.n, max(1, owned.facts.d))
+        return np.random.default_rng(self.feature_seed).random(shape, np.float32)
+
+
+@dataclass(frozen=True)
+class OneHotDegree(PublicGraph):
+    """The degree as a one-hot vector."""
+
+    spec = replace(PublicGraph.spec, name="ohd")
+
+    def features(self, owned: OwnedGraph) -> Any:
+        n, d = owned.facts.n, max(1, owned.facts.d)
+        degrees = np.bincount(owned.edges.ravel(), minlength=n)
+        places = np.minimum(degrees, d - 1)
+        return csr_array((np.ones(n, np.float32), (np.arange(n), places)), shape=(n, d))

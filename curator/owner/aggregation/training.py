@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ldpsim.curator.learning.adam import Adam
+from ldpsim.curator.learning.training import Adam
 from ldpsim.curator.linear.torch_matrix import Constant
 from ldpsim.curator.observer import log_metric
 from ldpsim.curator.steps import track

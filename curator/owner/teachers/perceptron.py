@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from ldpsim.curator.learning.adam import Adam
+from ldpsim.curator.learning.training import Adam
 from ldpsim.curator.owner.teachers.sage import SageSettings
 from ldpsim.devices.array_types import IntArray
 

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ldpsim.curator.learning.adam import Adam
+from ldpsim.curator.learning.training import Adam
 from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.curator.setting_error import SettingError
 

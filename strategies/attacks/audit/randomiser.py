@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ldpsim.curator.attacks.audit_row import CONFIDENCE, TRIALS, AuditRow, Effort, check_effort
+from ldpsim.curator.attacks.mechanism_audit import CONFIDENCE, TRIALS, AuditRow, Effort, check_effort
 from ldpsim.curator.attacks.randomiser_audit import Randomiser, audit_randomiser
-from ldpsim.strategies.attacks.audit.given import callable_named, domain_of, takes_rng
+from ldpsim.strategies.attacks.audit.audit import callable_named, domain_of, takes_rng
 from ldpsim.strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
 from ldpsim.strategies.seeded import seeded
 
@@ -25,7 +25,7 @@ class RandomiserOptions:
 
     Args:
         function: ``module:function``; called as f(value), or f(value, rng=generator) if it has a parameter ``rng``.
-        domain: Values, in one of the forms of :func:`ldpsim.strategies.attacks.audit.given.domain_of`.
+        domain: Values, in one of the forms of :func:`ldpsim.strategies.attacks.audit.audit.domain_of`.
         claims: Claimed epsilon.
         delta: Delta of the claim.
         law: ``module:function`` of value -> {report: probability}; else the attribute ``law`` of the callable.

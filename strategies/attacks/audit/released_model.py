@@ -21,7 +21,7 @@ from typing import NamedTuple, cast
 import numpy as np
 import torch
 
-from ldpsim.curator.attacks.audit_row import CONFIDENCE, Effort
+from ldpsim.curator.attacks.mechanism_audit import CONFIDENCE, Effort
 from ldpsim.curator.attacks.released_model import InferenceRow, inference_row
 from ldpsim.curator.learning.networks import Network
 from ldpsim.curator.methods.federated.fedavg import Federated
@@ -29,7 +29,7 @@ from ldpsim.devices.array_types import BoolArray, DoubleArray, IntArray
 from ldpsim.devices.data.population import Population, build_population
 from ldpsim.devices.facts import Split
 from ldpsim.strategies.experiments.compare import cells_of
-from ldpsim.strategies.people.owned_graph import sparse_features
+from ldpsim.strategies.people.owner_graphs import sparse_features
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results.outcome import Outcome
 from ldpsim.strategies.runs.in_rounds import TwoLayers, log_probabilities

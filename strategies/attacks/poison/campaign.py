@@ -17,8 +17,7 @@ from ldpsim.devices.data.population import Population
 from ldpsim.strategies.attacks.campaign import AttackRow, Campaign, CampaignResult
 from ldpsim.strategies.attacks.poison.cell import PoisonCell, run_poison_cell
 from ldpsim.strategies.attacks.poison.lies import ATTACKS, NONE, SILENT
-from ldpsim.strategies.experiments.compare import cells_of
-from ldpsim.strategies.experiments.match_budgets import guarantee_before
+from ldpsim.strategies.experiments.compare import cells_of, guarantee_before
 from ldpsim.strategies.outputs.sums import AskedInAll, added, levels_of
 from ldpsim.strategies.results import folder as run_folder
 from ldpsim.strategies.runs.set_up import run_of, set_up

@@ -35,8 +35,7 @@ from ldpsim.strategies.attacks.adversaries.curator import Curator, Target
 from ldpsim.strategies.attacks.adversaries.faults import FAULTS
 from ldpsim.strategies.attacks.adversaries.table import ADVERSARIES, PLAIN, Adversary
 from ldpsim.strategies.attacks.campaign import AttackRow, Campaign, CampaignResult
-from ldpsim.strategies.attacks.stress.recovery import EDGES, Tally, Truth
-from ldpsim.strategies.attacks.stress.unprotected import UnguardedApp, UnguardedGrid
+from ldpsim.strategies.attacks.stress.recovery import EDGES, Tally, Truth, UnguardedApp, UnguardedGrid
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions, Seeds
 

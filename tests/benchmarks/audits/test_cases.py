@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.audits import cases, run
-from ldpsim.curator.attacks.audit_row import Effort
+from ldpsim.curator.attacks.mechanism_audit import Effort
 
 
 def test_wrappers() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.audits import claims, page
 from benchmarks.study import read_rows
-from ldpsim.curator.attacks.audit_row import Effort
+from ldpsim.curator.attacks.mechanism_audit import Effort
 from ldpsim.devices.mechanisms import gaussian
 
 

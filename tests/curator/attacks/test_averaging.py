@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ldpsim.curator.attacks.averaging import (
+from ldpsim.curator.attacks.recovery import (
     BitTally,
     LabelTally,
     recovered_bits,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ldpsim.curator.attacks.edges import attack_edges, pair_odds, top_share
+from ldpsim.curator.attacks.recovery import attack_edges, pair_odds, top_share
 
 
 def ring(n: int) -> np.ndarray:

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from ldpsim.curator.attacks.audit_row import Effort
 from ldpsim.curator.attacks.graph_owner_audit import audit_graph_owner
+from ldpsim.curator.attacks.mechanism_audit import Effort
 from ldpsim.curator.attacks.owner_audit import audit_owner
 from ldpsim.curator.methods import find
 from ldpsim.curator.owner.privacy.graph_account import GraphRelease

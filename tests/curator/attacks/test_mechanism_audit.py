@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpsim.curator.attacks.audit_row import AuditRow, Effort
 from ldpsim.curator.attacks.examples import Example, examples
-from ldpsim.curator.attacks.mechanism_audit import audit_mechanism
+from ldpsim.curator.attacks.mechanism_audit import AuditRow, Effort, audit_mechanism
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import (
     GRR,

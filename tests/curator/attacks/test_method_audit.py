@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from ldpsim.curator.attacks.audit_row import Effort
+from ldpsim.curator.attacks.mechanism_audit import Effort
 from ldpsim.curator.attacks.method_audit import audit_method
 from ldpsim.curator.attacks.owner_audit import composed_loss, label_chances, moved_vote
 from ldpsim.curator.methods import LPGNN, Budget, HoGS, Method, Noisy, Question, Raw, Vote, find

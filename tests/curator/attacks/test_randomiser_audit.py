@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpsim.curator.attacks.audit_row import AuditRow, Effort
 from ldpsim.curator.attacks.examples import examples
 from ldpsim.curator.attacks.laws import law_of, worst_ratio
+from ldpsim.curator.attacks.mechanism_audit import AuditRow, Effort
 from ldpsim.curator.attacks.randomiser_audit import Randomiser, audit_randomiser
 from ldpsim.devices.mechanisms import GRR
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from ldpsim.curator.attacks.audit_row import Effort
+from ldpsim.curator.attacks.mechanism_audit import Effort
 from ldpsim.curator.attacks.released_model import InferenceRow, inference_row
 
 EFFORT = Effort(rows=1)

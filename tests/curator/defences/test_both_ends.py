@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.defences.both_ends import keep_agreed
-from ldpsim.curator.reports.agreed_pairs import agreed_ones
+from ldpsim.curator.defences.degree import keep_agreed
 from ldpsim.curator.reports.question import Question
 from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.rows import agreed_ones
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import RandomizedResponse
 from ldpsim.devices.query import Ask, Query

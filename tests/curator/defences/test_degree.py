@@ -8,8 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from ldpsim.curator.defences.degree import clip_degrees, degree_ranges, implausible_degrees, outside
-from ldpsim.curator.defences.tails import at_least
+from ldpsim.curator.defences.degree import at_least, clip_degrees, degree_ranges, implausible_degrees, outside
 from ldpsim.devices.mechanisms import Degree, GroupDegrees, NoisyRow, RandomizedResponse, discrete_laplace
 from ldpsim.devices.query import Ask
 from tests.curator.defences.lies import a_graph, honest_rows, reports_of

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from ldpsim.curator.defences.tails import at_least, largest_noise, largest_sum, probability_at_most
+from ldpsim.curator.defences.degree import at_least, largest_noise, largest_sum, probability_at_most
 from ldpsim.devices.mechanisms import discrete_laplace
 
 

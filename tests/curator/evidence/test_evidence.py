@@ -7,7 +7,7 @@ import pytest
 
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.links.evidence import PUBLIC_EDGE
-from ldpsim.curator.reports.agreed_pairs import agreed_pairs
+from ldpsim.curator.reports.rows import agreed_pairs
 from ldpsim.devices.mechanisms import ClearLabel
 from ldpsim.devices.query import Ask
 from tests.curator.posterior.worlds import CLASSES, SPLIT, N, world

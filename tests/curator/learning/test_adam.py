@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from ldpsim.curator.learning.adam import Adam
+from ldpsim.curator.learning.training import Adam
 
 
 @pytest.mark.parametrize("weight_decay", [0.0, 0.01])

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.learning.graph_components import graph_components, spectrum
 from ldpsim.curator.learning.node_evidence import ln_scores, unit_rows
 from ldpsim.curator.linear.propagation import label_propagation, smoothed_rows
+from ldpsim.curator.posterior.estimate import graph_components, spectrum
 from ldpsim.curator.reports.labels import LabelEvidence
 from tests.curator.reports.kinds import one_category
 

@@ -7,7 +7,7 @@ import pymetis
 import pytest
 import torch
 
-from ldpsim.curator.learning.label_proportions import (
+from ldpsim.curator.learning.noisy_labels import (
     Bags,
     ProportionLoss,
     make_bags,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.learning.naive_bayes import FOLDS, folds_of, naive_bayes
+from ldpsim.curator.learning.ridge import FOLDS, folds_of, naive_bayes
 from ldpsim.curator.reports.labels import LabelEvidence
 from tests.curator.reports.kinds import one_category
 

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from ldpsim.curator.learning import node_evidence as module
 from ldpsim.curator.learning.node_evidence import bits_of, node_evidence
-from ldpsim.curator.reports.feature_bits import FlippedFeatures
+from ldpsim.curator.reports.estimates import FlippedFeatures
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.facts import Split
 from tests.curator.reports.kinds import one_category

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from ldpsim.curator.learning import pair_attention
-from ldpsim.curator.learning.pair_attention import SLOPE, attend
+from ldpsim.curator.learning import networks as pair_attention
+from ldpsim.curator.learning.networks import SLOPE, attend
 
 N, K = 30, 4
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.learning.perceptron import fit_perceptron
+from ldpsim.curator.learning.node_evidence import fit_perceptron
 from ldpsim.curator.reports.labels import LabelEvidence
 
 N, CLASSES = 60, 3

@@ -1,6 +1,6 @@
 """Training of networks.
 
-It covers ``ldpsim.curator.learning.epoch_scores`` and ``ldpsim.curator.linear.threads`` too.
+It covers ``ldpsim.curator.learning.training`` and ``ldpsim.curator.linear.processor`` too.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from ldpsim.curator.learning.adam import Adam
-from ldpsim.curator.learning.training import TrainingSettings, choose_device, train, train_on_weights
-from ldpsim.curator.linear import threads
+from ldpsim.curator.learning.training import Adam, TrainingSettings, choose_device, train, train_on_weights
+from ldpsim.curator.linear import processor as threads
 from ldpsim.curator.methods import Graph
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from ldpsim.curator.linear.dropout import Dropout
+from ldpsim.curator.linear.torch_matrix import Dropout
 
 
 def draws_itself() -> bool:

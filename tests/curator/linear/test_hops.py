@@ -6,8 +6,7 @@ import numpy as np
 import torch
 from scipy.sparse import csr_array, random_array
 
-from ldpsim.curator.linear.factored import of_reports
-from ldpsim.curator.linear.hops import MeanOfHops
+from ldpsim.curator.linear.factored import MeanOfHops, of_reports
 from ldpsim.curator.linear.torch_matrix import constant
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from ldpsim.curator.learning.ridge import ridge
-from ldpsim.curator.linear.kernel_rows import LANDMARKS, kernel_rows, landmarks_of
+from ldpsim.curator.linear.similar_rows import LANDMARKS, kernel_rows, landmarks_of
 
 RNG = np.random.Generator(np.random.PCG64(2))
 ROWS = RNG.normal(size=(60, 5)).astype(np.float32)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.linear import near_rows as module
-from ldpsim.curator.linear.near_rows import near_rows
+from ldpsim.curator.linear import similar_rows as module
+from ldpsim.curator.linear.similar_rows import near_rows
 
 RNG = np.random.Generator(np.random.PCG64(1))
 ROWS = RNG.random((50, 8)).astype(np.float32)

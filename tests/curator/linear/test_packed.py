@@ -8,8 +8,7 @@ import torch
 from scipy.sparse import csr_array
 
 from ldpsim.curator.linear import torch_matrix
-from ldpsim.curator.linear.factored import product_of
-from ldpsim.curator.linear.packed import PackedBits
+from ldpsim.curator.linear.factored import PackedBits, product_of
 from ldpsim.curator.linear.torch_matrix import Bits, Constant, constant
 
 N, CPU = 70, torch.device("cpu")

@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.linear.pagerank import personalized_pagerank, walk_matrix
-from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix
+from ldpsim.curator.linear.propagation import (
+    adjacency_matrix,
+    kprop_matrix,
+    mean_matrix,
+    personalized_pagerank,
+    walk_matrix,
+)
 
 N, D = 50, 70
 ALPHA = 0.1

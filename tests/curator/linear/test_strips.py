@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ldpsim.curator.linear.strips import columns_at_once, strips
+from ldpsim.curator.linear.scaling import columns_at_once, strips
 
 
 @pytest.mark.parametrize("rows", [1, 3000, 1 << 17, 200_001, 10**6, 10**8])

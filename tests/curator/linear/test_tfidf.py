@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
-from ldpsim.curator.linear.tfidf import is_text, standardised_rows, tfidf_rows, weighted_rows
+from ldpsim.curator.linear.scaling import is_text, standardised_rows, tfidf_rows, weighted_rows
 
 WORDS = np.array([[1, 0, 2, 0, 0], [0, 0, 3, 0, 0], [0, 0, 1, 4, 0], [0, 0, 0, 0, 0]], np.float32)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ldpsim.curator.links.affinity import (
+from ldpsim.curator.links.belief_propagation import (
     ClassCounts,
     believed_counts,
     edge_probability,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ldpsim.curator.links.beta_model import fit_beta_model
+from ldpsim.curator.links.blink import fit_beta_model
 
 
 def _dense(degrees: np.ndarray, steps: int) -> np.ndarray:
@@ -18,7 +18,7 @@ def _dense(degrees: np.ndarray, steps: int) -> np.ndarray:
 
 @pytest.mark.parametrize("steps", [1, 2, 200])
 def test_distinct_degrees_take_the_steps_of_everybody(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldpsim.curator.links.beta_model.TOLERANCE", -1)  # never stop early
+    monkeypatch.setattr("ldpsim.curator.links.blink.TOLERANCE", -1)  # never stop early
     degrees = np.random.default_rng(0).integers(1, 12, 50)
     fitted = fit_beta_model(degrees, steps=steps)
     np.testing.assert_allclose(fitted.strength, _dense(degrees, steps), rtol=1e-12)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ldpsim.curator.links.chung_lu import BlockModel
+from ldpsim.curator.links.blink import BlockModel
 
 GROUPS = np.array([0, 0, 1, 1, 1])
 DEGREES = np.array([[1, 2], [1, 1], [2, 0], [1, 1], [0, 1]])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.links import closure
-from ldpsim.curator.links.closure import closure_score, common_partners
+from ldpsim.curator.links import edge_prior as closure
+from ldpsim.curator.links.edge_prior import closure_score, common_partners
 
 N = 7
 

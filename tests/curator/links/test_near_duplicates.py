@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.links import near_duplicates
-from ldpsim.curator.links.near_duplicates import candidates
-from ldpsim.curator.links.similarity import BitRows, RealRows, Rows
+from ldpsim.curator.links import similarity as near_duplicates
+from ldpsim.curator.links.similarity import BitRows, RealRows, Rows, candidates
 
 
 def _planted(seed: int, share: float, d: int = 400) -> np.ndarray:

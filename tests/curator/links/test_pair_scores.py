@@ -1,6 +1,6 @@
 """Scores of pairs from the features of both ends.
 
-It covers ``curator/reports/feature_bits.py`` too.
+It covers ``curator/reports/estimates.py`` too.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.links.pair_scores import public_scores, reported_scores
-from ldpsim.curator.reports.feature_bits import FlippedFeatures
+from ldpsim.curator.links.edge_prior import public_scores, reported_scores
+from ldpsim.curator.reports.estimates import FlippedFeatures
 
 LEFT, RIGHT = np.array([0, 0, 1]), np.array([1, 2, 2])
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.nulls.known import known_from_graph, known_from_reports
+from ldpsim.curator.nulls.models import known_from_graph, known_from_reports
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split

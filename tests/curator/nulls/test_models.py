@@ -13,8 +13,7 @@ from ldpsim.curator.graph import Graph
 from ldpsim.curator.learning import training
 from ldpsim.curator.learning.node_evidence import NodeEvidence
 from ldpsim.curator.nulls import models
-from ldpsim.curator.nulls.known import NullEvidence, known_from_graph
-from ldpsim.curator.nulls.models import chance, features_alone, graph_alone
+from ldpsim.curator.nulls.models import NullEvidence, chance, features_alone, graph_alone, known_from_graph
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.facts import PublicFacts, Split

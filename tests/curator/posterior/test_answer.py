@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ldpsim.curator.posterior.answer import POOL, guarded_answer
+from ldpsim.curator.posterior.estimate import POOL, guarded_answer
 from ldpsim.curator.reports.labels import LabelEvidence
 
 LABELS = np.arange(90) % 3

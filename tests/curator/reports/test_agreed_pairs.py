@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from ldpsim.curator.reports.agreed_pairs import agreed_edges, agreed_pairs
 from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.rows import agreed_edges, agreed_pairs
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import RandomizedResponse
 from ldpsim.devices.query import Ask

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from ldpsim.curator.reports.digest import reports_digest
+from ldpsim.curator.reports.decoding import reports_digest
 
 
 def test_the_digest_of_all_reports() -> None:

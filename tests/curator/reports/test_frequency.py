@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from ldpsim.curator.reports.frequency import (
+from ldpsim.curator.reports.estimates import (
     estimate_features,
     estimate_labels,
     neighbourhood_mean,

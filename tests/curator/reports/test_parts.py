@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ldpsim.curator.methods import Question
-from ldpsim.curator.reports.parts import joined_reports
+from ldpsim.curator.reports.decoding import joined_reports
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote, RandomizedResponse

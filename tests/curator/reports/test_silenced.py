@@ -8,7 +8,7 @@ from scipy.sparse import issparse
 
 from ldpsim.curator.reports.question import Question
 from ldpsim.curator.reports.reports import FIELDS, Reports
-from ldpsim.curator.reports.silenced import silenced
+from ldpsim.curator.reports.rows import silenced
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GRR, Degree, Mechanism, MultiBit, NoisyRow, OneBit, RandomizedResponse
 from ldpsim.devices.noise import NoiseStream

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from ldpsim.curator.learning.ridge import ridge
 from ldpsim.curator.votes.own_model import OwnModel, model_for_accounts, own_model
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms.feature_model import UNIT, whole_features
+from ldpsim.devices.mechanisms.class_table import UNIT, whole_features
 
 M, D, C = 160, 24, 3
 FACTS = PublicFacts(400, D, C)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.learning.naive_bayes import folds_of
+from ldpsim.curator.learning.ridge import folds_of
 from ldpsim.curator.methods.base import Question
 from ldpsim.curator.reports.labels import label_evidence
 from ldpsim.curator.reports.reports import Reports

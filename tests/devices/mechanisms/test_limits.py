@@ -40,8 +40,8 @@ from ldpsim.devices.mechanisms.bits import (
     unpack_many,
     unpack_positions,
 )
+from ldpsim.devices.mechanisms.class_table import FeatureModel
 from ldpsim.devices.mechanisms.exact_loss import ONE, probability_threshold
-from ldpsim.devices.mechanisms.feature_model import FeatureModel
 from ldpsim.devices.mechanisms.grr_fs import LARGEST, Coding
 from tests.devices.mechanisms.examples import FS, HALF, MOST, VOTE, WINDOW
 

@@ -1,6 +1,6 @@
 """The vote of a neighbourhood: the answer, its law over lists, features and labels, its one loss, what is refused.
 
-It covers ``ldpsim.devices.mechanisms.feature_model`` too.
+It covers ``ldpsim.devices.mechanisms.class_table`` too.
 """
 
 from __future__ import annotations
@@ -16,14 +16,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpsim.curator.attacks.audit_row import Effort
-from ldpsim.curator.attacks.mechanism_audit import audit_mechanism
+from ldpsim.curator.attacks.mechanism_audit import Effort, audit_mechanism
 from ldpsim.devices.data.population import Record, records_by_column
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote
-from ldpsim.devices.mechanisms.class_table import as_text, coded
+from ldpsim.devices.mechanisms.class_table import UNIT, FeatureModel, as_text, coded
 from ldpsim.devices.mechanisms.exact_loss import ONE, Loss
-from ldpsim.devices.mechanisms.feature_model import UNIT, FeatureModel
 from ldpsim.devices.mechanisms.neighbourhood_vote import PADDED
 from ldpsim.devices.mechanisms.stacked_reports import stacked
 from ldpsim.devices.noise import NoiseStream

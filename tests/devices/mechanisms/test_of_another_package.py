@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpsim.curator.attacks.audit_row import Effort
-from ldpsim.curator.attacks.mechanism_audit import audit_mechanism
+from ldpsim.curator.attacks.mechanism_audit import Effort, audit_mechanism
 from ldpsim.curator.methods import Question
 from ldpsim.curator.privacy.guarantee import Claim, local_guarantee
-from ldpsim.curator.reports.agreed_pairs import agreed_pairs
 from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.rows import agreed_pairs
 from ldpsim.devices import mechanisms
 from ldpsim.devices.data.population import Record
 from ldpsim.devices.device import Refusal

@@ -9,8 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ldpsim.curator.attacks.audit_row import Effort
-from ldpsim.curator.attacks.mechanism_audit import audit_mechanism
+from ldpsim.curator.attacks.mechanism_audit import Effort, audit_mechanism
 from ldpsim.devices.mechanisms import SubsetSelection
 from ldpsim.devices.mechanisms.exact_loss import ONE
 from ldpsim.devices.noise import NoiseStream

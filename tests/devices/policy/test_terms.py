@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ldpsim.devices.mechanisms import GRR, Degree, GroupDegrees, Laplace, NeighbourhoodVote, OneBit
-from ldpsim.devices.mechanisms.feature_model import FeatureModel
+from ldpsim.devices.mechanisms.class_table import FeatureModel
 from ldpsim.devices.policy.terms import collection_of, people_asked, terms_of
 from ldpsim.devices.query import Ask, Query, canonical
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ldpsim.strategies.estimate import machine
-from ldpsim.strategies.estimate.machine import memory_bytes
+from ldpsim.strategies.estimate import fits as machine
+from ldpsim.strategies.estimate.fits import memory_bytes
 
 
 def test_the_memory_is_that_of_the_container_where_it_is_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

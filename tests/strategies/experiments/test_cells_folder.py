@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ldpsim.devices.atomic_files import exclusive_lock
-from ldpsim.strategies.experiments.cells_folder import CELLS, hold_cells
+from ldpsim.strategies.experiments.sweep import CELLS, hold_cells
 
 A, B, C = {"hogs": "a1"}, {"raw": "b2"}, {"mlp": "c3"}
 

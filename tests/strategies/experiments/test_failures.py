@@ -8,7 +8,7 @@ import pytest
 
 from ldpsim.strategies import Refused, RunFailed
 from ldpsim.strategies.engines.pool import Pool, WorkerDied
-from ldpsim.strategies.experiments.failures import Failed, failure, outcomes_of
+from ldpsim.strategies.experiments.sweep import Failed, failure, outcomes_of
 
 
 def root(number: int) -> float:

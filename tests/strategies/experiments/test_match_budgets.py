@@ -7,8 +7,8 @@ import pytest
 
 from ldpsim.curator.owner.privacy.account import LabelRelease, account
 from ldpsim.devices.data.population import Population
-from ldpsim.strategies.experiments.match_budgets import _solve, guarantee_before, match
-from ldpsim.strategies.results.levels import held
+from ldpsim.strategies.experiments.compare import _solve, guarantee_before, match
+from ldpsim.strategies.results.in_words import held
 from ldpsim.strategies.runs.set_up import set_up
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import load_population

@@ -13,7 +13,7 @@ from ldpsim.curator.methods import Raw
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.facts import PublicKnowledge
-from ldpsim.strategies.experiments.trial import Trial
+from ldpsim.strategies.experiments.tune import Trial
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """FedNova: its rounds are those of the paper, written out here in dense numpy, and FedAvg's where all steps are equal.
 
-It covers ``curator/methods/federated/fednova.py`` too.
+It covers ``curator/methods/federated/fedavg.py`` too.
 """
 
 from __future__ import annotations

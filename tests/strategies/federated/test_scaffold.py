@@ -1,6 +1,6 @@
 """SCAFFOLD: its rounds are those of the paper, written out here in dense numpy, and FedAvg's where nobody drifts.
 
-It covers the control variates of ``devices/federated/local_steps.py``, and ``curator/methods/federated/scaffold.py``.
+It covers the control variates of ``devices/federated/local_steps.py``, and ``curator/methods/federated/fedavg.py``.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import pytest
 
 from ldpsim.curator.methods import HoGS
 from ldpsim.curator.methods.base import Budget
-from ldpsim.curator.reports.digest import reports_digest
+from ldpsim.curator.reports.decoding import reports_digest
 from ldpsim.devices import datasets
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.data.splits import make_split

@@ -6,7 +6,7 @@ import numpy as np
 
 from ldpsim.devices.data.population import build_population
 from ldpsim.devices.facts import Split
-from ldpsim.strategies.group_accuracy.grouping import people_groups
+from ldpsim.strategies.group_accuracy.section import people_groups
 
 
 def test_people_are_divided_by_class_degree_and_labelled_neighbours() -> None:

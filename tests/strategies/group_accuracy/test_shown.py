@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ldpsim.strategies.group_accuracy.shown import group_rows, merged_rows, words_of_groups
+from ldpsim.strategies.group_accuracy.section import group_rows, merged_rows, words_of_groups
 
 
 def row(by: str, group: str, own: float, clean: float | None = None, worse: bool | None = None) -> dict[str, Any]:

@@ -15,8 +15,7 @@ from scipy.sparse import csr_array
 from ldpsim.curator.graph import Graph
 from ldpsim.devices.datasets.npz_file import read_npz_file
 from ldpsim.strategies import RunFailed, RunOptions, simulate
-from ldpsim.strategies.outputs.graph import ResultGraph
-from ldpsim.strategies.outputs.graph_files import FORMS
+from ldpsim.strategies.outputs.graph import FORMS, ResultGraph
 
 QUICK = {"clients": 60, "settings": {"epochs": "2"}, "reference": False, "nulls": False}
 

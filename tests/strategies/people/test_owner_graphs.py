@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ldpsim.devices.data.population import Population
-from ldpsim.strategies.people.owner_graphs import handed_over, owned_people, public_graph
-from ldpsim.strategies.people.private_and_public import divide
+from ldpsim.strategies.people.owner_graphs import divide, handed_over, owned_people, public_graph
 
 
 def test_the_public_graph_has_labels_only_for_a_baseline_and_none_of_the_scored(population: Population) -> None:

@@ -13,8 +13,8 @@ import pytest
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets import load
 from ldpsim.devices.facts import Split
-from ldpsim.strategies.people import private_and_public
-from ldpsim.strategies.people.private_and_public import divide
+from ldpsim.strategies.people import owner_graphs as private_and_public
+from ldpsim.strategies.people.owner_graphs import divide
 
 
 def test_parts_share_nobody_and_repeat(population: Population) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ldpsim.devices.data.population import Population, build_population
-from ldpsim.strategies.people.owned_graph import sparse_features
+from ldpsim.strategies.people.owner_graphs import sparse_features
 from ldpsim.strategies.people.shuffled import shuffled
 
 N = 40

@@ -13,7 +13,7 @@ from ldpsim.curator.privacy.level import Level
 from ldpsim.strategies.estimate.asked import few_people
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
 from ldpsim.strategies.estimate.traffic import miniature
-from ldpsim.strategies.experiments.match_budgets import guarantee_before
+from ldpsim.strategies.experiments.compare import guarantee_before
 from ldpsim.strategies.planning import on_paper
 from ldpsim.strategies.planning.on_paper import OnPaper
 from ldpsim.strategies.runs.set_up import set_up

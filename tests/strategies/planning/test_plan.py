@@ -13,7 +13,7 @@ from ldpsim.cli.main import app
 from ldpsim.curator.methods import names
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
 from ldpsim.strategies.planning import plan
-from ldpsim.strategies.planning.listed import METHODS, listed_as
+from ldpsim.strategies.planning.on_paper import METHODS, listed_as
 from ldpsim.strategies.planning.plan import FACTS as GIVEN
 from ldpsim.strategies.planning.plan import PlanRow, Wishes, planned_people
 from ldpsim.strategies.results.in_words import guess

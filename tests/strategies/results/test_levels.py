@@ -6,7 +6,7 @@ import pytest
 
 from ldpsim.curator.privacy.level import Level
 from ldpsim.curator.privacy.levels import LEVELS
-from ldpsim.strategies.results.levels import compared_levels, held, level_named
+from ldpsim.strategies.results.in_words import compared_levels, held, level_named
 
 
 def bounded(value: float, delta: float = 0.0) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ldpsim.strategies.results.shown_nulls import (
+from ldpsim.strategies.results.verdict import (
     NULLS,
     STANDINGS,
     asking_nobody,

@@ -17,7 +17,7 @@ from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.wire import REASONS
 from ldpsim.strategies.engines.grids import FlowerFailed
-from ldpsim.strategies.people.owned_graph import sparse_features
+from ldpsim.strategies.people.owner_graphs import sparse_features
 from ldpsim.strategies.rounds.collect_once import Collected
 from ldpsim.strategies.runs.run import Refused, RunFailed, ask_devices, public_knowledge
 from ldpsim.strategies.runs.set_up import set_up

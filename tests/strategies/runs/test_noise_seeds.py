@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ldpsim.curator.methods import table
-from ldpsim.curator.owner.teachers import randomness
+from ldpsim.curator.owner.teachers import answering as randomness
 from ldpsim.strategies import RunOptions, RunResult, simulate
 from ldpsim.strategies import federated as flower_strategies
 from ldpsim.strategies.results import folder as run_folder

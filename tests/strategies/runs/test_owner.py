@@ -17,7 +17,7 @@ from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.generated import CLASSES
 from ldpsim.devices.enrolment.state import State
 from ldpsim.strategies import Refused, RunOptions, simulate
-from ldpsim.strategies.people.private_and_public import divide
+from ldpsim.strategies.people.owner_graphs import divide
 from ldpsim.strategies.runs import set_up as set_up_module
 from tests import warm
 

@@ -15,7 +15,7 @@ from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.facts import IntArray
 from ldpsim.devices.query import ATTRIBUTES
-from ldpsim.strategies.people.private_and_public import Division
+from ldpsim.strategies.people.owner_graphs import Division
 from ldpsim.strategies.people.shuffled import shuffled
 from ldpsim.strategies.progress import quiet
 from ldpsim.strategies.results.outcome import Predictions

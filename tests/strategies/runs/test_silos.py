@@ -70,7 +70,7 @@ def test_after_fedgcns_exchange_silos_have_the_whole_graphs_rows(population: Pop
     people = _people(options)
     both = np.concatenate([people.edges, people.edges[::-1]], axis=1)
     spread = gcn_matrix(adjacency_matrix(40, both))
-    from ldpsim.strategies.people.owned_graph import sparse_features
+    from ldpsim.strategies.people.owner_graphs import sparse_features
 
     whole = (spread @ sparse_features(people)).toarray()
     assert record.folder is not None

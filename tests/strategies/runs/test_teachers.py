@@ -14,8 +14,7 @@ from ldpsim.curator.owner.teachers.answering import Teaching
 from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.curator.owner.teachers.sage import SageSettings
 from ldpsim.devices.datasets.generated import generate
-from ldpsim.strategies.people.owner_graphs import owned_people, public_graph
-from ldpsim.strategies.people.private_and_public import divide
+from ldpsim.strategies.people.owner_graphs import divide, owned_people, public_graph
 from ldpsim.strategies.runs.teachers import CHUNK, Classroom
 from tests import warm
 from tests.waiting import wait_until

@@ -12,15 +12,15 @@ from ldpsim.curator.methods import Question
 from ldpsim.curator.methods.base import Budget, MethodSpec
 from ldpsim.curator.methods.feature_share import RULE
 from ldpsim.curator.methods.local.hogs import HoGS
-from ldpsim.curator.methods.local.lp_and import LPAnd
+from ldpsim.curator.methods.local.links import LPAnd
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import PublicFacts, Split
-from ldpsim.strategies.experiments.match_budgets import guarantee_before, match
+from ldpsim.strategies.experiments.compare import guarantee_before, match
 from ldpsim.strategies.runs.set_up import set_up
 from ldpsim.strategies.runs.simulate import simulate
-from ldpsim.strategies.setup.feature_share import CHOSEN
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import RunSetup, load_population
+from ldpsim.strategies.setup.settings import CHOSEN
 
 OPTIONS = RunOptions(method="chooser", clients=400, reference=False, nulls=False, device="cpu", out=None)
 

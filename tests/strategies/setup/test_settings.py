@@ -5,7 +5,7 @@ import pytest
 from ldpsim.curator.methods import Blink, HoGS, HoGSAblation
 from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.federated.fedavg import FedAvgMLP
-from ldpsim.curator.methods.local.lp_and import LPAnd
+from ldpsim.curator.methods.local.links import LPAnd
 from ldpsim.curator.methods.local.lpgnn import LPGNN
 from ldpsim.curator.methods.local.solitude import Solitude
 from ldpsim.curator.methods.owner.privgnn import PrivGnn

@@ -10,7 +10,7 @@ from ldpsim.strategies import simulate
 from ldpsim.strategies.runs.set_up import set_up
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
-from ldpsim.strategies.tracking.content import dotted, tags_of, tracked_run, without_places
+from ldpsim.strategies.tracking.targets import dotted, tags_of, tracked_run, without_places
 from tests.strategies.tracking.conftest import small
 
 

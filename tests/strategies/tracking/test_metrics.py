@@ -11,8 +11,7 @@ import pytest
 
 from ldpsim.strategies import RunFailed, simulate
 from ldpsim.strategies.results.figures import figures
-from ldpsim.strategies.tracking.metrics import Metrics
-from ldpsim.strategies.tracking.targets import Trackers
+from ldpsim.strategies.tracking.targets import Metrics, Trackers
 from tests.strategies.tracking.conftest import small
 
 Figure = tuple[str, float, int, str]

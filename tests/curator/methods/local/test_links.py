@@ -1,7 +1,7 @@
 """Link methods: randomised response, its thinned and symmetric forms, L-DPGCN and label propagation.
 
-It covers ``ldpsim.curator.methods.local.rr``, ``ldpsim.curator.methods.local.symrr``,
-``ldpsim.curator.methods.local.dprr``, ``ldpsim.curator.methods.local.ldpgcn``, ``ldpsim.curator.methods.local.lp_and``
+It covers ``ldpsim.curator.methods.local.links``, ``ldpsim.curator.methods.local.links``,
+``ldpsim.curator.methods.local.links``, ``ldpsim.curator.methods.local.ldpgcn``, ``ldpsim.curator.methods.local.links``
 too.
 """
 
@@ -18,11 +18,9 @@ from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import DPRR, LDPGCN, RR, Budget, LPAnd, SymRR
 from ldpsim.curator.methods.base import Method
 from ldpsim.curator.methods.local import ldpgcn as ldpgcn_module
-from ldpsim.curator.methods.local.dprr import survival
 from ldpsim.curator.methods.local.ldpgcn import largest_entries, largest_pairs
-from ldpsim.curator.methods.local.links import with_labels
-from ldpsim.curator.nulls.known import known_from_reports
-from ldpsim.curator.nulls.models import graph_alone
+from ldpsim.curator.methods.local.links import survival, with_labels
+from ldpsim.curator.nulls.models import graph_alone, known_from_reports
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import GRR, Degree, NoisyRow, RandomizedResponse

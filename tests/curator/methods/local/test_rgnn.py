@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from ldpsim.curator.learning.label_proportions import Bags
+from ldpsim.curator.learning.noisy_labels import Bags
 from ldpsim.curator.learning.training import TrainingSettings, train
 from ldpsim.curator.methods import RGNN, Budget, Graph
 from ldpsim.curator.methods.local.rgnn import BaggedGraph
-from ldpsim.curator.reports.frequency import code_features, estimate_labels, neighbourhood_mean
+from ldpsim.curator.reports.estimates import code_features, estimate_labels, neighbourhood_mean
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import GRR, GRRFS

@@ -13,8 +13,7 @@ from scipy.sparse import csr_array
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.linear.propagation import adjacency_matrix
 from ldpsim.curator.methods import Budget, UPGNet
-from ldpsim.curator.methods.local.public_graph import deviation_of
-from ldpsim.curator.methods.local.upgnet import shrink_as_printed, shrunk_mean, soft_threshold
+from ldpsim.curator.methods.local.public_graph import deviation_of, shrink_as_printed, shrunk_mean, soft_threshold
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split

@@ -18,8 +18,8 @@ from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.linear.array_digest import LastAnswers
 from ldpsim.curator.methods import Budget, Question, Vote
 from ldpsim.curator.methods.local.vote import MOST_BATCHES
+from ldpsim.curator.reports.decoding import joined_reports
 from ldpsim.curator.reports.labels import LabelEvidence
-from ldpsim.curator.reports.parts import joined_reports
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.votes import knowledge as module
 from ldpsim.curator.votes.knowledge import FEATURES, VOTE, knowledge, reports_by_batch

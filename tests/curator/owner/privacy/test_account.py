@@ -17,8 +17,9 @@ from ldpsim.curator.owner.privacy.account import (
     account,
     printed_by,
 )
-from ldpsim.curator.owner.privacy.label import label_epsilon, label_loss
-from ldpsim.curator.owner.privacy.laplace import (
+from ldpsim.curator.owner.privacy.label import (
+    label_epsilon,
+    label_loss,
     laplace_epsilon,
     laplace_rdp,
     poisson_rdp,

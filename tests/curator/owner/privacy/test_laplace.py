@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from scipy.integrate import quad
 
-from ldpsim.curator.owner.privacy.laplace import (
+from ldpsim.curator.owner.privacy.label import (
     laplace_epsilon,
     laplace_epsilon_once,
     poisson_rdp,

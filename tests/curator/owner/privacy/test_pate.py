@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 from ldpsim.curator.owner.privacy.account import LabelRelease, account
-from ldpsim.curator.owner.privacy.laplace import laplace_epsilon, moments_epsilon
+from ldpsim.curator.owner.privacy.label import laplace_epsilon, moments_epsilon
 
 
 @pytest.mark.parametrize("lambda_", [0.1, 0.2, 0.4, 0.8, 1.0])

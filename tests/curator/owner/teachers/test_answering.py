@@ -1,6 +1,6 @@
 """Queries and released labels.
 
-It covers ``ldpsim.curator.owner.teachers.release`` too.
+It covers ``ldpsim.curator.owner.teachers.answering`` too.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ import pytest
 from scipy import stats
 
 from ldpsim.curator.owner.privacy.label import label_probabilities
-from ldpsim.curator.owner.teachers.answering import Teaching, on_simplex, posteriors
+from ldpsim.curator.owner.teachers.answering import Teaching, log_posteriors, noisy_labels, on_simplex, posteriors
 from ldpsim.curator.owner.teachers.graph import PlainGraph
-from ldpsim.curator.owner.teachers.release import log_posteriors, noisy_labels
 from ldpsim.curator.owner.teachers.sage import SageSettings
 
 QUICK = SageSettings(hidden=8, epochs=15)

@@ -1,6 +1,6 @@
 """Training of teachers.
 
-It covers ``ldpsim.curator.owner.teachers.randomness`` and ``graph`` too.
+It covers ``ldpsim.curator.owner.teachers.answering`` and ``graph`` too.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ import networkx
 import numpy as np
 import pytest
 
+from ldpsim.curator.owner.teachers.answering import SELECTIONS, pagerank, query_order
 from ldpsim.curator.owner.teachers.graph import PlainGraph
-from ldpsim.curator.owner.teachers.selection import SELECTIONS, pagerank, query_order
 
 
 @pytest.mark.parametrize("how", SELECTIONS)

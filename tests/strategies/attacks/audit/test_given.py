@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ldpsim.strategies.attacks.audit.given import callable_named, domain_of, takes_rng
+from ldpsim.strategies.attacks.audit.audit import callable_named, domain_of, takes_rng
 
 
 @pytest.mark.parametrize(("text", "values"), [

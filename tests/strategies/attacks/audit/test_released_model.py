@@ -15,7 +15,7 @@ from ldpsim.strategies.attacks.audit.released_model import (
     published_probabilities,
     run_once,
 )
-from ldpsim.strategies.people.owned_graph import sparse_features
+from ldpsim.strategies.people.owner_graphs import sparse_features
 from ldpsim.strategies.runs.set_up import set_up
 from ldpsim.strategies.setup.options import RunOptions
 

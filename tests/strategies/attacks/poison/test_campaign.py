@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ldpsim.strategies.attacks.poison.campaign import PoisonCampaign, PoisonOptions
-from ldpsim.strategies.experiments.match_budgets import guarantee_before
+from ldpsim.strategies.experiments.compare import guarantee_before
 from ldpsim.strategies.runs.set_up import set_up
 
 Asked = Callable[..., PoisonOptions]
