@@ -24,7 +24,7 @@ def tune(*arguments: object) -> Result:
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How often people were asked, one entry a collection."""
-    from ldpsim.strategies.experiments import trial as tuning
+    from ldpsim.strategies.experiments import tune as tuning
 
     asked: list[int] = []
     ask = tuning.gather_reports

@@ -4,42 +4,7 @@ A link method has the setting of Blink (Zhu et al. 2023) and its baselines: feat
 public, labels are public or reported under noise, and all of epsilon goes to the adjacency. A concrete
 method defines the mechanisms about the adjacency and the links that it makes of the reports.
 
-Plain randomised response (Warner 1965, https://doi.org/10.1080/01621459.1965.10480775).
-
-The network runs on the reports. Each reported 1 is a directed edge: i takes features from the nodes that it reported.
-
-Symmetric randomised response (Imola et al. 2021, https://arxiv.org/abs/2010.08688), as in Blink's comparison.
-
-The report of one end of each pair counts for both directions. Only that end is asked (one-end
-reporting), so an edge loses eps and not 2 eps. The published code of the comparison draws both
-ends' bits and keeps the lower triangle and, by mistake, the diagonal above it. The lower
-triangle is meant, and is asked here.
-
-Degree-preserving randomised response (Hidano and Murakami 2022, https://arxiv.org/abs/2202.10209).
-
-The form is that of Blink's comparison. Device i reports its degree with Laplace noise for
-eps_1 = share eps, d~_i, and its row by randomised response for eps_2 = (1 - share) eps, which
-keeps a bit with probability p.
-Each reported 1 survives with probability
-
-    q_i = d~_i / (d~_i (2 p - 1) + (n - 1) (1 - p)),    clipped to [0, 1],
-
-so that about d~_i remain. In the paper the device thins its row itself. Thinning reads only
-the two reports, so the curator does it here, at the same loss and with the same distribution
-of the graph. The random seed is a hash of the reports: the same reports give the same graph.
-
-Each surviving 1 is an edge. ``direction="outgoing"`` (the default) carries features from the
-reporting device to the reported one, which gives the accuracies published in Blink's
-comparison. ``incoming`` carries them the other way, as the other baselines do. ``both``
-makes the edge undirected, which is more accurate than either (docs/results/blink.md).
-
-Null model: label propagation on the pairs whose every reported bit is 1.
-
-Label propagation: Zhu and Ghahramani, Learning from Labeled and Unlabeled Data with Label
-Propagation, 2002 (technical report CMU-CALD-02-107).
-
-It has no features and no network. Any gain from features, or from a better estimate of the
-graph, must show above it. All of epsilon goes to the adjacency.
+Its plainest methods are here: randomised response, its symmetric and thinned forms, and label propagation.
 """
 
 from __future__ import annotations
@@ -234,7 +199,13 @@ def both_ways(left: IntArray, right: IntArray) -> IntArray:
 
 @dataclass(frozen=True)
 class RR(LinkMethod):
-    """The graph of all reported ones."""
+    """The graph of all reported ones.
+
+    Plain randomised response (Warner 1965, https://doi.org/10.1080/01621459.1965.10480775).
+
+    The network runs on the reports. Each reported 1 is a directed edge: i takes features from the nodes that it
+    reported.
+    """
 
     spec = replace(
         LinkMethod.spec, name="rr", memory=MemoryLaw(work=16.0, listed=True),
@@ -250,7 +221,15 @@ class RR(LinkMethod):
 
 @dataclass(frozen=True)
 class SymRR(LinkMethod):
-    """The pairs whose larger id reported a 1."""
+    """The pairs whose larger id reported a 1.
+
+    Symmetric randomised response (Imola et al. 2021, https://arxiv.org/abs/2010.08688), as in Blink's comparison.
+
+    The report of one end of each pair counts for both directions. Only that end is asked (one-end
+    reporting), so an edge loses eps and not 2 eps. The published code of the comparison draws both
+    ends' bits and keeps the lower triangle and, by mistake, the diagonal above it. The lower
+    triangle is meant, and is asked here.
+    """
 
     spec = replace(
         LinkMethod.spec, name="symrr", memory=MemoryLaw(work=16.0, listed=True),
@@ -278,6 +257,24 @@ DIRECTIONS = ("outgoing", "incoming", "both")
 @dataclass(frozen=True)
 class DPRR(LinkMethod):
     """Reported ones, thinned to the reported degrees.
+
+    Degree-preserving randomised response (Hidano and Murakami 2022, https://arxiv.org/abs/2202.10209).
+
+    The form is that of Blink's comparison. Device i reports its degree with Laplace noise for
+    eps_1 = share eps, d~_i, and its row by randomised response for eps_2 = (1 - share) eps, which
+    keeps a bit with probability p.
+    Each reported 1 survives with probability
+
+        q_i = d~_i / (d~_i (2 p - 1) + (n - 1) (1 - p)),    clipped to [0, 1],
+
+    so that about d~_i remain. In the paper the device thins its row itself. Thinning reads only
+    the two reports, so the curator does it here, at the same loss and with the same distribution
+    of the graph. The random seed is a hash of the reports: the same reports give the same graph.
+
+    Each surviving 1 is an edge. ``direction="outgoing"`` (the default) carries features from the
+    reporting device to the reported one, which gives the accuracies published in Blink's
+    comparison. ``incoming`` carries them the other way, as the other baselines do. ``both``
+    makes the edge undirected, which is more accurate than either (docs/results/blink.md).
 
     Args:
         degree_share: Share of epsilon for the degree, in (0, 1).
@@ -347,7 +344,16 @@ def survival(degrees: NDArray[np.int64], targets: NDArray[np.int64], flip: float
 
 @dataclass(frozen=True)
 class LPAnd(LinkMethod):
-    """Label propagation on the AND graph; features are not needed."""
+    """Label propagation on the AND graph; features are not needed.
+
+    Null model: label propagation on the pairs whose every reported bit is 1.
+
+    Label propagation: Zhu and Ghahramani, Learning from Labeled and Unlabeled Data with Label
+    Propagation, 2002 (technical report CMU-CALD-02-107).
+
+    It has no features and no network. Any gain from features, or from a better estimate of the
+    graph, must show above it. All of epsilon goes to the adjacency.
+    """
 
     public_scaling: str = unused("row-normalised")
 

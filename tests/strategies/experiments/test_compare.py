@@ -117,7 +117,7 @@ def test_a_method_runs_without_the_options_that_it_does_not_read(tmp_path: Path)
     ("methods", "more", "said"),
     [
         (("hogs", "raw"), {"eps_labels": 3.0}, "--eps-labels 3: none of hogs, raw reads it (hogs asks nobody for a "
-         "label without --private-labels; raw does not read it); it is read by lpgnn, rgnn"),
+         "label without --private-labels; raw does not read it)"),
         (("raw", "mlp"), {"epsilon": 4.0}, "--epsilon 4: none of raw, mlp reads it"),
         (("hogs", "solitude"), {"settings": {"lambda_1": "2", "structure_rate": "0"}}, "--set lambda_1=2: none of"),
         (("vote", "lp-and"), {}, "--set epochs=3: none of vote, lp-and reads it (vote trains no network"),
