@@ -124,7 +124,7 @@ class Training:
         return draw_nodes(self.learners, self.method.fraction, private_generator(self._private, "devices", number))
 
     def _judges(self, number: int) -> Sequence[int]:
-        every = self.method.evaluate_every
+        every = 0 if self.task.of_silos else self.method.evaluate_every
         return (self.split.val + 1).tolist() if every and number % every == 0 else ()
 
     def run(self) -> FloatArray:
