@@ -69,7 +69,7 @@ class NeighbourhoodVote(DrawnTogether):
         unseen: Whether "nothing is known about any of my neighbours" is one more value, the last.
         reporting: ``both`` reads the whole list, ``one-end`` the neighbours before the device.
         columns: Number of features d where there is a model; 0: no feature is read.
-        model: The model of features (:meth:`FeatureModel.as_text`).
+        model: The model of features (``FeatureModel.as_text``).
         levels: 1 for words, up to 255 for features that are numbers.
         low, high: Public range of such features.
         agreement: Whether the report says if the best class is the own label, in place of the class.
