@@ -164,10 +164,9 @@ def _solve(loss: Callable[[float], float], start: float, target: float) -> tuple
     """
     complaint, best = "", (0.0, 0.0)
 
-    def excess(log_budget: float) -> float:
+    def excess(budget: float) -> float:
         """Return how far the loss is above the target, on a logarithmic scale; infinite where there is none."""
         nonlocal complaint, best
-        budget = math.exp(log_budget)
         try:
             found = loss(budget)
         except ValueError as error:
@@ -177,22 +176,21 @@ def _solve(loss: Callable[[float], float], start: float, target: float) -> tuple
             best = max(best, (budget, found))
         return math.log(max(found, target * math.exp(-_FAR)) / target) + _EXACT / 2
 
-    place, step = math.log(start), math.log(2)
-    above = excess(place)
+    place, above = start, excess(start)
     for _ in range(_DOUBLINGS):
         if best[0]:
             break
-        place, above = place - step, excess(place - step)
+        place, above = place / 2, excess(place / 2)
     if not best[0]:
         return f"no budget gives it{complaint or ': its loss does not depend on the budget'}"
-    place += step
+    place *= 2
     above = excess(place)
     for _ in range(_DOUBLINGS):
         if above > 0:
             break
-        place, above = place + step, excess(place + step)
+        place, above = place * 2, excess(place * 2)
     if above > 0 and best[1] < target * (1 - _EXACT):
-        brentq(excess, math.log(best[0]), place, xtol=_EXACT, disp=False)
+        brentq(lambda log: excess(math.exp(log)), math.log(best[0]), math.log(place), xtol=_EXACT, disp=False)
     if best[1] < target * (1 - CLOSE):
         return f"no budget gives it: the most that it loses below {target:g} is {best[1]:.4g}{complaint}"
     return best
