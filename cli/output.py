@@ -5,11 +5,10 @@ from __future__ import annotations
 import codecs
 import io
 import json
-import logging
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -111,30 +110,9 @@ def working(*, silent: bool) -> Iterator[Progress]:
     Args:
         silent: Whether to show no progress.
     """
-    with stdout_to_stderr(), _notes(silent=silent), Progress(shown=not silent) as progress:
+    with stdout_to_stderr(), Progress(shown=not silent) as progress:
         progress("starting", None)
         yield progress
-
-
-class _OnStderr(logging.Handler):
-    """Lines on standard error, above the bars if there are any."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        with suppress(OSError, ValueError):  # nobody reads any more
-            print(printable(record.getMessage()), file=sys.stderr, flush=True)
-
-
-@contextmanager
-def _notes(*, silent: bool) -> Iterator[None]:
-    """Show what a long run is expected to take, before it begins."""
-    log, handler = logging.getLogger("ldpsim.expected"), _OnStderr(logging.INFO)
-    if not silent:
-        log.setLevel(logging.INFO)
-        log.addHandler(handler)
-    try:
-        yield
-    finally:
-        log.removeHandler(handler)
 
 
 @contextmanager

@@ -23,19 +23,6 @@ GUESS = "best guess: chance of identifying which of two possible values is yours
 ABOVE = "▲"  # beside a null model that is above the method
 
 
-def short_time(seconds: float) -> str:
-    """Return seconds, minutes, hours, days or years in few letters.
-
-    >>> [short_time(value) for value in (55.2, 800, 26_524, 9e5, 6e11)]
-    ['55 s', '13 min', '7.4 h', '10 d', '19,013 y']
-    """
-    for unit, factor in (("y", 31_557_600), ("d", 86_400), ("h", 3600), ("min", 60)):
-        if seconds >= 1.5 * factor:
-            value = seconds / factor
-            return f"{value:,.0f} {unit}" if value >= 9.95 or unit == "min" else f"{value:.1f} {unit}"
-    return f"{seconds:.0f} s"
-
-
 def planned_loss(entry: Mapping[str, Any]) -> str:
     """The loss at the level of a plan: ``open`` if it is not bounded, ``not asked`` if nothing is learned there."""
     if entry["value"] is None:

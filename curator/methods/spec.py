@@ -47,7 +47,6 @@ class MethodSpec:
         reads: Attributes of the true records that it reads in place of reports.
         in_batches: Whether a batch's questions depend on the reports before.
         rebuilds_graph: Whether it estimates edges.
-        joins_both_ends: Whether its estimate of a pair uses what both ends report.
         learns_from_validation: Whether it learns from validation labels, and does not only choose by them. Its null
             models then learn from these labels too.
         halves: Attribute -> parameters with which answers are about this attribute alone. Beside volunteers, an answer
@@ -82,7 +81,6 @@ class MethodSpec:
     reads: tuple[str, ...] = ()
     in_batches: bool = False
     rebuilds_graph: bool = True
-    joins_both_ends: bool = False
     learns_from_validation: bool = False
     halves: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     own_budget: tuple[str, str] | None = None

@@ -1,1 +1,1 @@
-"""Estimate of a run before anybody is asked: bytes, memory and time, from public facts alone."""
+"""Estimate of a run before anybody is asked: bytes and memory, from public facts alone."""

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import io
 import json
-import logging
 import os
 import re
 from pathlib import Path
@@ -31,16 +30,6 @@ def test_nothing_printed_while_working_reaches_standard_output(capfd: pytest.Cap
     out, err = capfd.readouterr()
     assert out == "result\n"
     assert "from Python" in err and "from a library" in err
-
-
-def test_what_a_long_run_is_expected_to_take_is_shown_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
-    log = logging.getLogger("ldpsim.expected")
-    for silent, wanted in ((False, "expected: 3 GiB\n"), (True, "")):
-        with working(silent=silent):
-            log.info("expected: %s GiB", 3)
-        assert capsys.readouterr() == ("", wanted)
-    log.info("later")
-    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(("encoding", "written"), [

@@ -68,7 +68,7 @@ class Blink(LinkMethod):
     floor: float = parameter(0.02, variant=("soft",))
 
     spec = replace(
-        LinkMethod.spec, name="blink", memory=MemoryLaw(work=60.0), joins_both_ends=True,
+        LinkMethod.spec, name="blink", memory=MemoryLaw(work=60.0),
         paper="Zhu et al., Blink: Link Local Differential Privacy in GNNs via Bayesian Estimation",
         mechanisms=("randomized_response", "degree", "grr"), query_grid={"degree_share": (0.1, 0.3, 0.5, 0.7, 0.9)},
     )  # fmt: skip

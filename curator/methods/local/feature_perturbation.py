@@ -146,7 +146,7 @@ class FPBlink(FeaturePerturbation):
     scaling: str = "standardised"
 
     spec = replace(
-        FeaturePerturbation.spec, name="fp-blink", memory=MemoryLaw(work=60.0, estimates=True), joins_both_ends=True,
+        FeaturePerturbation.spec, name="fp-blink", memory=MemoryLaw(work=60.0, estimates=True),
         paper="Xu et al., HoGS (its baseline: Blink with feature perturbation)",
         mechanisms=("randomized_response", "degree", "one_bit", "grr"),
         query_grid={"delta1": (0.25, 0.33, 0.5, 0.66, 0.75), "delta2": (0.25, 0.33, 0.5, 0.66, 0.75)},

@@ -359,7 +359,7 @@ class LPAnd(LinkMethod):
 
     spec = replace(
         LinkMethod.spec, public_features=False, name="lp-and", trains_network=False,
-        memory=MemoryLaw(work=6.0, rows=0.0, codes=0.0), joins_both_ends=True,
+        memory=MemoryLaw(work=6.0, rows=0.0, codes=0.0),
         # nothing to choose
         search_grid=({},), common_selection=False,
         paper="null model; Zhu and Ghahramani, Learning from Labeled and Unlabeled Data",

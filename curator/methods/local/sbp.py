@@ -72,7 +72,7 @@ class SBP(LocalMethod):
     asks: str = "hogs"
 
     spec = MethodSpec(
-        name="sbp", memory=MemoryLaw(work=6.0, tables=80.0, messages=24.0, estimates=True), joins_both_ends=True,
+        name="sbp", memory=MemoryLaw(work=6.0, tables=80.0, messages=24.0, estimates=True),
         private=("adjacency", "features"),
         paper="this project: sparse block-model posterior of the reports of another method",
         mechanisms=("randomized_response", "one_bit", "grr"),

@@ -201,7 +201,7 @@ class FPSolitude(Solitude):
 
     spec = replace(
         Solitude.spec, name="fp-solitude", memory=MemoryLaw(work=16.0, listed=True, learned=True, estimates=True),
-        joins_both_ends=True, paper="Solitude as compared by Xu et al. (HoGS): 1-bit on every feature",
+        paper="Solitude as compared by Xu et al. (HoGS): 1-bit on every feature",
         mechanisms=("randomized_response", "one_bit", "grr"),
         query_grid={"feature_share": Solitude.spec.query_grid["feature_share"]},
     )  # fmt: skip

@@ -29,7 +29,7 @@ OTHER = {"m": "3", "candidates": "3", "sampling": "once", "tau": "0.3",
 # The value does not fit alone (a budget is needed, or another network), or changes no figure: another path to the same
 # numbers, or one that others of these few people outvote.
 UNFIT = {("lpgnn", "version"), ("lpgnn", "adjacency"), ("ldp-fedavg", "evaluate_every")}
-SAME = {("privgnn", "distance"), ("ohd", "scaling"), ("isolate", "scaling"), ("vote", "affinity")}
+SAME = {("privgnn", "distance"), ("ohd", "scaling"), ("isolate", "scaling")}
 
 
 def options(name: str, **settings: str) -> RunOptions:
