@@ -65,12 +65,15 @@ class Ridge:
         left_out: float64 (T, classes): the prediction for each training person by the fit to all others.
         penalty: lam.
         error: Mean square of the labels less ``left_out``.
+        weights, mean: w, (d, classes), and m, (classes,).
     """
 
     scores: DoubleArray = field(repr=False)
     left_out: DoubleArray = field(repr=False)
     penalty: float
     error: float
+    weights: DoubleArray = field(repr=False)
+    mean: DoubleArray = field(repr=False)
 
 
 def ridge(
@@ -108,7 +111,7 @@ def ridge(
     weights = z.transposed_times(dual).astype(
         np.result_type(rows.dtype, np.float32)
     )  # a float32 matrix of rows is not copied
-    return Ridge(mean + rows @ weights, left_out, penalty, error)
+    return Ridge(mean + rows @ weights, left_out, penalty, error, weights, mean)
 
 
 class _Taught:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from scipy.sparse import csr_array, eye_array
 
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.learning.node_evidence import fit_perceptron, node_evidence
-from ldpsim.curator.learning.ridge import ridge
+from ldpsim.curator.learning.ridge import Ridge, ridge
 from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.linear.propagation import adjacency_matrix, label_propagation
 from ldpsim.curator.linear.scaling import weighted_rows
@@ -61,6 +62,12 @@ class NullEvidence:
         """int64, sorted: people whose labels null models learn from."""
         split = self.split
         return self.labels.known(np.sort(split.labelled) if self.taught_by_validation else split.train)
+
+    @cached_property
+    def ridge(self) -> Ridge:
+        """Ridge regression on rows of length 1 of the features; features alone, and devices, read it."""
+        taught = self.teachers
+        return ridge(weighted_rows(self.features), taught, self.labels.named(taught), self.labels.classes)
 
 
 def known_from_reports(reports: Reports, public: PublicKnowledge) -> NullEvidence:
@@ -164,9 +171,8 @@ def features_alone(known: NullEvidence, *, seed: int, device: str = "cpu") -> In
         return None
     taught = known.teachers
     if "features" in known.reported or not len(chosen):
-        fit = ridge(weighted_rows(known.features), taught, told.named(taught), told.classes)
-        scores = fit.scores.copy()
-        scores[taught] = fit.left_out
+        scores = known.ridge.scores.copy()
+        scores[taught] = known.ridge.left_out
         found = {"ridge": scores}
     else:
         late = chosen[:0] if known.taught_by_validation else chosen

@@ -61,6 +61,11 @@ class LabelEvidence:
         soft = None if self.soft is None else np.where(others[:, None], 0, self.soft)
         return replace(self, labels=labels, soft=soft)
 
+    def of(self, nodes: IntArray) -> LabelEvidence:
+        """Return the evidence of these people, in their order."""
+        soft, rows = (None if each is None else each[nodes] for each in (self.soft, self.rows))
+        return replace(self, labels=self.labels[nodes], soft=soft, rows=rows)
+
     def named(self, nodes: IntArray) -> DoubleArray:
         """float64 (len(nodes), classes): ``named`` of people with a label or a report."""
         return np.eye(self.classes)[self.labels[nodes]] if self.rows is None else self.rows[nodes]

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array, eye_array, issparse, vstack
+from scipy.sparse import csr_array, diags_array, issparse
 
 from ldpsim.curator.learning.pool import fit_pool
 from ldpsim.curator.learning.ridge import folds_of, ridge
@@ -31,7 +31,7 @@ from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.class_table import LARGEST, MOST_LEVELS, UNIT, FeatureModel, whole_features
 
-_SCALE = 5.0  # of ridge's scores in the pool
+SCALE = 5.0  # of ridge's scores in the pool
 _PRIOR = {"ridge": 1.0, "bayes": 0.0}  # exponents before a label is seen
 _PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)
 _FOLDS = 10
@@ -52,15 +52,15 @@ class OwnModel:
     log_probability: DoubleArray = field(repr=False)
 
 
-def own_model(features: Any, labels: IntArray, facts: PublicFacts) -> OwnModel:
+def own_model(features: Any, labels: LabelEvidence, facts: PublicFacts) -> OwnModel:
     """Fit the model.
 
     Args:
-        features: (m, d), CSR or numpy: the volunteers' features, m at least 1.
-        labels: int64 (m,): their classes.
+        features: (m, d), CSR or numpy: features in clear of people with a label, m at least 1.
+        labels: Their labels, in clear or reported.
         facts: Number of classes, and the range of features.
     """
-    classes, words = facts.classes, is_text(features)
+    classes, people, words = facts.classes, np.arange(len(labels.labels)), is_text(features)
     if words:
         bits = csr_array(csr_array(features) > 0, dtype=np.float64)  # most entries are 0
         lengths = np.sqrt(np.maximum(np.asarray(bits.sum(axis=1)).ravel(), 1.0))
@@ -71,18 +71,18 @@ def own_model(features: Any, labels: IntArray, facts: PublicFacts) -> OwnModel:
         shift, spread = read.mean(axis=0), read.std(axis=0)
         per_level = np.divide(1.0, spread * np.sqrt(facts.d), out=np.zeros(facts.d), where=spread > 0)
         rows = csr_array((read - shift) * per_level)
-    weights, means, left_out = _ridge(rows, labels, classes)
-    parts = {"ridge": _SCALE * left_out}
+    fit = ridge(rows.astype(np.float32), people, labels.estimates(people), classes, _PENALTIES)
+    parts = {"ridge": SCALE * fit.left_out}
     if words:
-        parts["bayes"], of_bayes = _left_out_bayes(rows, labels, classes), _bayes_weights(rows, labels, classes)
-    prior = {name: _PRIOR[name] for name in parts}
-    pool = fit_pool(parts, LabelEvidence(labels, classes), np.arange(len(labels)), prior=prior)
-    weights, means = (pool.exponents["ridge"] * _SCALE * each for each in (weights, means))
+        named = labels.labels
+        parts["bayes"], of_bayes = _left_out_bayes(rows, named, classes), _bayes_weights(rows, named, classes)
+    pool = fit_pool(parts, labels, people, prior={name: _PRIOR[name] for name in parts})
+    weights, means = (pool.exponents["ridge"] * SCALE * each for each in (fit.weights.astype(np.float64), fit.mean))
     if words:
         weights = weights + pool.exponents["bayes"] * of_bayes
     weights = weights * per_level[:, None]
     means = means - shift @ weights
-    return OwnModel(_published(weights, means - means.mean()), 1 if words else MOST_LEVELS, pool.log_probability)
+    return OwnModel(published(weights, means - means.mean()), 1 if words else MOST_LEVELS, pool.log_probability)
 
 
 def model_for_accounts(columns: int, classes: int) -> FeatureModel:
@@ -99,15 +99,6 @@ def model_for_accounts(columns: int, classes: int) -> FeatureModel:
     weights = np.zeros((columns, classes), np.int64)
     weights[np.arange(columns), 1 + np.arange(columns) % (classes - 1)] = LARGEST
     return FeatureModel(weights, np.zeros(classes, np.int64))
-
-
-def _ridge(rows: csr_array, labels: IntArray, classes: int) -> tuple[DoubleArray, DoubleArray, DoubleArray]:
-    """Return weights (d, classes), the score of an empty row, and the scores of each row by the fit to all others."""
-    m, d = rows.shape
-    # A row of each column alone, and an empty one: the fit is affine, so these rows hold its weights.
-    every = vstack([rows, eye_array(d), csr_array((1, d))], format="csr", dtype=np.float32)
-    fit = ridge(every, np.arange(m), np.concatenate([labels, np.full(d + 1, -1)]), classes, _PENALTIES)
-    return fit.scores[m:-1] - fit.scores[-1], fit.scores[-1], fit.left_out
 
 
 def _bayes_weights(rows: csr_array, labels: IntArray, classes: int) -> DoubleArray:
@@ -127,7 +118,7 @@ def _left_out_bayes(rows: csr_array, labels: IntArray, classes: int) -> DoubleAr
     return found
 
 
-def _published(weights: DoubleArray, means: DoubleArray) -> FeatureModel:
+def published(weights: DoubleArray, means: DoubleArray) -> FeatureModel:
     """Return the model in whole numbers; one that 32 bits do not hold is weakened until they do."""
     most = max(1.0, float(np.abs(weights).max(initial=0)), float(np.abs(means).max())) * UNIT
     whole = [np.rint(part * UNIT * min(1.0, LARGEST / most)).astype(np.int64) for part in (weights, means)]

@@ -33,6 +33,7 @@ import numpy as np
 
 from ldpsim.curator.learning.ridge import folds_of
 from ldpsim.curator.linear.array_digest import LastAnswers, array_digest
+from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.question import Question
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.votes.own_model import OwnModel, model_for_accounts, own_model
@@ -208,7 +209,10 @@ def volunteer_knowledge(
     if not len(people):
         raise ValueError("no volunteer has given a label")
     given = reports.needed("features")[people], labels[people]
-    own = _MODELS.of(array_digest(*given, start=repr(facts)), lambda: own_model(*given, facts))
+    own = _MODELS.of(
+        array_digest(*given, start=repr(facts)),
+        lambda: own_model(given[0], LabelEvidence(given[1], facts.classes), facts),
+    )
     one_hot = np.eye(facts.classes)
     shares = (np.bincount(labels[people], minlength=facts.classes) + 1) / (len(people) + facts.classes)
     probability, table = np.tile(shares, (facts.n, 1)), np.zeros((facts.n, facts.classes))

@@ -44,6 +44,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import BoolArray, DoubleArray, FloatArray, IntArray
+from ldpsim.devices.data.population import Records
 from ldpsim.devices.fixed_point import UNIT_BITS, falling_powers, logarithm
 
 UNIT = 1 << UNIT_BITS
@@ -115,6 +116,7 @@ MOST_CLASSES = MOST_ROWS = 255
 MOST_IN_HALVES = 16  # rows whose numbers fit into half a byte
 MOST_BYTES = 3_000_000  # in base64 it fits into a question (:data:`ldpsim.devices.query.MAX_BYTES`) beside all else
 WHOLE = 1 << 16  # a homophily of 1
+SHARES = 1 << 12  # class shares add up to about this
 _ONE = 1 << 24
 _STEP = (1 << UNIT_BITS) // STEPS_PER_NAT  # units of a logarithm in a step of the table
 _CERTAIN, _MIXED = 1 << 16, 1311  # a probability of 1, and of 0.02
@@ -202,6 +204,29 @@ def from_text(text: object) -> Bytes:
     return np.frombuffer(data if base64.b64encode(data).decode("ascii") == text else b"", np.uint8)
 
 
+def spoken_for(table: ClassTable, people: Records, devices: IntArray, *, one_end: bool = False) -> IntArray:
+    """Return the sums of ``table.evidence`` over each device's list, int64 (devices, classes + 1).
+
+    An id that no node has counts as the nearest one. Nothing is raised, whatever the data.
+
+    Args:
+        table: A table.
+        people: The devices' records.
+        devices: int64: their numbers. Nobody counts oneself.
+        one_end: Whether only neighbours before the device count.
+    """
+    from scipy.sparse import csr_array  # a device that never votes does not load it
+
+    nobody = len(table.codes)
+    owner = np.repeat(devices, people.neighbour_counts)
+    near = people.neighbours.astype(np.int64).clip(0, nobody - 1)
+    rows = table.row_of[np.where((near == owner) | (near >= (owner if one_end else nobody)), nobody, near)]
+    counted = csr_array(
+        (np.ones(len(rows), np.int64), rows, people.neighbour_starts), shape=(len(devices), len(table.evidence))
+    )
+    return np.asarray(counted @ table.evidence)
+
+
 @dataclass(frozen=True, eq=False)
 class ClassTable:
     """A table that was read.
@@ -210,7 +235,8 @@ class ClassTable:
         rows: uint8 (rows, classes).
         codes: uint8 (n,), the row of each person.
         homophily: h in 2^-16: the probability that a neighbour of a person of class c is of class k is
-            h [c = k] + (1 - h) / classes.
+            h [c = k] + (1 - h) pi_k.
+        shares: int64 (classes,): pi in 2^-12, each 1 or more; None: all classes are alike.
 
     Raises:
         ValueError: for a row that is unknown in part.
@@ -219,6 +245,7 @@ class ClassTable:
     rows: Bytes
     codes: Bytes
     homophily: int
+    shares: IntArray | None = None
 
     def __post_init__(self) -> None:
         wrong = (self.rows == UNKNOWN).any(axis=1) & ~self.unknown
@@ -244,14 +271,18 @@ class ClassTable:
     def evidence(self) -> IntArray:
         """int64 (rows + 1, classes + 1): what a neighbour adds to each score, and to the number of known neighbours.
 
-        In units of :mod:`ldpsim.devices.fixed_point`, ln(h Q(c) + (1 - h) / classes) up to a constant of the
-        neighbour. The last row is nobody's: it adds nothing.
+        In units of :mod:`ldpsim.devices.fixed_point`, ln(h Q(c) / pi_c + 1 - h) up to a constant of the neighbour.
+        The last row is nobody's: it adds nothing.
         """
         classes = self.rows.shape[1]
         weights = falling_powers(STEPS_PER_NAT, UNKNOWN + 1, one=_ONE)[self.rows]
-        mixed = self.homophily * classes * weights + (WHOLE - self.homophily) * weights.sum(axis=1, keepdims=True)
+        rest = (WHOLE - self.homophily) * weights.sum(axis=1, keepdims=True)
+        if self.shares is None:
+            logs = logarithm(self.homophily * classes * weights + rest)
+        else:
+            logs = logarithm(self.homophily * SHARES * weights + rest * self.shares) - logarithm(self.shares)
         found = np.zeros((len(self.rows) + 1, classes + 1), np.int64)
-        found[:-1, :-1] = np.where(self.unknown[:, None], 0, logarithm(mixed))
+        found[:-1, :-1] = np.where(self.unknown[:, None], 0, logs)
         found[:-1, -1] = ~self.unknown
         return found
 

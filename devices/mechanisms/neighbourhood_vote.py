@@ -42,6 +42,7 @@ from ldpsim.devices.mechanisms.class_table import (
     WHOLE,
     ClassTable,
     FeatureModel,
+    spoken_for,
     table_text,
     whole_features,
 )
@@ -232,19 +233,10 @@ class NeighbourhoodVote(DrawnTogether):
     def scores(self, people: Records, devices: IntArray) -> tuple[IntArray, IntArray]:
         """Return int64 (devices, classes), in units of :mod:`ldpsim.devices.fixed_point`, and how many are known.
 
-        An id that no node has counts as the nearest one. Nothing is raised, whatever the data.
+        Nothing is raised, whatever the data.
         """
-        from scipy.sparse import csr_array  # a device that never votes does not load it
-
         table = self.classes_table
-        owner = np.repeat(devices, people.neighbour_counts)
-        near = people.neighbours.astype(np.int64).clip(0, self.people - 1)
-        end = owner if self.reporting == "one-end" else self.people
-        rows = table.row_of[np.where((near == owner) | (near >= end), self.people, near)]
-        counted = csr_array(
-            (np.ones(len(rows), np.int64), rows, people.neighbour_starts), shape=(len(devices), len(table.evidence))
-        )
-        sums = counted @ table.evidence
+        sums = spoken_for(table, people, devices, one_end=self.reporting == "one-end")
         scores = sums[:, :-1] + table.own[table.row_of[devices]]
         if self.columns:
             levels = whole_features(dense_features(people, self.columns), self.levels, self.low, self.high)

@@ -1,0 +1,182 @@
+"""The bundle that a curator publishes so that each device predicts its own person's class.
+
+It is made of reports and public data alone, so it loses nothing beyond the reports (post-processing). A device adds
+its own features and its own list in clear (:mod:`ldpsim.devices.prediction`).
+
+- The *table*: a label that is in clear; else the class distribution by the method, with the temperature of the
+  smallest negative log-likelihood of validation labels. Where a method gives classes alone, it is how often people of
+  whom it says so have each label. Without a method, it is what features in clear say, or nothing.
+- The *model of features* is linear (:mod:`ldpsim.curator.votes.own_model`). It is fitted to people whose label and
+  features are known: in clear, or else as unbiased estimates of the reports.
+- The *homophily* h is that of the edges between labelled people. With s the share of edges within a class, m the
+  classes' shares of the ends of edges, and the noise of the reports taken out,
+
+      h = (s - sum of m_c^2) / (1 - sum of m_c^2).
+
+  A prior of :data:`HOMOPHILY` with the spread :data:`SPREAD` stands in for what the reports do not tell. Nobody's true
+  list is read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import issparse
+from scipy.special import softmax
+
+from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.learning.pool import fit_pool
+from ldpsim.curator.links.belief_propagation import labelled_counts
+from ldpsim.curator.links.evidence import moments
+from ldpsim.curator.nulls.models import NullEvidence
+from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.rows import flipped_rows
+from ldpsim.curator.votes.own_model import SCALE, OwnModel, own_model, published
+from ldpsim.devices.array_types import DoubleArray, IntArray
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.mechanisms.class_table import MOST_LEVELS, UNIT, whole_features
+from ldpsim.devices.prediction import Bundle
+
+HOMOPHILY, SPREAD, LARGEST = 0.8, 0.2, 0.98
+_LABEL_COUNT = 1.0  # people of each class before anybody is counted
+
+
+def bundle(
+    known: NullEvidence, facts: PublicFacts, *, homophily: float, log_probability: DoubleArray | None = None,
+    predictions: IntArray | None = None, calibrated: bool = False,
+) -> Bundle:  # fmt: skip
+    """Return the bundle of a method's result; without one, that of a device alone.
+
+    Args:
+        known: What the curator knows of labels and features.
+        facts: Sizes and ranges.
+        homophily: h.
+        log_probability: float64 (n, classes): ln of the class distributions by the method.
+        predictions: int64 (n,): classes by a method without distributions.
+        calibrated: Whether the distributions need no temperature.
+    """
+    labels, people = known.labels, known.labels.known(np.sort(known.split.labelled))
+    own = model_of(known, facts)
+    shares = _counts(labels.estimates(people) if len(people) else np.zeros((0, facts.classes)), facts.classes)
+    if log_probability is not None:
+        rows = log_probability if calibrated else _tempered(log_probability, known)
+        table = softmax(rows, axis=1)
+    elif predictions is not None:
+        table = _by_class(predictions, known)
+    elif own is not None and "features" not in known.reported:
+        table = _said(own, known, facts)
+    else:
+        table = np.zeros((facts.n, facts.classes))
+    told = (
+        softmax(labels.placed(people, labels.log_likelihood(people)), axis=1)[people]
+        if labels.soft is not None
+        else None
+    )
+    if told is None:
+        table[people] = np.eye(facts.classes)[labels.labels[people]]
+    else:
+        before = np.where(table[people].sum(axis=1, keepdims=True) > 0, table[people], shares)
+        table[people] = before * told
+    fields = {} if own is None else {"levels": own.levels, "low": facts.feature_low, "high": facts.feature_high}
+    return Bundle.of(table, shares, homophily, None if own is None else own.model, **fields)
+
+
+def homophily_of(evidence: Evidence) -> float:
+    """Return h, 0 .. :data:`LARGEST`, from the pairs that are public or reported; the constant without any."""
+    reports, people = evidence.reports, evidence.labels.known(np.sort(evidence.public.split.labelled))
+    if evidence.public.edges is None and (reports is None or flipped_rows(reports) is None):
+        return HOMOPHILY
+    links = evidence.links
+    found = moments(links)
+    labels = evidence.class_estimates(people)
+    edges = labelled_counts(links, labels, found.activity, found.density).edges
+    total = edges.sum()
+    if total <= 0:
+        return HOMOPHILY
+    ends = np.maximum(edges.sum(axis=1), 0) + 1e-9
+    by_chance, share = float(np.square(ends / ends.sum()).sum()), float(np.trace(edges) / total)
+    # Each pair in S varies by the product of its labels' weights: a count of pairs, where labels are in clear.
+    one_way = np.square(labels)[links.left].T @ np.square(labels)[links.right] / links.resolution**2
+    variance = one_way + one_way.T
+    spread = np.trace(variance) * (1 - share) ** 2 + (variance.sum() - np.trace(variance)) * share**2
+    seen, error = ((share - by_chance) / (1 - by_chance), float(np.sqrt(spread)) / total / (1 - by_chance))
+    weight = SPREAD**2 / (SPREAD**2 + error**2)
+    return float(np.clip(weight * seen + (1 - weight) * HOMOPHILY, 0.0, LARGEST))
+
+
+def model_of(known: NullEvidence, facts: PublicFacts) -> OwnModel | None:
+    """Return the model of features; None without features, or labels, that the curator has."""
+    if known.features is None or not facts.d or known.features.shape[1] != facts.d or not len(known.teachers):
+        return None
+    if "features" in known.reported:
+        return _of_estimates(known, facts)
+    people = known.labels.known(np.sort(known.split.labelled))
+    labels = known.labels.of(people)
+    return _with_prior(own_model(known.features[people], labels, facts), labels)
+
+
+def _of_estimates(known: NullEvidence, facts: PublicFacts) -> OwnModel:
+    """Return the model whose weights are those of features alone; its exponents are fitted to validation labels.
+
+    Rows of estimates have nearly one length, because most of it is noise. A device's own features have none.
+    """
+    features, fit = known.features, known.ridge
+    if issparse(features):  # less the middle of the range
+        middle = np.full(facts.d, (facts.feature_low + facts.feature_high) / 2)
+        squares = np.asarray(features.power(2).mean(axis=0)).ravel()
+    else:
+        middle, squares = features.mean(axis=0, dtype=np.float64), features.var(axis=0, dtype=np.float64)
+    factors = np.divide(1.0, np.sqrt(squares), out=np.zeros(facts.d), where=squares > 0)
+    weights = fit.weights * (factors / np.sqrt(np.count_nonzero(factors) or 1))[:, None]
+    unit = (facts.feature_high - facts.feature_low) / MOST_LEVELS
+    means = fit.mean + (facts.feature_low - middle) @ weights
+    people = known.labels.known(known.split.val) if not known.taught_by_validation else known.teachers
+    scores = fit.left_out if known.taught_by_validation else fit.scores[people]
+    labels = known.labels.of(people)
+    pool = fit_pool({"ridge": SCALE * scores}, labels, np.arange(len(people)), prior={"ridge": 1.0})
+    times = pool.exponents["ridge"] * SCALE
+    model = published(times * unit * weights, times * (means - means.mean()))
+    return _with_prior(OwnModel(model, MOST_LEVELS, pool.log_probability), labels)
+
+
+def _with_prior(own: OwnModel, labels: LabelEvidence) -> OwnModel:
+    """Return the model with class shares in its means, as far as they say more of the labels than it does."""
+    people = np.arange(len(labels.labels))
+    prior = np.log(_counts(labels.estimates(people), labels.classes))
+    parts = {"model": own.log_probability, "prior": np.tile(prior, (len(people), 1))}
+    pool = fit_pool(parts, labels, people, prior={"model": 1.0, "prior": 0.0})
+    a, b = pool.exponents["model"], pool.exponents["prior"]
+    model = published(a * own.model.weights / UNIT, (a * own.model.means / UNIT + b * (prior - prior.mean())))
+    return OwnModel(model, own.levels, pool.log_probability)
+
+
+def _said(own: OwnModel, known: NullEvidence, facts: PublicFacts) -> DoubleArray:
+    """float64 (n, classes): distributions by features in clear."""
+    found = np.empty((facts.n, facts.classes))
+    for start in range(0, facts.n, 1024):
+        rows = known.features[start : start + 1024]
+        dense = rows.toarray() if hasattr(rows, "toarray") else rows
+        levels = whole_features(dense, own.levels, facts.feature_low, facts.feature_high)
+        found[start : start + 1024] = own.model.evidence(levels, words=own.levels == 1) / UNIT
+    return softmax(found, axis=1)
+
+
+def _tempered(log_probability: DoubleArray, known: NullEvidence) -> DoubleArray:
+    pool = fit_pool(
+        {"method": log_probability}, known.labels, known.labels.known(known.split.val), prior={"method": 1.0}
+    )
+    return pool.log_probability
+
+
+def _by_class(predictions: IntArray, known: NullEvidence) -> DoubleArray:
+    """float64 (n, classes): shares of the labels of validation people of whom the method says the same."""
+    people, classes = known.labels.known(known.split.val), known.labels.classes
+    seen = np.zeros((classes, classes))
+    if len(people):
+        np.add.at(seen, predictions[people], known.labels.estimates(people))
+    seen = np.maximum(seen, 0) + _LABEL_COUNT * (np.eye(classes) + 1 / classes)
+    return np.asarray((seen / seen.sum(axis=1, keepdims=True))[predictions])
+
+
+def _counts(rows: DoubleArray, classes: int) -> DoubleArray:
+    counts = np.maximum(rows.sum(axis=0), 0) + 1
+    return np.asarray(counts / counts.sum())
