@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +68,10 @@ def _table(row: int, column: int, value: float) -> np.ndarray:
 
 
 SPARSE = {"x": None, "indptr": [0, 1, 2, 2, 5], "indices": [1, 0, 2, 0, 1], "num_features": 3}
-HUGE = r"facts need sizes up to 2147483647"
 BAD = [
     ({**SPARSE, "num_features": 1 << 62}, "num_features: a number is outside"),
     ({**SPARSE, "num_features": 1 << 31}, "num_features: a number is outside"),
-    ({"num_classes": 1 << 62}, HUGE),
+    ({"num_classes": 1 << 62}, "num_classes: a number is outside"),
     ({"x": _table(2, 1, np.nan)}, "row 2, column 1: feature that is not a finite number"),
     ({"x": _table(3, 2, np.inf)}, "row 3, column 2: feature that is not a finite number"),
     ({"x": _table(1, 0, -0.01)}, r"row 1, column 0: feature outside \[0, 1\]"),
@@ -108,7 +105,7 @@ BAD = [
     ({"labels": np.array([0, 1, -2, 0])}, "node 2 has label -2"),
     ({"num_classes": 2}, r"node 2 has label 2, but classes are 0\.\.1"),
     ({"class_names": ["a", "b"], "num_classes": 3}, "2 class names for 3 classes"),
-    ({"train": [0], "val": [1]}, "the array test is missing"),
+    ({"train": [0], "val": [1]}, "a split has the arrays train, val, test; found train, val alone"),
     ({"train": [0], "val": [0], "test": [1]}, "node 0 is in train and in val"),
     ({"train": [0], "val": [1], "test": [4]}, "test names node 4"),
     ({"train": [0], "val": [1], "test": [3]}, "node 3 is in test but has no label"),
@@ -129,21 +126,3 @@ def test_object_arrays_are_not_unpickled(tmp_path: Path) -> None:
     np.savez(tmp_path / "mine.npz", x=np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match=r"cannot be read as a \.npz of plain arrays"):
         load(str(tmp_path / "mine.npz"))
-
-
-def _with_header(folder: Path, shape: str, *, data: bytes = b"") -> str:
-    """Write a file whose edges have a header that says more than is there."""
-    path = _write(folder, edge_index=None)
-    head = f"{{'descr': '<i8', 'fortran_order': False, 'shape': {shape}}}".encode()
-    head += b" " * (-(len(head) + 11) % 64) + b"\n"
-    with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr("edge_index.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + data)
-    return path
-
-
-@pytest.mark.parametrize("shape", ["(2, 1152921504606846976)", f"(2, {10**12})", "(2, 2)", "(0, 0)", "(2, -1)"])
-def test_a_size_takes_no_memory_before_it_is_checked(tmp_path: Path, shape: str) -> None:
-    _with_header(tmp_path, "(2, 1)", data=bytes(16))
-    load(str(tmp_path / "mine.npz"))
-    with pytest.raises(ValueError, match="edge_index.npy does not hold what its header says"):
-        load(_with_header(tmp_path, shape, data=bytes(16)))

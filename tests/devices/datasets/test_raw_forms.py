@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import pickle
+import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
-from ldpsim.devices.datasets import load
+from ldpsim.devices.datasets import TABLE, load
 
 
 def _musae(folder: Path, prefix: str, target: str, rows: list[str], words: dict[str, list[int]]) -> None:
@@ -41,3 +46,40 @@ def test_facebook_as_snap_publishes_it(tmp_path: Path) -> None:
     np.testing.assert_array_equal(population.labels, [1, 0, 3, 2])
     assert (population.facts.d, population.edges.shape[1]) == (4714, 3)
     assert population.facts.class_names == ("company", "tvshow", "politician", "government")
+
+
+class Runs:
+    """An object whose pickle names a function and its arguments."""
+
+    def __init__(self, function: Any, *given: Any) -> None:
+        self.call = function, given
+
+    def __reduce__(self) -> Any:
+        return self.call
+
+
+def _outside() -> csr_matrix:
+    """Return a matrix with a column outside its width: scipy would write there."""
+    matrix = csr_matrix((np.ones(1), np.array([5]), np.array([0, 1])), shape=(1, 9))
+    matrix._shape = (1, 5)
+    return matrix
+
+
+@pytest.mark.parametrize(("part", "content", "message"), [
+    ("allx", Runs(os.mkdir, "was run"), "names posix.mkdir"),
+    ("graph", {0: [Runs(os.mkdir, "was run")]}, "names posix.mkdir"),
+    ("ally", Runs(getattr, {}, "get"), "__builtin__.getattr"), ("ty", b"no pickle", "no pickle of arrays"),
+    ("y", np.array([{}, 1], object), "no table of numbers"), ("tx", _outside(), "indices"),
+    ("graph", dict.fromkeys(range(2000), [1] * 20_000), "no dict of lists of node numbers"),  # 40 million edges
+])  # fmt: skip
+def test_a_pickle_is_arrays_of_numbers_and_nothing_that_it_names_is_run(
+    part: str, content: Any, message: str, tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    form = TABLE["cora"].forms[0]
+    shutil.copytree(data_dir / form.folder, tmp_path / form.folder, copy_function=shutil.copyfile)
+    data = content if isinstance(content, bytes) else pickle.dumps(content, protocol=2)
+    (tmp_path / form.folder / f"ind.cora.{part}").write_bytes(data)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=message) as told:
+        load("cora", data_dir=tmp_path)
+    assert "\n" not in str(told.value) and not (tmp_path / "was run").exists()
