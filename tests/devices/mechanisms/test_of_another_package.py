@@ -1,7 +1,7 @@
 """Mechanisms of another package, from a device to the curator, with no change to ldpsim.
 
 Two are about the adjacency: one reports bits, and one reports numbers in a field of its own. One is about the label.
-This file also covers ``ldpsim.devices.mechanisms.__init__``, and ``ldpsim.devices.mechanisms.adjacency`` as a base.
+This file also covers ``ldpsim.devices.mechanisms.__init__``, and its base classes.
 """
 
 from __future__ import annotations

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.policy.file import read_policy, write_policy
-from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.policy.policy import Policy, read_policy, write_policy
 
 
 def test_a_policy_and_its_file(tmp_path: Path, population: Population, policy_of: Callable[..., Policy]) -> None:

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from ldpsim.devices.fixed_point import UNIT_BITS, falling_powers, logarithm
+from ldpsim.devices.mechanisms.class_table import UNIT_BITS, falling_powers, logarithm
 
 
 def test_logarithms_are_right_to_a_unit() -> None:
