@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from ldpsim.devices.mechanisms.class_table import (
-    MOST_BYTES,
     MOST_ROWS,
     UNKNOWN,
     ClassTable,
@@ -19,7 +18,6 @@ from ldpsim.devices.mechanisms.class_table import (
     read_codes,
     table_text,
 )
-from ldpsim.devices.query import MAX_BYTES
 
 RNG = np.random.default_rng(4)
 Q = np.array([[0.7, 0.2, 0.1], [0, 0, 0], [0, 0, 3.0], [0.3, 0.3, 0.4]])
@@ -121,11 +119,3 @@ def test_there_is_one_text_for_some_bytes(text: object) -> None:
 def test_probabilities_that_are_none_are_refused(q: list) -> None:
     with pytest.raises(ValueError):
         table_text(np.array(q))
-
-
-def test_a_million_people_of_seven_classes_fit_into_a_sixth_of_a_question() -> None:
-    kinds = np.concatenate([np.eye(7), np.eye(7) + 1, np.zeros((1, 7))])
-    text = table_text(kinds[np.arange(1_000_000) % 15])
-    assert len(text) == -(-(1 + 15 * 7 + 500_000) // 3) * 4 < MAX_BYTES / 6
-    with pytest.raises(ValueError, match="longer than a question may be"):
-        table_text(np.broadcast_to(np.ones(2), (2 * MOST_BYTES, 2)))

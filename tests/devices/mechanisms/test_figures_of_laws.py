@@ -8,18 +8,10 @@ from __future__ import annotations
 import mpmath
 import pytest
 
-from ldpsim.devices import mechanisms
 from ldpsim.devices.mechanisms import (
     gaussian,
 )
-from ldpsim.devices.mechanisms.exact_loss import probability_threshold, round_up
-
-
-@pytest.mark.parametrize(("epsilon", "k", "j"), [(1.0, 1, 1), (0.3, 6, 1), (2.5, 9, 4), (44.0, 1, 1), (1e-9, 1, 1)])
-def test_a_threshold_is_the_probability_rounded_up(epsilon: float, k: int, j: int) -> None:
-    with mpmath.workdps(60):
-        exact = mpmath.mpf(2) ** 64 * k / (j * mpmath.exp(mpmath.mpf(repr(epsilon))) + k)
-        assert probability_threshold(epsilon, k, j) == int(mpmath.ceil(exact))
+from ldpsim.devices.mechanisms.exact_loss import round_up
 
 
 @pytest.mark.parametrize(
@@ -38,16 +30,3 @@ def test_the_curve_its_epsilon_and_its_deviation_are_inverse(shift: float, sigma
         back = gaussian.calibrate(epsilon, delta, shift=shift)
         assert back == pytest.approx(sigma, rel=1e-9)
         assert gaussian.delta_of(epsilon, shift=shift, sigma=back) <= delta
-
-
-EXAMPLES = {
-    kind.name: kind.audit_examples() for kind in mechanisms.BUILT_IN.values() if hasattr(kind, "audit_examples")
-}
-
-
-def test_an_audit_tries_several_budgets_of_every_kind() -> None:
-    """At least two losses of the whole, one of them small; all examples fit the people that they are about."""
-    for name, examples in EXAMPLES.items():
-        losses = {round(made.loss().vector, 3) for made, _ in examples}
-        assert len(losses) > 1 and min(losses) <= 2, name
-        assert all(made.agrees_with(facts) and facts.n <= 5 and facts.classes <= 7 for made, facts in examples)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -12,63 +11,6 @@ from ldpsim.devices.mechanisms import MultiBit, OneBit
 from ldpsim.devices.mechanisms.exact_loss import ONE
 from ldpsim.devices.mechanisms.feature_bits import sampled_features
 from ldpsim.devices.noise import NoiseStream
-
-SMALL = [(1, 1), (2, 1), (3, 1), (3, 2), (3, 3), (4, 2), (4, 3)]
-
-
-def reports(d: int, m: int) -> list[np.ndarray]:
-    every = itertools.product((-1, 0, 1), repeat=d)
-    return [np.array(r, np.int8) for r in every if np.count_nonzero(r) == m]
-
-
-def values(mechanism: MultiBit, points: int = 2) -> list[np.ndarray]:
-    grid = np.linspace(mechanism.low, mechanism.high, points)
-    return [np.array(v) for v in itertools.product(grid, repeat=mechanism.d)]
-
-
-def worst_ratio(mechanism: MultiBit, changed: int) -> float:
-    pairs = [(v, w) for v, w in itertools.permutations(values(mechanism), 2) if np.count_nonzero(v != w) == changed]
-    every = reports(mechanism.d, mechanism.m)
-    return max(mechanism.log_probability(r, v) - mechanism.log_probability(r, w) for v, w in pairs for r in every)
-
-
-@pytest.mark.parametrize(("d", "m"), SMALL)
-@pytest.mark.parametrize("epsilon", [0.5, 3.0])
-def test_losses_by_enumeration(d: int, m: int, epsilon: float) -> None:
-    mechanism = MultiBit.from_epsilon(epsilon, d=d, m=m, low=-1.0, high=2.0)
-    for value in values(mechanism, 3):
-        assert sum(math.exp(mechanism.log_probability(r, value)) for r in reports(d, m)) == pytest.approx(1, abs=1e-12)
-    for k in range(1, d + 1):
-        assert mechanism.loss_of(k) == pytest.approx(worst_ratio(mechanism, k), abs=3e-9)
-        assert mechanism.loss_of(k) == pytest.approx(min(k, m) * epsilon / m, abs=3e-9)
-    assert mechanism.loss().vector <= epsilon + 1e-9 and mechanism.loss().bit == mechanism.loss_of(1)
-
-
-@pytest.mark.parametrize(("d", "m"), SMALL)
-def test_the_rectifier_is_unbiased_with_the_stated_variance(d: int, m: int) -> None:
-    mechanism = MultiBit.from_epsilon(1.3, d=d, m=m, low=-1.0, high=2.0)
-    estimates = np.array([mechanism.estimate(r) for r in reports(d, m)])
-    for value in values(mechanism, 3):
-        weights = np.exp([mechanism.log_probability(r, value) for r in reports(d, m)])
-        mean = weights @ estimates
-        assert mean == pytest.approx(value, abs=1e-9)
-        spread = (estimates - mean).T @ ((estimates - mean) * weights[:, None])
-        assert mechanism.variance(value) == pytest.approx(np.diag(spread), abs=1e-8)
-        half, middle = (mechanism.high - mechanism.low) / 2, (mechanism.high + mechanism.low) / 2
-        e = math.exp(1.3 / m)
-        printed = d / m * (half * (e + 1) / (e - 1)) ** 2 - (value - middle) ** 2  # Proposition 3.3
-        assert mechanism.variance(value) == pytest.approx(printed, abs=1e-8)
-
-
-@pytest.mark.parametrize(("d", "m"), [(3, 1), (3, 2), (2, 2)])
-def test_the_sampler_has_the_stated_law(law, d: int, m: int) -> None:
-    mechanism = MultiBit.from_epsilon(1.0, d=d, m=m)
-    for value in values(mechanism, 3):
-        found, lost = law(lambda noise, value=value: mechanism.perturb(value, noise))
-        assert lost == 0 and len(found) == len(reports(d, m))
-        for report in reports(d, m):
-            stated = math.exp(mechanism.log_probability(report, value))
-            assert found[report.tobytes()] == pytest.approx(stated, abs=1e-12)
 
 
 def test_the_numbers_of_the_reference() -> None:
