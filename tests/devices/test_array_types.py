@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ldpsim.devices.array_types import check_rows, checked_array, checked_numbers
+from ldpsim.devices.array_types import check_rows, checked_numbers
 
 STARTS, COLUMNS, VALUES = np.array([0, 2, 2, 3]), np.array([0, 4, 1]), np.array([0.5, 1.0, 2.0])
 
@@ -53,10 +53,3 @@ def test_numbers_that_are_no_places_are_refused(wrong: NDArray[Any]) -> None:
     assert checked_numbers("labels", np.array([-1, 2], np.int8), 3, first=-1).dtype == np.int64
     with pytest.raises(ValueError, match="^labels: "):
         checked_numbers("labels", wrong, 3, first=-1)
-
-
-def test_a_shape_is_compared_where_it_is_known() -> None:
-    assert checked_array("bits", np.zeros((2, 3), bool), "b", (2, None)).shape == (2, 3)
-    for shape in ((3, None), (2,), (2, 3, None), (2, 2)):
-        with pytest.raises(ValueError, match="^bits: "):
-            checked_array("bits", np.zeros((2, 3), bool), "b", shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,13 +19,6 @@ from ldpsim.devices.atomic_files import (
     read_file,
     write_atomically,
 )
-from ldpsim.devices.data.population import Population
-from ldpsim.devices.enrolment.state import enrol
-from ldpsim.devices.policy.policy import Policy
-from ldpsim.devices.query import Query
-from ldpsim.devices.report import Report
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @contextmanager
@@ -39,22 +32,6 @@ def umask(mask: int) -> Iterator[None]:
 
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
-
-
-@pytest.mark.parametrize("mask", [0, 0o022, 0o077])
-def test_a_whole_state_folder_is_its_owner_s_alone(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query], mask: int
-) -> None:
-    """After an enrolment by the library, answers, an open collection."""
-    with umask(mask):
-        state = enrol(tmp_path / "s", population, policy_of(population), seed=1, counters=tmp_path / "apart")
-        assert isinstance(state.device(3).answer(ask_for()), Report)
-        state.open_collection("run", "one")
-        found = [tmp_path / "s", tmp_path / "apart", *(tmp_path / "s").rglob("*"), *(tmp_path / "apart").rglob("*")]
-        state.close()
-    assert {"enrolment.json", "labels.npy", "ledger.sqlite-wal", "secrets.bin"} <= {path.name for path in found}
-    for path in (path for path in found if path.exists()):
-        assert mode(path) == (0o700 if path.is_dir() else 0o600), path
 
 
 @pytest.mark.parametrize("mask", [0, 0o277, 0o377])
@@ -73,15 +50,6 @@ def test_files_and_folders_have_their_modes(tmp_path: Path, mask: int) -> None:
     with private_file(tmp_path / "f" / "new", exist_ok=True) as file:
         file.write(b"2nd")
     assert (tmp_path / "f" / "new").read_bytes() == b"2nd" and mode(tmp_path / "f" / "new") == 0o600
-
-
-@pytest.fixture
-def secret(tmp_path: Path) -> Path:
-    """A file that somebody who may write into a folder links to."""
-    path = tmp_path / "secret"
-    path.write_text("mine")
-    path.chmod(0o600)
-    return path
 
 
 def test_a_file_is_made_once_and_on_the_disk_before_it_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from ldpsim.devices.device import Refusal
 from ldpsim.devices.mechanisms import GRR, OneBit, RandomizedResponse
 from ldpsim.devices.policy.policy import Cap
 from ldpsim.devices.query import Ask, Query
-from ldpsim.devices.report import Report, pack_report, unpack_parts, unpack_report
+from ldpsim.devices.report import Report, unpack_report
 from tests.devices.conftest import DOORS, stage_plan
 
 
@@ -133,20 +133,6 @@ def test_another_question_about_a_released_attribute(
         assert devices.ask(asked) is Refusal.REPORT_COLLECTED
     assert devices.rows() == stored
     assert isinstance(devices.ask(ask_for(collection, attributes="l")), Report)  # never released: one release
-
-
-@pytest.mark.parametrize("on_requery", ["refuse", "replay"])
-def test_subsets_of_what_was_released(
-    enrolled: Callable[..., Any], ask_for: Callable[..., Query], on_requery: str
-) -> None:
-    devices = enrolled(on_requery=on_requery)
-    whole = ask_for()
-    parts = unpack_parts(devices.ask(whole).data)
-    for letters in ("a", "f", "l", "af", "al", "fl", "afl"):
-        wanted = pack_report(tuple(parts["afl".index(letter)] for letter in letters))
-        assert devices.ask(ask_for(attributes=letters)) == Report(wanted, replayed=True)
-        other = devices.ask(ask_for("second", attributes=letters))
-        assert other == (Refusal.REPORT_COLLECTED if on_requery == "refuse" else Report(wanted, replayed=True))
 
 
 @pytest.mark.parametrize("on_requery", ["refuse", "replay"])

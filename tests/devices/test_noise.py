@@ -123,12 +123,6 @@ def test_derived_keys_are_hmacs_of_unambiguous_lists() -> None:
     assert derive_key(KEY, b"a") != derive_key(bytes(32), b"a")
 
 
-def test_version_1_of_the_sampler_means_what_it_always_meant() -> None:
-    stream = NoiseStream(derive_key(b"secret", b"noise"), 1)
-    drawn = np.packbits(stream.bernoulli(1 << 62, 64)).tobytes().hex(), stream.uniform_integer(1000)
-    assert drawn == ("000f444200080480", 62)
-
-
 def test_the_first_words_of_many_streams_are_those_that_draws_take() -> None:
     streams = [NoiseStream(bytes([i]) * 32, i) for i in range(7)]
     words = joined_words(streams, 25)

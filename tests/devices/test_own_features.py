@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -103,18 +102,6 @@ def test_the_ledger_has_both_attributes_and_one_report(state: State) -> None:
     assert [part.attribute for part in row.releases] == ["adjacency"]
 
 
-def test_every_later_question_about_either_is_refused(state: State) -> None:
-    for first in (question(), replace(question(), collection="other")):
-        index = 5 if first.collection == "first" else 6
-        assert isinstance(state.device(index).answer(first), Report)
-        before = state.ledger(index).answers(index)
-        for later in (WORDS, LIST, VOTE, BOTH, question("next"), question(epsilon=1.0), question(homophily=0.1),
-                      Query("next", ((*question().asks, *LABEL.asks),))):  # fmt: skip
-            assert state.device(index).answer(later) is Refusal.REPORT_COLLECTED
-        assert state.ledger(index).answers(index) == before
-        assert isinstance(state.device(index).answer(LABEL), Report)
-
-
 def test_a_witness_has_answered_about_label_list_and_features(tmp_path: Path, population: Population) -> None:
     """One release under three attributes: whatever is asked about one of them later is refused, in both orders."""
     witness = query("adjacency", mechanism(agreement=True))
@@ -132,13 +119,6 @@ def test_a_witness_has_answered_about_label_list_and_features(tmp_path: Path, po
     assert {name: lifetime(devices)[name]["max"] for name in ("label", "user")} == {"label": 4.0, "user": 4.0}
     silent = enrol(tmp_path / "n", population, policy_for([question()], population.facts), seed=3)
     assert silent.device(5).answer(witness) is Refusal.POLICY_REFUSED  # nobody agreed to be asked for a label
-
-
-@pytest.mark.parametrize("before", [WORDS, LIST, VOTE, BOTH], ids=["words", "list", "vote", "both"])
-def test_it_is_refused_where_one_of_both_was_released(state: State, before: Query) -> None:
-    assert isinstance(state.device(5).answer(before), Report)
-    assert state.device(5).answer(question()) is Refusal.REPORT_COLLECTED
-    assert len(state.ledger(5).answers(5)) == 1
 
 
 # --- counted once -------------------------------------------------------------------------------
@@ -169,23 +149,6 @@ def test_the_caps_of_both_attributes_hold(state: State, attribute: str, cap: Cap
     assert _untouchable(replace(full, caps=caps), state.ledger(3)).answer(question()) is Refusal.POLICY_REFUSED
 
 
-def test_an_invalid_question_is_refused_before_private_data_are_read(state: State) -> None:
-    plain = json.loads(question().to_bytes())
-    for name, value in (("model", ""), ("model", None), ("model", mechanism().model[:-4]), ("columns", D + 1),
-                        ("columns", 0),
-                        ("table", ""), ("classes", 1), ("lie", 0), ("lie", 1 << 64), ("unseen", 1),
-                        ("more", 1)):  # fmt: skip
-        given = plain["plan"][0][0]["mechanisms"][0]
-        kept = dict(given)
-        given[name] = value
-        data = json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
-        assert _untouchable(state.policy, state.ledger(3)).answer(data) is Refusal.UNKNOWN_QUERY, name
-        given.clear()
-        given.update(kept)
-    longer = question(model=FeatureModel(np.zeros((D + 1, CLASSES), np.int64), np.zeros(CLASSES, np.int64)))
-    assert _untouchable(state.policy, state.ledger(3)).answer(longer) is Refusal.POLICY_REFUSED
-
-
 # --- the noise --------------------------------------------------------------------------------
 
 
@@ -208,6 +171,3 @@ def test_new_data_of_either_attribute_draw_new_noise(
         ledger = Ledger.create(tmp_path / f"l{place}")
         assert isinstance(lone_device(5, held, b"s" * 32, state.policy, ledger).answer(question()), Report)
     assert keys[0] == keys[1] and len(set(keys)) == 3
-
-
-FINGERPRINTS = ("c869254aada4c865", "c6319ce63da1c2fb", "1d7067413900e883")

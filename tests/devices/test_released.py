@@ -18,16 +18,14 @@ from ldpsim.devices.data.population import Population, Record
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.ledger.ledger import Ledger
-from ldpsim.devices.mechanisms import ClearFeatures, ClearLabel, GroupDegrees
-from ldpsim.devices.policy.policy import Cap, Policy, policy_for
+from ldpsim.devices.mechanisms import ClearFeatures, ClearLabel
+from ldpsim.devices.policy.policy import Cap, Policy
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import Report, unpack_report
-from tests.devices.conftest import CLASSES, DOORS, D, N, stage_plan
+from tests.devices.conftest import CLASSES, DOORS, D, stage_plan
 from tests.fleets import Untouchable, lone_device
 
 HERE = [door for door in DOORS if door != "vault"]  # where a device answers in the test's own thread
-ROOM = Cap(100.0, 1e6, 1e6)
-GROUPING = tuple(j % 3 for j in range(N))
 PACKAGE = str(Path(ldpsim.devices.device.__file__).parent)
 
 
@@ -115,31 +113,6 @@ def test_a_secret_and_a_question_fix_the_bytes_for_ever(
     assert isinstance(answer, Report) and answer.data.hex() == expected
 
 
-def test_the_cap_of_a_user_holds_over_two_questions(
-    tmp_path: Path, people: Callable[..., Population], ask_for: Callable[..., Query]
-) -> None:
-    """The second attribute is refused before data are touched, and nothing more is entered."""
-    population = people()
-    both = ask_for(attributes="af")
-    adjacency, features = (both.loss(name).vector for name in ("adjacency", "features"))
-    policy = policy_for([both], population.facts, caps={"user": adjacency + features - 0.5})
-    state = enrol(tmp_path / "s", population, policy, seed=1)
-    device = state.device(3)
-    assert device.answer(both) is Refusal.POLICY_REFUSED
-    assert isinstance(device.answer(ask_for("one", attributes="a")), Report)
-    assert device.answer(ask_for("two", attributes="f")) is Refusal.POLICY_REFUSED
-    assert [part.attribute for answer in state.ledger(3).answers(3) for part in answer.parts] == ["adjacency"]
-
-
-def test_stages_have_noise_of_their_own(enrolled: Callable[..., Any], ask_for: Callable[..., Query]) -> None:
-    """The same mechanism on the same data in two stages: other bits, or stages could be subtracted."""
-    devices = enrolled()
-    features = ask_for(attributes="f").asks
-    plan = Query("first", (features, features, features))
-    answers = {devices.ask(plan.at_stage(stage), index).data for index in range(6) for stage in range(3)}
-    assert len(answers) > 12
-
-
 class Trace:
     """The lines of ``devices`` that a call runs, in order."""
 
@@ -223,30 +196,6 @@ def test_after_the_report_the_data_change_nothing(
 
 
 # --- plans with a public grouping, several mechanisms in one question, reports in clear -----------------------
-
-
-def plan() -> Query:
-    """LDPGen's two stages: a random grouping of two, then three groups that the curator names."""
-    first = GroupDegrees.from_epsilon(0.5, n=N, groups=2, seed=4)
-    second = GroupDegrees.from_epsilon(0.7, n=N, groups=3)
-    return Query("plan", ((Ask("adjacency", (first,)),), (Ask("adjacency", (second,)),)))
-
-
-def test_a_plan_with_a_grouping(enrolled: Callable[..., Any], population: Population) -> None:
-    devices = enrolled(mechanisms=frozenset({"group_degrees"}), caps={"adjacency": ROOM})
-    query = plan()
-    assert isinstance(devices.ask(query), Report)
-    stored = devices.rows()
-    assert stored[0][4].bit == 1.2 and stored[0][4].vector == 1.2 * 11  # the whole plan, entered with stage 0
-    for wrong in (None, GROUPING[:-1], (*GROUPING, 0), (0,) * (N - 1) + (3,)):
-        assert devices.ask(query.at_stage(1, wrong)) is Refusal.UNKNOWN_QUERY
-    assert devices.rows() == stored
-    answer = devices.ask(query.at_stage(1, GROUPING))
-    assert isinstance(answer, Report)
-    assert devices.ask(query.at_stage(1, GROUPING)) == Report(answer.data, replayed=True)
-    other = tuple((g + 1) % 3 for g in GROUPING)
-    assert devices.ask(query.at_stage(1, other)) is Refusal.REPORT_COLLECTED
-    assert devices.rows()[1][4].vector == 0
 
 
 def test_what_goes_in_clear_is_entered_with_an_infinite_loss(

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ldpsim.devices.data.population import Population, Record, Records, records_by_column, records_of
+from ldpsim.devices.data.population import Population, Record, records_by_column, records_of
 
 WHO = [range(12), [0], [4, 5, 6], [0, 3, 4, 11], [11, 2, 2], []]
 
@@ -35,12 +35,6 @@ def test_records_of_any_people(population: Population, who: Sequence[int]) -> No
     assert records_by_column(found) is found
 
 
-def test_people_who_follow_one_another_are_not_copied(population: Population) -> None:
-    records = records_of(population, range(3, 9))
-    assert np.shares_memory(records.neighbours, population.neighbour_indices)
-    assert np.shares_memory(records[2:4].feature_values, population.feature_values)
-
-
 def test_records_are_cut_into_runs_alone(population: Population) -> None:
     records = records_of(population, range(5))
     with pytest.raises(IndexError):
@@ -57,8 +51,3 @@ def test_rows_that_overlap_or_run_out_of_the_array_are_refused(
     damaged = replace(population, neighbour_indptr=np.ascontiguousarray(change(population.neighbour_indptr)))
     with pytest.raises(ValueError, match="overlap"):
         records_of(damaged, range(12))
-
-
-def test_no_record_at_all() -> None:
-    none = records_by_column([])
-    assert isinstance(none, Records) and len(none) == 0 and len(none.neighbours) == 0

@@ -78,11 +78,6 @@ def test_notes_on_what_is_not_used() -> None:
     assert of_layout("g.npz", LAYOUTS["own"])[1] == ()
 
 
-def test_splits_in_columns() -> None:
-    two = {f"{part}_mask": np.array([mask, mask[::-1]]).T for part, mask in MASKS.items()}
-    np.testing.assert_array_equal(of_layout("g.npz", {**PYG, **two})[0]["train"], MASKS["train"])
-
-
 def test_classes_stated_or_counted() -> None:
     assert not classes_stated(PYG) and classes_stated({**PYG, "num_classes": 5})
     assert _population(**PYG, num_classes=5).facts.classes == 5
@@ -170,14 +165,3 @@ def test_parts_of_a_matrix_that_do_not_fit_are_one_line(wrong: dict[str, Any]) -
     with pytest.raises(ValueError, match=r"g\.npz: .* do not fit: ") as caught:
         of_layout("g.npz", {**LAYOUTS["shchur"], **wrong})
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("wrong", [
-    {"indices": np.array([1, 0, 0, 1, 2_000_000_000])}, {"indices": np.array([1, 0, 0, 1, -1])}, {"num_features": 1},
-    {"num_features": [3]}, {"num_features": -3}, {"num_features": 3.0}, {"indptr": np.array([0, 2, 1, 2, 5])},
-    {"indptr": np.array(3)}, {"values": np.ones(4)}, {"values": np.array(["a"] * 5)},
-], ids=str)  # fmt: skip
-def test_features_that_do_not_fit_are_one_line(wrong: dict[str, Any]) -> None:
-    """They are scaled as a matrix before a population is made of them."""
-    with pytest.raises(ValueError, match=r"g\.npz: .* do not fit: "):
-        of_layout("g.npz", {**LAYOUTS["own"], **wrong})

@@ -50,31 +50,6 @@ def test_published_figures(name: str, data_dir: Path) -> None:
         assert np.all(population.feature_values == 1)
 
 
-@pytest.mark.parametrize(("name", "below"), [("cora", "Cora"), ("citeseer-full", "citeseer_full"), ("computers", "")])
-def test_same_as_the_class_of_pyg(name: str, below: str, data_dir: Path, tmp_path: Path) -> None:
-    from torch_geometric.datasets import Amazon, CitationFull, Planetoid
-
-    form = TABLE[name].forms[0]
-    raw = tmp_path / form.folder
-    raw.mkdir(parents=True)
-    for file in form.files:
-        (raw / file).symlink_to((data_dir / form.folder / file).resolve())
-    if name == "cora":
-        data = Planetoid(str(tmp_path), "Cora")[0]
-    elif name == "computers":
-        data = Amazon(str(tmp_path), "Computers")[0]
-    else:
-        data = CitationFull(str(tmp_path / below), "CiteSeer")[0]
-    population = loaded(name, data_dir)
-    dense = np.zeros(data.x.shape, np.float32)
-    rows = np.repeat(np.arange(len(population)), np.diff(population.feature_indptr))
-    dense[rows, population.feature_indices] = population.feature_values
-    np.testing.assert_array_equal(dense, data.x.numpy())
-    np.testing.assert_array_equal(population.labels, data.y.numpy())
-    once = data.edge_index[:, data.edge_index[0] < data.edge_index[1]].numpy()
-    np.testing.assert_array_equal(population.edges, once[:, np.lexsort(once[::-1])])
-
-
 @pytest.mark.parametrize("name", ["german", "student"])
 def test_categories_come_back_from_the_bits(name: str, data_dir: Path) -> None:
     population = loaded(name, data_dir)
@@ -92,10 +67,3 @@ def test_categories_come_back_from_the_bits(name: str, data_dir: Path) -> None:
     assert starts[-1] == facts.d
     for attribute, start, end in zip(names, starts, starts[1:], strict=False):
         assert all(column.startswith(attribute) for column in columns[start:end])
-
-
-def test_loading_writes_nothing_into_the_data_folder(data_dir: Path) -> None:
-    before = sorted(data_dir.rglob("*"))
-    load("cora", data_dir=data_dir)
-    load("citeseer-full", data_dir=data_dir)
-    assert sorted(data_dir.rglob("*")) == before

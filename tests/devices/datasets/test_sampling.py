@@ -58,9 +58,3 @@ def test_own_split_follows_or_goes() -> None:
     assert part is not None
     assert [part.train.tolist(), part.val.tolist(), part.test.tolist()] == [[0], [1], [2]]
     assert induced_population(whole, np.array([1, 2])).own_split is None
-
-
-@pytest.mark.parametrize("n", [0, -1, 6])
-def test_impossible_sizes_name_the_graph_and_the_fix(n: int) -> None:
-    with pytest.raises(ValueError, match=f"--clients {n}: small has 5 nodes; give 1 to 5, or leave --clients out"):
-        induced_sample(_of_edges(5, [(0, 1)]), n, seed=0)

@@ -8,21 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from ldpsim.devices.ledger.decisions import NewRelease, Replay
 from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
 from ldpsim.devices.mechanisms import Loss
 from ldpsim.devices.query import Query
-from tests.devices.ledger.entries import KEY, chain_of, harm, release, report_after, say, train
-
-
-def test_nobody_else_sees_a_row_before_the_commit(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
-    other = Ledger(ledger.path)
-    with ledger.transaction():
-        ledger.enter([report_after([], ask_for())], [b""], {3: KEY})
-        ledger.enter([], [], {})
-        assert isinstance(say(ledger, ask_for()), Replay)  # a second claim sees the first
-        assert say(other, ask_for()) == NewRelease() and other.answers(3) == []
-    assert other.answers(3) == ledger.answers(3) == chain_of(other) != []
+from tests.devices.ledger.entries import KEY, chain_of, harm, release, report_after, train
 
 
 def test_a_row_holds_what_was_released(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
@@ -71,19 +60,6 @@ def test_a_transaction_is_all_or_nothing(ledger: Ledger, ask_for: Callable[..., 
         pytest.fail("a transaction began inside another")
     release(ledger, ask_for())
     assert len(ledger.answers(3)) == 1
-
-
-def test_losses_of_a_training_add_up_beside_answers_to_queries(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
-    other = Ledger(ledger.path)  # opened before the first of them
-    for number in range(3):
-        train(ledger)
-        assert chain_of(ledger)[-1].total == Loss(
-            2.0 * number + 2, 2.0 * number + 2, pytest.approx(1e-6 * (number + 1))
-        )
-    release(ledger, ask_for())
-    train(ledger)
-    assert [row.kind for row in chain_of(other)] == ["update"] * 3 + ["report", "update"]
-    assert chain_of(other)[-1].total.vector == 8.0 and other.answers(3) == ledger.answers(3)
 
 
 def test_a_checked_training_is_checked_again_when_somebody_else_wrote(ledger: Ledger) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from decimal import Decimal
 
 import numpy as np
 import pytest
 
 from ldpsim.devices.data.population import Record
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms import GRRFS, grr_fs
+from ldpsim.devices.mechanisms import GRRFS
 from ldpsim.devices.mechanisms.exact_loss import probability_threshold
 
 
@@ -119,39 +118,3 @@ def test_categories_are_read_from_their_columns() -> None:
     assert not mechanism.agrees_with(PublicFacts(9, 9, 2)) and not mechanism.agrees_with(
         PublicFacts(9, 9, 2, domains=(3, 2, 2, 4))
     )
-
-
-class Counted:
-    """A number that counts the operations on it."""
-
-    done = 0
-
-    def __init__(self, value: Decimal) -> None:
-        self.value = value
-
-    def __mul__(self, other: object) -> Counted:
-        Counted.done += 1
-        return Counted(self.value * (other.value if isinstance(other, Counted) else other))  # type: ignore[operator]
-
-    def __add__(self, other: object) -> Counted:
-        Counted.done += 1
-        return Counted(self.value + (other.value if isinstance(other, Counted) else other))  # type: ignore[operator]
-
-    def __truediv__(self, other: int) -> Counted:
-        Counted.done += 1
-        return Counted(self.value / other)
-
-    __rmul__, __radd__ = __mul__, __add__
-
-
-@pytest.mark.parametrize("m", [1, 2, 7, 40, 80])
-@pytest.mark.parametrize("counts", [(80,), (40, 40), (1, 79), (20,) * 4, (1,) * 80, (3, 7, 70)])
-def test_the_steps_of_a_loss_are_bounded_by_the_sizes(counts: tuple[int, ...], m: int) -> None:
-    domains = tuple(2 + size for size, count in enumerate(counts) for _ in range(count))
-    changed = max(domains)
-    Counted.done = 0
-    value = Counted(Decimal(1) / 3)
-    kept = [(value, count - (size + 2 == changed)) for size, count in enumerate(counts)]
-    grr_fs.elementary([(value, 1), *kept], m)  # type: ignore[list-item]
-    grr_fs.elementary([(value, count) for count in counts], m)  # type: ignore[list-item]
-    assert 0 < Counted.done <= 3 * grr_fs.mixture_steps(domains, m)

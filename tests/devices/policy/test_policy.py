@@ -30,15 +30,6 @@ def one(attribute: str, *mechanisms: Mechanism) -> Query:
     return Query("c", ((Ask(attribute, mechanisms),),))
 
 
-def test_the_default_caps_are_the_query_s_own_loss() -> None:
-    assert OWN.caps == {
-        "adjacency": Cap(2.0, 16.0, 16.0), "features": Cap(1.0, 4.0, 4.0), "label": Cap(1.0, 1.0, 1.0),
-    }  # fmt: skip
-    assert OWN.allows(ALL, device=3)
-    assert OWN.allows(one("label", LABEL), device=3)
-    assert (OWN.mode, OWN.reporting, OWN.on_requery) == ("report", "both", "refuse")
-
-
 @pytest.mark.parametrize(
     "asked",
     [
@@ -58,11 +49,6 @@ def test_more_loss_or_other_facts_are_outside(asked: Query) -> None:
     assert not OWN.allows(asked, device=3)
     joined = Query("c", (tuple(sorted((*asked.plan[0],), key=lambda a: a.attribute)), *asked.plan[1:]))
     assert not OWN.allows(joined, device=3)
-
-
-def test_one_attribute_outside_puts_the_whole_query_outside() -> None:
-    asked = Query("c", ((Ask("adjacency", (RR,)), Ask("label", (GRR.from_epsilon(5.0, categories=3),))),))
-    assert not OWN.allows(asked, device=3)
 
 
 def test_a_later_stage_outside_puts_the_first_outside() -> None:
@@ -109,11 +95,6 @@ def test_a_one_ended_device_reports_nothing_about_later_ones() -> None:
     assert not policy.allows(one("adjacency", RR), device=0)
     assert not policy.allows(one("adjacency", ONE_END, Degree()), device=5)
     assert replace(policy, reporting="both").allows(one("adjacency", Degree()), device=5)
-
-
-def test_a_one_ended_device_is_judged_by_its_own_loss() -> None:
-    policy = policy_for([one("adjacency", ONE_END)], FACTS, reporting="one-end", caps={"vector": 6.0})
-    assert [policy.allows(one("adjacency", ONE_END), device=i) for i in range(6)] == [True] * 4 + [False] * 2
 
 
 def test_a_policy_is_saved_and_read_back() -> None:

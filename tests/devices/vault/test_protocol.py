@@ -9,12 +9,9 @@ import time
 import tracemalloc
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
 
 from ldpsim.devices.device import Refusal
-from ldpsim.devices.mechanisms import NeighbourhoodVote
-from ldpsim.devices.query import MAX_BYTES, Ask, Query
 from ldpsim.devices.report import Report
 from ldpsim.devices.vault import protocol as framing
 from ldpsim.devices.vault.protocol import FrameError, FrameKind
@@ -80,11 +77,6 @@ def test_drop_by_drop_gains_no_time(pair: Pair) -> None:
     thread.join()
 
 
-def test_a_reader_that_takes_nothing_is_given_up(pair: Pair) -> None:
-    with pytest.raises(FrameError, match="in time"):
-        framing.write_frame(pair[0], b"x" * (1 << 24), deadline=soon(0.3))
-
-
 def test_nothing_is_read_or_written_from_the_deadline_on(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     pair[0].sendall(struct.pack("<I", 12) + b"all is there")
     monkeypatch.setattr(framing.time, "monotonic", lambda: 100.0)  # type: ignore[attr-defined]
@@ -118,14 +110,3 @@ def test_an_answer_and_its_bytes(answer: Report | Refusal) -> None:
         assert len(payload) == 7  # a code, and room for nothing else
         with pytest.raises(FrameError):
             framing.unpack_answer(payload + b"x")
-
-
-def test_the_limit_grows_with_a_grouping_and_a_vote_s_table_alone() -> None:
-    assert framing.question_limit(4, 3) < 140_000
-    assert framing.question_limit(3000, 0) > 3000 * 11
-    assert framing.question_limit(10**9, 100) <= MAX_BYTES + 100
-    for people, classes in ((9000, 7), (5000, 100)):
-        rows = np.random.default_rng(0).random((people, classes))
-        vote = NeighbourhoodVote.from_probabilities(rows, 1.0, homophily=0.5)
-        asked = Query("c" * 64, ((Ask("adjacency", (vote,)),),)).to_bytes()
-        assert len(asked) < framing.question_limit(people, classes) < len(asked) + 140_000 + 13 * people
