@@ -102,6 +102,18 @@ def test_the_ledger_has_both_attributes_and_one_report(state: State) -> None:
     assert [part.attribute for part in row.releases] == ["adjacency"]
 
 
+def test_every_later_question_about_either_is_refused(state: State) -> None:
+    for first in (question(), replace(question(), collection="other")):
+        index = 5 if first.collection == "first" else 6
+        assert isinstance(state.device(index).answer(first), Report)
+        before = state.ledger(index).answers(index)
+        for later in (WORDS, LIST, VOTE, BOTH, question("next"), question(epsilon=1.0), question(homophily=0.1),
+                      Query("next", ((*question().asks, *LABEL.asks),))):  # fmt: skip
+            assert state.device(index).answer(later) is Refusal.REPORT_COLLECTED
+        assert state.ledger(index).answers(index) == before
+        assert isinstance(state.device(index).answer(LABEL), Report)
+
+
 def test_a_witness_has_answered_about_label_list_and_features(tmp_path: Path, population: Population) -> None:
     """One release under three attributes: whatever is asked about one of them later is refused, in both orders."""
     witness = query("adjacency", mechanism(agreement=True))
@@ -119,6 +131,13 @@ def test_a_witness_has_answered_about_label_list_and_features(tmp_path: Path, po
     assert {name: lifetime(devices)[name]["max"] for name in ("label", "user")} == {"label": 4.0, "user": 4.0}
     silent = enrol(tmp_path / "n", population, policy_for([question()], population.facts), seed=3)
     assert silent.device(5).answer(witness) is Refusal.POLICY_REFUSED  # nobody agreed to be asked for a label
+
+
+@pytest.mark.parametrize("before", [WORDS, LIST, VOTE, BOTH], ids=["words", "list", "vote", "both"])
+def test_it_is_refused_where_one_of_both_was_released(state: State, before: Query) -> None:
+    assert isinstance(state.device(5).answer(before), Report)
+    assert state.device(5).answer(question()) is Refusal.REPORT_COLLECTED
+    assert len(state.ledger(5).answers(5)) == 1
 
 
 # --- counted once -------------------------------------------------------------------------------
