@@ -7,22 +7,16 @@ measured once (docs/results/vote.md).
 from __future__ import annotations
 
 import json
-import math
-from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal
-from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.mechanisms import NeighbourhoodVote
-from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Ask, Query
-from ldpsim.devices.report import Report, unpack_report
+from ldpsim.devices.report import Report
 
 N, CLASSES = 12, 3
 Q = np.random.default_rng(4).dirichlet(np.ones(CLASSES), N)
@@ -36,13 +30,6 @@ def mechanism(epsilon: float = 4.0, **changed: Any) -> NeighbourhoodVote:
 
 def question(collection: str = "first", epsilon: float = 4.0, **changed: Any) -> Query:
     return Query(collection, ((Ask("adjacency", (mechanism(epsilon, **changed),)),),))
-
-
-def read(report: Report, asked: Query, index: int) -> int:
-    ((data,),) = unpack_report(report.data, asked).values()
-    answer = asked.asks[0].mechanisms[0].decode(data, device=index)
-    assert len(data) == 1 and isinstance(answer, int)
-    return answer
 
 
 # --- the whole table ------------------------------------------------------------------------
@@ -60,31 +47,6 @@ def test_everybody_gets_the_same_whole_table(enrolled: Callable[..., Any]) -> No
 
 
 # --- a hostile table ------------------------------------------------------------------------
-
-
-def test_a_hostile_table_learns_what_epsilon_4_allows_and_the_ledger_counts_epsilon_4(
-    tmp_path: Path, population: Population
-) -> None:
-    """ "Is person 0 in your list?" is answered rightly about 98 % of the time; asked again, it is refused."""
-    alone = np.zeros((N, CLASSES))
-    alone[0, 1] = 1
-    asked = question(probabilities=alone, homophily=0.99, candidates=2)
-    right: Counter[bool] = Counter()
-    policy = policy_for([asked], population.facts)
-    for seed in range(8):
-        state = enrol(tmp_path / f"s{seed}", population, policy, seed=seed)
-        for index in range(1, N):
-            answer = state.device(index).answer(asked)
-            assert isinstance(answer, Report)
-            right[(read(answer, asked, index) == 1) == (0 in population.record(index).neighbours)] += 1
-        other = question("again", probabilities=np.roll(alone, 1, axis=0), homophily=0.99, candidates=2)
-        assert state.device(3).answer(other) is Refusal.REPORT_COLLECTED
-        ((part,),) = (row.parts for row in state.ledger(3).answers(3))
-        assert part.loss.bit == part.loss.vector == 4.0
-        state.close()
-    chance = math.exp(4) / (1 + math.exp(4))
-    trials = right.total()
-    assert abs(right[True] - chance * trials) < 5 * math.sqrt(trials * chance * (1 - chance))
 
 
 # --- answers are counted, not questions -----------------------------------------------------

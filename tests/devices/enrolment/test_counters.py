@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import stat
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,12 +10,10 @@ from types import SimpleNamespace
 import pytest
 
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.enrolment import state as enrolment
 from ldpsim.devices.enrolment.counters import check_place, counter_of, new_place
 from ldpsim.devices.enrolment.state import COUNTED, State, enrol
 from ldpsim.devices.ledger.counter_folder import FolderCounter
 from ldpsim.devices.ledger.counter_postgres import PostgresCounter
-from ldpsim.devices.ledger.rows import Head
 from ldpsim.devices.policy.policy import Policy
 
 ADDRESS = "postgresql://ldpsim@counters.example/ldpsim"
@@ -81,25 +78,6 @@ def test_a_folder_of_another_machine_is_refused(
         with pytest.raises(ValueError) as error:
             refuse()
         assert f"({kind})" in str(error.value) and "PostgreSQL" in str(error.value) and "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("shard", [1024, 5])
-def test_each_shard_counts_the_devices_that_live_there(
-    tmp_path: Path,
-    population: Population,
-    policy_of: Callable[..., Policy],
-    monkeypatch: pytest.MonkeyPatch,
-    shard: int,
-) -> None:
-    monkeypatch.setattr(enrolment, "SHARD", shard)
-    enrol(tmp_path / "s", population, policy_of(population), seed=7, residents=(1, 6, 11), counters=tmp_path / "apart")
-    place = State(tmp_path / "s").head["counters"]
-    found = [sorted(counter_of(place, at).entries(range(12))) for at in range(-(-12 // shard))]
-    assert found == ([[1, 6, 11]] if shard == 1024 else [[1], [6], [11]])
-    heads = counter_of(place, 0).entries([1])[1]
-    assert heads.head == Head() and len(heads.nonce) == 32
-    assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "apart").iterdir()} == {0o600}
-    assert stat.S_IMODE((tmp_path / "apart").stat().st_mode) == 0o700
 
 
 def test_a_folder_whose_form_and_counter_do_not_fit(
