@@ -1,8 +1,4 @@
-"""Arrays of strangers: each one that is no matrix, or no list of numbers, is refused before anything uses it.
-
-The places that use these checks have tables of their own, beside the tests of silos, raw records, saved reports,
-layouts, checkpoints and teachers.
-"""
+"""Arrays and files of strangers, public facts, and files that are written whole."""
 
 from __future__ import annotations
 

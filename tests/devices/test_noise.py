@@ -1,4 +1,4 @@
-"""The sampler against a plain 64-bit comparison, word for word."""
+"""The keystream and the sampler against plain 64-bit comparisons, word for word; keyed hashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Populations: what is checked, what is cleaned, what comes back from disk."""
+"""Populations and records of several people: what is checked, what is cleaned, what comes back from disk."""
 
 from __future__ import annotations
 

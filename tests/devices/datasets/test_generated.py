@@ -1,4 +1,4 @@
-"""The generated graph: the same by seed and on every machine, with the traits that it promises."""
+"""The generated graph, the same by seed and on every machine, and samples of a graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person's own ``.npz``: what is read, and what is refused with which line."""
+"""A person's own graph, ``.npz`` or ``.pt``, in any layout: what is read, and what is refused with which line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers of published forms that are not on disk, on small files of the same form."""
+"""Published data sets: readers, figures, downloads, missing files, and pickles that nobody trusts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger: durable and atomic; what a row holds, and what a training adds up."""
+"""The ledger: rows, seals, decisions, transactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Thresholds and losses: exact, and rounded in the safe direction."""
+"""Thresholds and losses: exact, and rounded in the safe direction; mechanisms by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bits on the wire: both forms round-trip, and nothing else is read."""
+"""Bits and integers on the wire: each form is read back, and nothing else is read."""
 
 from __future__ import annotations
 

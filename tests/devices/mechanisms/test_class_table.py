@@ -1,4 +1,4 @@
-"""The public table of a vote: bytes, code book, evidence of a neighbour, order of the classes, what is refused."""
+"""The public table of a vote: bytes, code book, evidence of a neighbour; logarithms in whole numbers."""
 
 from __future__ import annotations
 

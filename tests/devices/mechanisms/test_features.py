@@ -1,4 +1,4 @@
-"""Features in a public range and on its grid."""
+"""Mechanisms about features: grids, published figures, sampled features, categories in columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The law of the counts by enumerating every word, at so few bits that ties are frequent; digits of exact fractions."""
+"""Exact draws: counts, subsets, integers by inversion, and the laws that they follow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is inside a policy, level by level and fact by fact."""
+"""What is inside a policy, level by level and fact by fact, and its file."""
 
 from __future__ import annotations
 

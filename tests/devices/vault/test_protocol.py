@@ -1,4 +1,4 @@
-"""Frames: what is read whole, in time and within bounds, and what is not read at all."""
+"""Frames: what is read whole, in time and within bounds; hostile frames and questions."""
 
 from __future__ import annotations
 
