@@ -82,3 +82,9 @@ def log_probability(z: IntArray, t: int, s: int) -> float:
     """Return the sum of ln Pr[Z = z] over an array."""
     rate = s / t
     return float(np.size(z) * math.log(math.tanh(rate / 2)) - rate * np.abs(z).sum())
+
+
+def variance(t: int, s: int) -> float:
+    """2a / (1 - a)^2 = 1 / (2 sinh^2(s / 2t))."""
+    half = s / t / 2
+    return 0.0 if half > 350 else 1 / (2 * math.sinh(half) ** 2)

@@ -263,10 +263,11 @@ SCALES = [(1, 1), (3, 2), (2, 7), (5, 36), (40, 3), (1, 1_000)]
 
 
 @pytest.mark.parametrize(("t", "s"), SCALES)
-def test_the_law_adds_to_1(t: int, s: int) -> None:
+def test_the_law_adds_to_1_and_has_its_variance(t: int, s: int) -> None:
     z = np.arange(-2000, 2001)
     p = np.exp([dl.log_probability(np.array(k), t, s) for k in z])
     assert p.sum() == pytest.approx(1, abs=1e-12)
+    assert (p * z * z).sum() == pytest.approx(dl.variance(t, s), rel=1e-9, abs=1e-300)
     ratios = np.log(p[2000:2005] / p[2001:2006]) if s / t < 100 else np.array([s / t])
     assert ratios == pytest.approx(s / t, rel=1e-9)
 
