@@ -113,7 +113,7 @@ def composed_loss(truth: float, other: float, gamma: float, queries: int, delta:
     outcomes = list(itertools.product(range(3), repeat=queries))
     laws = [Law({outcome: Fraction(math.prod(chances[label] for label in outcome)) for outcome in outcomes})
             for chances in (joined, (other, truth, rest))]  # fmt: skip
-    return max(epsilon_at(*laws, delta), epsilon_at(*laws[::-1], delta))
+    return max(epsilon_at(laws[0], laws[1], delta), epsilon_at(laws[1], laws[0], delta))
 
 
 def _audit_sums(method: Any, effort: Effort) -> list[AuditRow]:

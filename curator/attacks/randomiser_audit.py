@@ -112,7 +112,7 @@ def audit_randomiser(
     cut = _cut_into_bins(drawn, half)
     event = _choose([reports[:half] for reports in drawn], [reports[:half] for reports in cut], delta, effort.error)
     sides = [_seen(drawn[side][half:], cut[side][half:], event.places) for side in (event.first, event.second)]
-    bound, hits, false = bound_of_event(*sides, event.outcomes, error=effort.error, delta=delta)
+    bound, hits, false = bound_of_event(sides[0], sides[1], event.outcomes, error=effort.error, delta=delta)
     pair = f"{in_words(values[event.first])} against {in_words(values[event.second])}"
     about = _event_in_words(event, len(drawn[0][0]))
     words = [f"{pair}: {about}, {hits:,} and {false:,} times of {trials - half:,}"]
