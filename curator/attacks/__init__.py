@@ -4,6 +4,6 @@
 - :mod:`released_model`: a person's data from what a run publishes;
 - :mod:`laws`: the exact law of a mechanism's code, by enumeration of all its draws;
 - :mod:`bounds`: lower bounds on the privacy loss from trials (Clopper and Pearson);
-- :mod:`examples`, :mod:`mechanism_audit`, :mod:`method_audit`, :mod:`owner_audit`: the claimed loss beside both, as rows;
+- :mod:`examples`, :mod:`mechanism_audit`, :mod:`method_audit`, :mod:`owner_audit`: the claim beside both, as rows;
 - :mod:`randomiser_audit`: anybody's callable, by its reports alone or with a stated law.
 """
