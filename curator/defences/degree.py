@@ -38,7 +38,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -71,7 +71,7 @@ class Defence:
 
 def noisy_counts(reports: Reports, field: str) -> NoisyCounts | None:
     """Return the mechanism of a field's numbers; None where there are none, or where the noise is another."""
-    asked = None if getattr(reports, field) is None else reports.source(field)
+    asked = None if field not in reports.arrays else reports.source(field)
     return asked if isinstance(asked, NoisyCounts) else None
 
 
@@ -219,17 +219,17 @@ def clip_degrees(reports: Reports, level: float) -> tuple[Reports, Notes]:
         given = reports.needed("group_degrees")
         clipped = np.clip(given, *caps)
         notes["clipped_group_degrees"] = int((clipped != given).sum())
-        reports = replace(reports, group_degrees=clipped)
+        reports = reports.with_arrays(group_degrees=clipped)
     if (noise := noisy_counts(reports, "noisy_rows")) is not None:
         given = reports.needed("noisy_rows")
         reach = largest_noise(noise.t, noise.s, level / reports.facts.n)
         entries = np.clip(given, -reach, noise.grid + reach)
         notes["clipped_entries"] = int((entries != given).sum())
-        reports = replace(reports, noisy_rows=entries)
+        reports = reports.with_arrays(noisy_rows=entries)
     if (noise := noisy_counts(reports, "degrees")) is not None:
         joined, clipped_degrees = _joined_degrees(reports, reports.needed("degrees"), noise, level)
         notes["clipped_degrees"] = clipped_degrees
-        reports = replace(reports, degrees=joined)
+        reports = reports.with_arrays(degrees=joined)
     return reports, notes or silent_on(_WHAT)
 
 
@@ -291,4 +291,7 @@ def keep_agreed(reports: Reports, level: float) -> tuple[Reports, Notes]:
     if reports.source("adjacency").reporting == "one-end":
         return reports, {"not_used": "one end alone reports each pair"}
     agreed = agreed_ones(ones)
-    return replace(reports, adjacency=agreed), {"dropped_claims": int(ones.nnz - agreed.nnz), "kept": int(agreed.nnz)}
+    return reports.with_arrays(adjacency=agreed), {
+        "dropped_claims": int(ones.nnz - agreed.nnz),
+        "kept": int(agreed.nnz),
+    }

@@ -199,7 +199,7 @@ def printed_by(method: str, release: LabelRelease) -> tuple[float, float]:
         found = moments_epsilon(lambda_=release.lambda_, queries=release.queries, delta=release.delta)
         return found, release.delta
     used = SLIP * release.delta
-    return rdp_epsilon(loss=release.lambda_, queries=release.queries, gamma=release.gamma, delta=used)[0], used
+    return rdp_epsilon(loss=release.lambda_, queries=release.queries, gamma=release.gamma, delta=used), used
 
 
 def _warnings(method: str, release: LabelRelease) -> tuple[str, ...]:

@@ -55,13 +55,14 @@ def test_an_honest_degree_stays_and_a_lie_is_clipped() -> None:
     counts = np.tile(sizes, (N, 1))
     counts[0] = -5, 0, 2
     counts[1, 2] = 1 << 62
-    reports = replace(reports_of(np.zeros((N, N), np.bool_), EPSILON), adjacency=None, group_degrees=counts,
+    reports = replace(reports_of(np.zeros((N, N), np.bool_), EPSILON), arrays={"group_degrees": counts},
                       asks={"adjacency": Ask("adjacency", (group,))})  # fmt: skip
     kept, notes = clip_degrees(reports, 1e-6)
-    assert kept.group_degrees is not None and notes == {"clipped_group_degrees": 1}
+    assert notes == {"clipped_group_degrees": 1}
     same = np.ones_like(counts, np.bool_)
     same[1, 2] = False
-    assert np.array_equal(kept.group_degrees[same], counts[same]) and kept.group_degrees[1, 2] < sizes[2] + 60
+    clipped = kept.arrays["group_degrees"]
+    assert np.array_equal(clipped[same], counts[same]) and clipped[1, 2] < sizes[2] + 60
     assert np.flatnonzero(implausible_degrees(reports, 1e-6)[0]).tolist() == [1]
 
 
@@ -75,11 +76,11 @@ def test_noisy_rows_are_compared_by_their_sum_and_clipped() -> None:
     noisy[0, 1:] += row.grid  # claims everybody
     noisy[1, 5] = 1 << 30
     asks = {"adjacency": Ask("adjacency", (row, DEGREE))}
-    reports = replace(reports_of(graph, EPSILON), adjacency=None, asks=asks, noisy_rows=noisy.astype(np.int32),
-                      degrees=graph.sum(axis=1).astype(np.int64))  # fmt: skip
+    arrays = {"noisy_rows": noisy.astype(np.int32), "degrees": graph.sum(axis=1).astype(np.int64)}
+    reports = replace(reports_of(graph, EPSILON), asks=asks, arrays=arrays)
     assert np.flatnonzero(implausible_degrees(reports, 1e-3 / N)[0]).tolist() == [0, 1]
     kept, notes = clip_degrees(reports, 1e-3 / N)
-    assert kept.noisy_rows is not None and notes["clipped_entries"] == 1 and kept.noisy_rows[1, 5] < 30 * row.grid
+    assert notes["clipped_entries"] == 1 and kept.arrays["noisy_rows"][1, 5] < 30 * row.grid
 
 
 def _rejected(least: int, most: int, flip: float, level: float) -> np.ndarray:

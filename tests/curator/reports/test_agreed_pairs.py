@@ -18,7 +18,7 @@ def _reports(ones: list[tuple[int, int]], n: int, silent: list[int], reporting: 
     asks = {"adjacency": Ask("adjacency", (RandomizedResponse.from_epsilon(2, n=n, reporting=reporting),))}  # type: ignore[arg-type]
     answered = np.ones(n, np.bool_)
     answered[silent] = False
-    return Reports(PublicFacts(n, 1, 2), asks, {"adjacency": np.ones(n, np.bool_)}, answered, matrix)
+    return Reports(PublicFacts(n, 1, 2), asks, {"adjacency": np.ones(n, np.bool_)}, answered, {"adjacency": matrix})
 
 
 def test_agreed_pairs_are_those_whose_every_report_is_a_one() -> None:

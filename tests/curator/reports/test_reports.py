@@ -88,7 +88,7 @@ def test_answers_about_one_attribute_come_from_other_people(attribute: str) -> N
     found = real.with_answers_of(strange, attribute)
     same = []
     for name in ("adjacency", "features", "labels"):
-        rows = [getattr(each, name) for each in (found, expected, real)]
+        rows = [each.arrays[name] for each in (found, expected, real)]
         dense = [each.toarray() if name == "adjacency" else each for each in rows]
         assert np.array_equal(dense[0], dense[1])
         same.append(np.array_equal(dense[0], dense[2]))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -23,7 +21,7 @@ def test_the_law_is_that_of_the_question() -> None:
 
 
 def test_without_rows_there_is_nothing() -> None:
-    reports = replace(reports_of(ROWS, 3.0), adjacency=None)
+    reports = reports_of(ROWS, 3.0).with_arrays(adjacency=None)
     assert flipped_rows(reports) is None
     with pytest.raises(ValueError, match="the reports hold no adjacency"):
         noisy_rows_of_bits(reports)

@@ -1,6 +1,6 @@
 """Blink and FP-Blink.
 
-It covers ``ldpsim.curator.methods.local.feature_perturbation`` too.
+It covers ``ldpsim.curator.methods.local.hogs`` too.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def _world(
         "features": Ask("features", (OneBit.from_epsilon(3.0, d=D),)),
     }
     reports = Reports(
-        FACTS, asks, dict.fromkeys(asks, np.ones(N, np.bool_)), answered, csr_array(noisy),
-        np.packbits(bits, axis=1), degrees=degrees,
+        FACTS, asks, dict.fromkeys(asks, np.ones(N, np.bool_)), answered,
+        {"adjacency": csr_array(noisy), "features": np.packbits(bits, axis=1), "degrees": degrees},
     )  # fmt: skip
     labels = np.where(np.arange(N) < 45, rng.integers(0, CLASSES, N), -1)
     public = PublicKnowledge(FACTS, SPLIT, labels, csr_array(features.astype(np.float32)))
@@ -55,7 +55,7 @@ def _world(
 
 def _literal(reports: Reports, noisy: np.ndarray) -> np.ndarray:
     """Blink on n x n arrays: clip, 200 steps of the beta-model, Bayes with both bits."""
-    degrees = usable_degrees(reports.degrees, reports.answered).astype(float)  # type: ignore[arg-type]
+    degrees = usable_degrees(reports.arrays["degrees"], reports.answered).astype(float)  # type: ignore[arg-type]
     beta = np.zeros(N)
     for _ in range(200):
         terms = 1 / (np.exp(-beta)[None, :] + np.exp(beta)[:, None])
@@ -196,7 +196,7 @@ def test_fp_blink_averages_features_by_blinks_posterior(times: int) -> None:
 
 
 def test_fp_blink_refuses_what_does_not_fit() -> None:
-    with pytest.raises(ValueError, match="--set delta2=1.0"):
+    with pytest.raises(ValueError, match="--set delta2=1"):
         FPBlink(delta2=1.0)
     with pytest.raises(ValueError, match="--set l=-1"):
         FPBlink(l=-1)

@@ -1,6 +1,6 @@
 """Tests of ``hogs`` and of ``hogs_ablation``.
 
-It covers ``ldpsim.curator.methods.local.hogs_ablation`` too.
+It covers ``ldpsim.curator.methods.local.hogs`` too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 from scipy.sparse import csr_array, issparse
 
 from ldpsim.curator.linear.factored import Factored
-from ldpsim.curator.methods import Blink, Budget, Graph, HoGS, HoGSAblation, Noisy
+from ldpsim.curator.methods import Blink, Budget, Graph, HoGS, Noisy
 from ldpsim.curator.methods.local import hogs
 from ldpsim.curator.methods.local.blink import link_posterior
 from ldpsim.curator.methods.local.hogs import split_budget
@@ -66,8 +66,8 @@ def _world(
     if not public:
         asks["features"] = Ask("features", (one_bit,))
     everybody = np.ones(N, np.bool_)
-    packed = None if public else np.packbits(bits, axis=1)
-    reports = Reports(facts, asks, dict.fromkeys(asks, everybody), answered, csr_array(noisy), packed)
+    arrays = {"adjacency": csr_array(noisy)} | ({} if public else {"features": np.packbits(bits, axis=1)})
+    reports = Reports(facts, asks, dict.fromkeys(asks, everybody), answered, arrays)
     knowledge = PublicKnowledge(facts, split, known, csr_array(features.astype(np.float32)) if public else None)
     return (
         reports,
@@ -136,10 +136,10 @@ def test_topologies_of_the_ablation() -> None:
     noisy = dense["noisy"]
     expected = {"and": noisy & noisy.T, "or": noisy | noisy.T, "noisy": noisy}
     for name, wanted in expected.items():
-        graph = HoGSAblation(topology=name).reconstruct(reports, public)
+        graph = HoGS(topology=name).reconstruct(reports, public)
         assert np.array_equal(_edges(graph), wanted), name
         assert graph.notes["edges"] == np.triu(wanted | wanted.T).sum()
-        literal = HoGSAblation(topology=name, scaling="literal").reconstruct(reports, public).features
+        literal = HoGS(topology=name, scaling="literal").reconstruct(reports, public).features
         own_units = graph.features * graph.notes["feature_scale"] + graph.notes["feature_centre"]
         np.testing.assert_allclose(own_units, literal, atol=1e-5)
         assert graph.features.shape == (N, D)
@@ -160,7 +160,7 @@ def test_labels_are_the_reported_ones_where_they_were_asked() -> None:
     noisy = np.where(np.arange(N) < 45, 1, -1)
     noisy[[2, 31]] = -1  # silent: no label, so they neither train nor validate
     asks = {**reports.asks, "label": Ask("label", (GRR.from_epsilon(1, categories=CLASSES),))}
-    graph = HoGS().reconstruct(dataclasses.replace(reports, asks=asks, labels=noisy), public)
+    graph = HoGS().reconstruct(dataclasses.replace(reports, asks=asks).with_arrays(labels=noisy), public)
     assert np.array_equal(graph.labels, noisy)
     assert 2 not in graph.train and len(graph.train) == 29 and 31 not in graph.val
 
@@ -198,15 +198,15 @@ def test_what_is_missing_is_said() -> None:
     with pytest.raises(ValueError, match="no features"):
         HoGS().questions(PublicFacts(N, 0, CLASSES), split, Budget(), "c")
     with pytest.raises(ValueError, match="neither reported nor public"):
-        HoGS().reconstruct(dataclasses.replace(reports, features=None), public)
+        HoGS().reconstruct(reports.with_arrays(features=None), public)
     with pytest.raises(ValueError, match="reports hold no adjacency"):
-        HoGS().reconstruct(dataclasses.replace(reports, adjacency=None), public)
+        HoGS().reconstruct(reports.with_arrays(adjacency=None), public)
 
 
 def test_kprop_of_the_ablation_averages_over_edges() -> None:
     """LPGNN's KProp by its formula: D^-1/2 A D^-1/2, K times, no self-loops."""
     reports, public, dense = _world()
-    graph = HoGSAblation(tau=0.5, l=2, features="kprop", scaling="literal").reconstruct(reports, public)
+    graph = HoGS(tau=0.5, l=2, features="kprop", scaling="literal").reconstruct(reports, public)
     adjacency = _edges(graph).astype(float)
     assert np.array_equal(_edges(graph), _edges(HoGS(tau=0.5).reconstruct(reports, public)))
     degrees = adjacency.sum(axis=1)
@@ -218,7 +218,7 @@ def test_kprop_of_the_ablation_averages_over_edges() -> None:
 def test_blinks_topology_of_the_ablation() -> None:
     """The same reports as Blink gets, Blink's hard edges, and Algorithm 3 with Blink's P."""
     facts, split = PublicFacts(N, D, CLASSES), Split(np.arange(30), np.arange(30, 45), np.arange(45, N))
-    method = HoGSAblation(topology="blink", degree_share=0.2, scaling="literal", l=1)
+    method = HoGS(topology="blink", degree_share=0.2, scaling="literal", l=1)
     (question,) = method.questions(facts, split, Budget(epsilon=10, feature_share=0.2), "c")
     row, degree = question.query.asks[0].mechanisms
     assert row.loss().bit == pytest.approx(6.4) and degree.loss().bit == pytest.approx(1.6)
@@ -227,7 +227,7 @@ def test_blinks_topology_of_the_ablation() -> None:
     reports, public, dense = _world()
     asks = {**reports.asks, "adjacency": Ask("adjacency", (reports.asks["adjacency"].mechanisms[0], degree))}
     degrees = np.asarray(dense["noisy"].sum(axis=1), np.int64)
-    reports = dataclasses.replace(reports, asks=asks, degrees=degrees)
+    reports = dataclasses.replace(reports, asks=asks).with_arrays(degrees=degrees)
     graph, blink = method.reconstruct(reports, public), Blink(public_scaling="literal")
     assert np.array_equal(graph.edge_index, blink.links(reports)[0])
     posterior, _ = link_posterior(reports)

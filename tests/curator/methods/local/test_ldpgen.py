@@ -1,6 +1,6 @@
 """LDPGen and FP-LDPGen.
 
-It covers ``ldpsim.curator.methods.local.feature_perturbation`` too.
+It covers ``ldpsim.curator.methods.local.hogs`` too.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def _reports(counts: np.ndarray = COUNTS, **given: Any) -> Reports:
     if given.get("features") is not None:
         bits = OneBit.from_epsilon(1.0, d=3, low=0.0, high=1.0)
         asks["features"], asked["features"] = Ask("features", (bits,)), EVERYBODY
-    return Reports(FACTS, asks, asked, given.pop("answered"), group_degrees=counts, **given)
+    answered, grouping = given.pop("answered"), given.pop("grouping")
+    return Reports(FACTS, asks, asked, answered, {"group_degrees": counts, **given}, grouping=grouping)
 
 
 @pytest.mark.parametrize("method", [LDPGen(groups=3), FPLDPGen(groups=3)], ids=lambda m: m.spec.name)
@@ -195,11 +196,8 @@ def test_questions_that_cannot_be_asked() -> None:
 
 
 def test_what_is_missing_is_said() -> None:
-    for method in (LDPGen(), FPLDPGen()):
-        with pytest.raises(TypeError, match="takes Reports"):
-            method.reconstruct("graph", PUBLIC)  # type: ignore[arg-type]
     other = Reports(FACTS, {"adjacency": Ask("adjacency", (Degree.from_epsilon(1.0, n=N),))}, {"adjacency": EVERYBODY},
-                    EVERYBODY, degrees=np.ones(N, np.int64))  # fmt: skip
+                    EVERYBODY, {"degrees": np.ones(N, np.int64)})  # fmt: skip
     with pytest.raises(ValueError, match="reports hold no group"):
         LDPGen().reconstruct(other, PUBLIC)
     with pytest.raises(ValueError, match="reports hold no features"):
@@ -212,11 +210,11 @@ def test_reports_of_both_stages_are_read_and_kept(tmp_path: Any) -> None:
     mechanism = second.query.asks[0].mechanisms[0]
     answers = {i: {"adjacency": (mechanism.encode(COUNTS[i]),)} for i in range(N)}
     reports = Reports.from_bytes(FACTS, (second,), answers)
-    assert np.array_equal(reports.group_degrees, COUNTS) and np.array_equal(reports.grouping, GROUPING)
+    assert np.array_equal(reports.arrays["group_degrees"], COUNTS) and np.array_equal(reports.grouping, GROUPING)
     assert reports.asks["adjacency"].mechanisms == (mechanism,) and reports.plan == question.query.plan
     reports.save(tmp_path)
     read = Reports.load(tmp_path)
-    assert np.array_equal(read.group_degrees, COUNTS) and np.array_equal(read.grouping, GROUPING)
+    assert np.array_equal(read.arrays["group_degrees"], COUNTS) and np.array_equal(read.grouping, GROUPING)
     assert read.query() == reports.query() and read.plan == question.query.plan
     claimed = LDPGen().guarantee(FACTS, (dataclasses.replace(question, query=read.query()),), SPEND)
     assert claimed.holds["relationship"].value == pytest.approx(4)  # of both stages

@@ -27,7 +27,7 @@ ROWS = np.array([[0, 9, 0, 0, 0, 0], [4096, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 2000
 def reports_of(mechanism: Mechanism, rows: np.ndarray) -> Reports:
     everybody = np.ones(4, np.bool_)
     asks = {"features": Ask("features", (mechanism,))}
-    return Reports(FACTS, asks, {"features": everybody}, everybody, None, csr_array(rows), None)
+    return Reports(FACTS, asks, {"features": everybody}, everybody, {"features": csr_array(rows)})
 
 
 def pagerank_of(entries: np.ndarray, alpha: float, r: float) -> np.ndarray:

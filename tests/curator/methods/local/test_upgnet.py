@@ -14,7 +14,6 @@ from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.linear.propagation import adjacency_matrix
 from ldpsim.curator.methods import Budget, UPGNet
 from ldpsim.curator.methods.local.public_graph import deviation_of, shrink_as_printed, shrunk_mean, soft_threshold
-from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import GRR, ClearFeatures, Mechanism, MultiBit, Window
@@ -31,7 +30,7 @@ PATH = adjacency_matrix(3, np.array([[0, 1, 1, 2], [1, 0, 2, 1]]))
 def reports_of(mechanism: Mechanism, rows: np.ndarray) -> Reports:
     everybody = np.ones(6, np.bool_)
     asks = {"features": Ask("features", (mechanism,))}
-    return Reports(FACTS, asks, {"features": everybody}, everybody, None, csr_array(rows), None)
+    return Reports(FACTS, asks, {"features": everybody}, everybody, {"features": csr_array(rows)})
 
 
 def of_kind(kind: str) -> tuple[Reports, np.ndarray]:
@@ -77,7 +76,7 @@ def test_hoa_on_a_path_of_three_by_hand() -> None:
     everybody = np.ones(3, np.bool_)
     asks = {"features": Ask("features", (ClearFeatures(1),))}
     rows = csr_array(np.array([[1.0], [0.0], [0.0]], np.float32))
-    reports = Reports(facts, asks, {"features": everybody}, everybody, None, rows, None)
+    reports = Reports(facts, asks, {"features": everybody}, everybody, {"features": rows})
     public = PublicKnowledge(facts, Split(*(np.array([i]) for i in range(3))), np.zeros(3, np.int64), None,
                              np.array([[0, 1], [1, 2]]))  # fmt: skip
     # H = D^-1 A X = (0, 1/2, 0); S H = (1, 0, 1) / sqrt 8; S S H = (0, 1/2, 0)
@@ -153,9 +152,6 @@ def test_missing_parts_are_named() -> None:
     reports, _ = of_kind("mbm")
     with pytest.raises(ValueError, match="needs the public graph"):
         UPGNet().reconstruct(reports, replace(PUBLIC, edges=None))
-    with pytest.raises(TypeError, match="takes Reports, not OwnedGraph"):
-        owned = OwnedGraph(FACTS, SPLIT, csr_array((6, 10)), np.zeros((2, 0), np.int64), PUBLIC.labels)
-        UPGNet().reconstruct(owned, PUBLIC)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("chosen_by", "by_loss"), [("loss", True), ("as-printed", False)])

@@ -83,7 +83,7 @@ def _answer(questions: tuple[Question, ...], rate: float, seed: int, shift: int 
             hit = voted in candidates and rng.random() < rate
             reports[person] = candidates.index(voted) if hit else rng.integers(0, len(candidates))
         field: dict[str, Any] = {mechanism.field: reports}
-        found.append(Reports(FACTS, {ask.attribute: ask}, {ask.attribute: who}, who, plan=question.query.plan, **field))
+        found.append(Reports(FACTS, {ask.attribute: ask}, {ask.attribute: who}, who, field, plan=question.query.plan))
     return found
 
 

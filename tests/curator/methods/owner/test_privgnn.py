@@ -1,7 +1,7 @@
 """PrivGnn, PATE and the baselines of an owner.
 
 It covers ``ldpsim.curator.methods.owner.owner``, ``ldpsim.curator.owner.teachers.student``,
-``ldpsim.curator.methods.owner.pate`` and ``ldpsim.curator.owned`` too.
+``ldpsim.curator.methods.owner.owner`` and ``ldpsim.curator.owned`` too.
 """
 
 from __future__ import annotations
@@ -16,9 +16,17 @@ from scipy import stats
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import find
 from ldpsim.curator.methods.base import Budget
-from ldpsim.curator.methods.owner.owner import B1, B2, B1Sampled, LabelAnswers, private_graph, sage_settings
-from ldpsim.curator.methods.owner.pate import PateG, PateM
-from ldpsim.curator.methods.owner.privgnn import PrivGnn
+from ldpsim.curator.methods.owner.owner import (
+    B1,
+    B2,
+    B1Sampled,
+    LabelAnswers,
+    PateG,
+    PateM,
+    PrivGnn,
+    private_graph,
+    sage_settings,
+)
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.owner.privacy.account import LabelRelease, account
 from ldpsim.curator.owner.teachers.graph import PlainGraph
@@ -89,7 +97,7 @@ def test_pate_counts_every_teacher_that_has_a_label(kind: type[PateG]) -> None:
     with pytest.raises(ValueError, match="teachers=31: 60 private people make 30 parts at most"):
         kind(teachers=31).check(people=60, asked=2000, classes=3)
     for teachers in (0, 10_001):
-        with pytest.raises(ValueError, match="must be 1 to 10000"):
+        with pytest.raises(ValueError, match="must be 1..10000"):
             kind(teachers=teachers)
     assert (kind(teachers=1).teachers, kind(teachers=10_000).teachers, kind().teachers) == (1, 10_000, 20)
 

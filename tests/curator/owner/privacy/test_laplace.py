@@ -59,7 +59,7 @@ def test_between_an_upper_and_a_lower_bound(loss: float, gamma: float, queries: 
     low, high = bracket(loss, gamma, queries, delta)
     assert low < laplace_epsilon(loss=loss, queries=queries, delta=delta, gamma=gamma) < high
     assert high - low < 0.12
-    assert high < rdp_epsilon(loss=loss, queries=queries, delta=delta, gamma=gamma)[0]
+    assert high < rdp_epsilon(loss=loss, queries=queries, delta=delta, gamma=gamma)
 
 
 def test_pate_by_its_privacy_loss_distribution() -> None:

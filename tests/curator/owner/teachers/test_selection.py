@@ -42,14 +42,7 @@ def test_degree_and_pagerank_come_largest_first(public: PlainGraph) -> None:
     np.testing.assert_allclose(rank, [theirs[node] for node in range(50)], atol=1e-9)
 
 
-def test_clusters_take_turns() -> None:
-    points = np.repeat(np.eye(3, dtype=np.float32) * 10, 20, axis=0)
-    graph = PlainGraph.build(points, np.zeros((2, 0), np.int64), np.zeros(60, np.int64))
-    order = query_order(graph, np.arange(60), "cluster", seed=2)
-    assert set(order[:50] // 20) == {0, 1, 2}
-
-
 def test_an_unknown_way() -> None:
-    with pytest.raises(ValueError, match="random, pagerank, degree, cluster"):
+    with pytest.raises(ValueError, match="random, pagerank, degree"):
         query_order(PlainGraph.build(np.zeros((1, 1)), np.zeros((2, 0), np.int64), np.zeros(1, np.int64)),
                     np.arange(1), "best", seed=0)  # fmt: skip
