@@ -6,7 +6,6 @@ It covers all modules below ``ldpsim.curator.methods`` in what all methods have 
 
 from __future__ import annotations
 
-import inspect
 import math
 import re
 from dataclasses import dataclass, fields, make_dataclass
@@ -50,20 +49,6 @@ def test_a_method_of_ones_own_is_found_by_its_entry_point(monkeypatch: pytest.Mo
     assert methods.find("own") is _Own and "hogs" in methods.table()
 
 
-def test_an_owner_s_method_of_another_package_has_the_owner_s_interface(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Theirs(Method):
-        spec = MethodSpec(name="theirs", trained_by="owner")
-
-    class Entry(EntryPoint):
-        def load(self) -> type[Method]:
-            return Theirs
-
-    monkeypatch.setattr(methods, "entry_points", lambda **_: [Entry("theirs", "x:y", "ldpsim.methods")])
-    with pytest.raises(ValueError, match="^method 'theirs': an owner trains it, so it must derive from ldpsim.curator"):
-        methods.find("theirs")
-    assert methods.find("privgnn").spec.trained_by == "owner"
-
-
 def test_settings_are_read_by_the_fields_type() -> None:
     method = HoGS.from_settings({"tau": "0.7", "l": "2", "topology": "and"})
     assert method == HoGS(tau=0.7, l=2, topology="and")
@@ -74,23 +59,6 @@ def test_settings_are_read_by_the_fields_type() -> None:
         HoGS.from_settings({"l": "two"})
     with pytest.raises(ValueError, match="tau=.*: must lie"):
         HoGS.from_settings({"tau": "nan"})
-
-
-@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
-@pytest.mark.parametrize("name", ["epsilon", "eps_adjacency", "eps_features", "eps_labels"])
-def test_budgets_that_are_none_get_one_clear_line(name: str, value: float) -> None:
-    if value == math.inf and name in ("eps_features", "eps_labels"):
-        assert getattr(Budget(**{name: value}), name) == value  # in clear
-        return
-    with pytest.raises(ValueError, match=f"--{name.replace('_', '-')} must be a finite number above 0"):
-        Budget(**{name: value})
-
-
-def test_what_a_budget_says_where_nothing_is_given() -> None:
-    plain = Budget()
-    assert (plain.epsilon, plain.feature_share, plain.reporting) == (8.0, 0.1, "both")
-    assert plain.public_features is False is plain.private_labels
-    assert plain.eps_adjacency is None is plain.eps_features and plain.eps_labels is None
 
 
 def test_shares_and_reporting() -> None:
@@ -115,16 +83,6 @@ def test_settings_are_read_where_annotations_are_not_deferred() -> None:
         assert made.from_settings({"share": 1, "hops": 1, "deep": text}).deep is deep  # type: ignore[attr-defined]
 
 
-def test_a_method_without_a_loss_of_its_own_trains_as_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: dict[str, Any] = {}
-    monkeypatch.setattr(
-        "ldpsim.curator.learning.training.train", lambda graph, **given: told.update(given, graph=graph)
-    )
-    given = {"settings": "settings", "classes": 7, "seed": 3, "device": "cuda"}
-    _Own().train("graph", **given)  # type: ignore[arg-type]
-    assert told == {**given, "graph": "graph"}
-
-
 def test_an_error_names_the_budget_unless_it_names_an_option() -> None:
     budget = Budget(epsilon=4.0)
     for given, value, said in (
@@ -136,26 +94,6 @@ def test_an_error_names_the_budget_unless_it_names_an_option() -> None:
             raise ValueError("too much")
     with pytest.raises(ValueError, match="^--set m=9: too many$"), spending("--eps-features", 3.0, budget, 3.0):
         raise SettingError("m=9", "too many")
-
-
-@pytest.mark.parametrize("name", methods.BUILT_IN)
-def test_a_method_links_its_paper(name: str) -> None:
-    kind = methods.find(name)
-    if kind.spec.paper.startswith(("reference", "null model")):
-        return
-    own = inspect.getdoc(kind) or ""
-    text = own if "https://" in own else inspect.getmodule(kind).__doc__ or ""
-    assert re.search(r"https://(arxiv\.org/abs/\d{4}\.\d{5}|doi\.org/10\.|openreview\.net/forum\?id=)", text), name
-
-
-def test_every_built_in_class_is_exported() -> None:
-    assert {path.rpartition(".")[2] for path in methods.BUILT_IN.values()} | {
-        "Reference",
-        "OwnerMethod",
-    } <= set(methods.__all__)
-    assert methods.LPGNN is methods.find("lpgnn") and issubclass(methods.find("hogs"), HoGS)
-    with pytest.raises(AttributeError, match="LPGN"):
-        methods.LPGN  # noqa: B018
 
 
 _WRONG: dict[type, tuple[Any, ...]] = {str: ("?",), int: (-(10**9), 10**10), float: (math.nan, -1.0)}

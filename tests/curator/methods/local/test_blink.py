@@ -154,17 +154,6 @@ def test_an_edge_loses_twice_both_budgets_by_enumeration() -> None:
     assert holds == pytest.approx(2 * one_end, rel=1e-9) and holds == pytest.approx(4, rel=1e-6)
 
 
-def test_bad_budgets() -> None:
-    with pytest.raises(ValueError, match="blink protects links alone: it needs public features"):
-        Blink().questions(FACTS, SPLIT, Budget(), "c")
-    with pytest.raises(ValueError, match="--reporting one-end does not report"):
-        Blink().questions(FACTS, SPLIT, Budget(public_features=True, reporting="one-end"), "c")
-    with pytest.raises(ValueError, match="at least 4 people"):
-        Blink().questions(PublicFacts(3, 1, 2), SPLIT, Budget(public_features=True), "c")
-    with pytest.raises(ValueError, match="--private-labels needs --eps-labels"):
-        Blink().questions(FACTS, SPLIT, Budget(public_features=True, private_labels=True), "c")
-
-
 def test_fp_blink_splits_the_budget_as_hogs_says() -> None:
     budget = Budget(epsilon=8)
     method = FPBlink(delta1=0.75, delta2=0.66)
@@ -193,14 +182,3 @@ def test_fp_blink_averages_features_by_blinks_posterior(times: int) -> None:
     for _ in range(times):
         expected = weights @ expected / weights.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(graph.features, expected, atol=1e-5)
-
-
-def test_fp_blink_refuses_what_does_not_fit() -> None:
-    with pytest.raises(ValueError, match="--set delta2=1"):
-        FPBlink(delta2=1.0)
-    with pytest.raises(ValueError, match="--set l=-1"):
-        FPBlink(l=-1)
-    with pytest.raises(ValueError, match="fp-blink protects features"):
-        FPBlink().questions(FACTS, SPLIT, Budget(public_features=True), "c")
-    with pytest.raises(ValueError, match="have none"):
-        FPBlink().questions(PublicFacts(N, 0, 2), SPLIT, Budget(), "c")

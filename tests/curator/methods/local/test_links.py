@@ -144,11 +144,6 @@ def test_ldpgcn_keeps_as_many_as_the_degrees_say() -> None:
     assert guarantee.holds["relationship"].value == pytest.approx(4)
 
 
-def test_ldpgcn_needs_whole_rows() -> None:
-    with pytest.raises(ValueError, match="ranks whole rows"):
-        LDPGCN().questions(FACTS, SPLIT, dataclasses.replace(SPEND, reporting="one-end"), "c")
-
-
 def test_lp_and_spreads_labels_over_agreed_pairs() -> None:
     graph = LPAnd().reconstruct(_reports(), PUBLIC)
     both = ROWS & ROWS.T

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from ldpsim.curator.learning.noisy_labels import Bags
-from ldpsim.curator.learning.training import TrainingSettings, train
+from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import RGNN, Budget, Graph
 from ldpsim.curator.methods.local.rgnn import BaggedGraph
-from ldpsim.curator.reports.estimates import code_features, estimate_labels, neighbourhood_mean
+from ldpsim.curator.reports.estimates import estimate_labels, neighbourhood_mean
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import GRR, GRRFS
@@ -50,16 +50,6 @@ def test_the_graph_to_train_on_is_the_public_one_with_reconstructed_labels() -> 
     assert graph.features.shape == (N, D) and graph.features.dtype == np.float32
     assert isinstance(graph, BaggedGraph) and graph.bags is not None
     assert graph.notes["clusters"] + graph.notes["clusters_without_labels"] == 4
-
-
-def test_the_ablation_switches_leave_reports_as_they_came() -> None:
-    reports, public = _world()
-    graph = RGNN(C=4, features="noisy", labels="noisy", alpha=0.0).reconstruct(reports, public)
-    assert reports.labels is not None
-    sampling = reports.source("features")
-    assert np.array_equal(graph.features, code_features(reports.features, np.ones(N, np.bool_), sampling))
-    assert np.array_equal(graph.labels[SPLIT.labelled], reports.labels[SPLIT.labelled])
-    assert isinstance(graph, BaggedGraph) and graph.bags is None
 
 
 def test_proportions_come_from_raw_reports_unless_asked_otherwise() -> None:
@@ -182,16 +172,6 @@ def test_a_total_is_what_a_person_loses() -> None:
 
 
 SETTINGS = TrainingSettings(gnn="sage", epochs=5, weight_decay=0.0, gnn_dropout=0.0)
-
-
-def test_without_llp_and_on_logits_it_is_the_ordinary_training() -> None:
-    reports, public = _world()
-    method = RGNN(C=4, alpha=0.0, loss="logits")
-    graph = method.reconstruct(reports, public)
-    ours = method.train(graph, settings=SETTINGS, classes=CLASSES, seed=3, device="cpu")
-    plain = train(graph, settings=SETTINGS, classes=CLASSES, seed=3, device="cpu", clip_norm=5.0)
-    for name, tensor in plain.model.state_dict().items():
-        assert torch.equal(tensor, ours.model.state_dict()[name])
 
 
 @pytest.mark.parametrize("loss", ["softmax", "logits"])

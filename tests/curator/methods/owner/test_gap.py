@@ -95,12 +95,6 @@ def test_each_training_of_the_node_level_takes_its_steps_under_noise(monkeypatch
         assert taken == [None] * trainings
 
 
-def test_a_batch_above_the_people_is_all_of_them() -> None:
-    released = find("gap")(level="node", batch=500).release(people=N, training=60, epochs=7, epsilon=8.0)  # type: ignore[attr-defined]
-    assert released.asked.rate == 1.0 and released.asked.steps == 14 and released.asked.together
-    learn("gap", level="node", batch=500)
-
-
 @pytest.mark.parametrize("name", BOTH)
 @pytest.mark.parametrize("level", ["edge", "node"])
 def test_without_hops_it_is_the_network_without_a_graph(name: str, level: str) -> None:
@@ -110,12 +104,6 @@ def test_without_hops_it_is_the_network_without_a_graph(name: str, level: str) -
     assert (alone.asked.hops, alone.relationship) == (0, 0.0)
     assert (alone.multiplier > 0) == (level == "node")
     learn(name, level=level, hops=0)
-
-
-def test_isolated_people_keep_a_row_and_a_class() -> None:
-    for name in BOTH:
-        found, _ = learn(name, lonely=True)
-        assert found.shape == (N,) and found[3] in range(CLASSES)
 
 
 def test_long_lists_are_cut_or_refused() -> None:
@@ -139,16 +127,6 @@ def test_the_epoch_and_the_delta() -> None:
     with pytest.raises(SettingError, match=r"delta=0.01: must be below 1 / 2,708 people"):
         replace(made, delta=0.01).release(people=2708, training=9, epochs=9, epsilon=1.0)
     assert node.in_force().training_defaults["epochs"] == 10 < made.in_force().training_defaults["epochs"]
-
-
-@pytest.mark.parametrize("given", [
-    {"level": "graph"}, {"hops": -1}, {"hops": 11}, {"degree": 0}, {"batch": 0}, {"clip": 0.0}, {"clip": math.nan},
-    {"keep": "first"}, {"accountant": "none"}, {"delta": 1.0}, {"delta": -0.1}, {"delta": math.nan},
-    {"noise_multiplier": -1.0}, {"noise_multiplier": math.inf}, {"edges": "directed"}, {"longer": "drop"},
-])  # fmt: skip
-def test_what_is_refused(given: dict[str, Any]) -> None:
-    with pytest.raises(SettingError):
-        find("gap")(**given)
 
 
 def test_a_given_multiplier_is_the_noise() -> None:

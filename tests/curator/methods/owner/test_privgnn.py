@@ -146,21 +146,6 @@ def test_a_person_more_moves_one_vote_of_a_query(kind: type[PateG]) -> None:
     assert set(np.concatenate(moves)) == {0, 2}
 
 
-def test_pate_releases_the_largest_noisy_count() -> None:
-    votes = np.array([[0.0, 50.0, 0.0], [50.0, 0.0, 0.0], [0.0, 0.0, 50.0]])
-    assert PateG(lambda_=2.0).labels(votes, noise_seed=1).tolist() == [1, 0, 2]
-    even = np.zeros((300, 3))
-    assert len(set(PateG(lambda_=2.0).labels(even, noise_seed=1).tolist())) == 3  # power: there is noise
-
-
-def test_an_owners_networks_have_the_settings_of_the_training() -> None:
-    asked = TrainingSettings(gnn="sage", hidden=12, lr=0.03, weight_decay=0.002, gnn_dropout=0.25, epochs=17)
-    assert sage_settings(asked) == SageSettings(hidden=12, lr=0.03, weight_decay=0.002, dropout=0.25, epochs=17)
-    PrivGnn(queries=90).check(people=100, asked=90, classes=3)
-    with pytest.raises(ValueError, match="--gnn gcn"):
-        sage_settings(TrainingSettings(gnn="gcn"))
-
-
 def test_a_part_of_one_person_does_not_vote() -> None:
     whole, public = private_graph(owned()), private_graph(owned(40, seed=1))
     votes = PateG(teachers=60).votes(whole, public, np.arange(5), SageSettings(hidden=4, epochs=2), classes=3,
@@ -212,15 +197,6 @@ def test_a_network_learns_from_the_labels_it_is_given_and_not_from_those_of_the_
         for other in others:
             assert all(map(torch.equal, first.network.parameters(), other.network.parameters()))
             np.testing.assert_array_equal(first.predictions, other.predictions)
-
-
-def test_what_is_released_and_how_people_are_drawn_where_nothing_is_given() -> None:
-    assert (PrivGnn().sampling, PrivGnn().scores, PrivGnn().gamma) == ("fresh", "posterior", 0.3)
-    assert LabelRelease(queries=1, lambda_=1.0, delta=1e-3).sampling == "fresh"
-
-
-def test_one_query_is_enough() -> None:
-    assert PrivGnn(queries=1).release(100, 3).queries == 1
 
 
 def test_more_queries_than_nodes_and_another_network() -> None:
