@@ -35,7 +35,8 @@ def test_the_rounds_that_the_accountant_sees() -> None:
     assert method.asked(3).sample == 1  # one at least
     assert DPFedAvg(rounds=7, fraction=0.1, delta=1e-6).asked(100).delta == 1e-6
     budget = Budget(epsilon=3.0)
-    assert method.multiplier(100, budget) == noise_multiplier_for(method.asked(100), 3.0)
+    everybody = DPFedAvg(rounds=7)
+    assert everybody.multiplier(100, budget) == noise_multiplier_for(everybody.asked(100), 3.0)
     assert DPFedAvg(noise_multiplier=1.5).multiplier(100, budget) == 1.5
 
 

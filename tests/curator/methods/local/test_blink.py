@@ -80,7 +80,7 @@ def _matrix(graph: Graph) -> np.ndarray:
     return dense
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("silent", [(), (3, 17, 50)])
 @pytest.mark.parametrize("eps_a", [0.5, 2.5, 5.0])
 def test_it_is_the_papers_formula(seed: int, silent: tuple[int, ...], eps_a: float) -> None:

@@ -13,7 +13,7 @@ import pytest
 from scipy.sparse import csr_array, issparse
 
 from ldpsim.curator.linear.factored import Factored
-from ldpsim.curator.methods import Blink, Budget, Graph, HoGS, Noisy
+from ldpsim.curator.methods import Blink, Budget, Graph, HoGS
 from ldpsim.curator.methods.local import hogs
 from ldpsim.curator.methods.local.blink import link_posterior
 from ldpsim.curator.methods.local.hogs import split_budget
@@ -127,14 +127,6 @@ def test_topologies_of_the_ablation() -> None:
         assert graph.features.shape == (N, D)
 
 
-def test_a_silent_device_gets_no_edge_unless_features_are_public() -> None:
-    reports, public, _ = _world(silent=(3, 17))
-    assert not _edges(HoGS(tau=0.2).reconstruct(reports, public))[[3, 17]].any()
-    reports, public, _ = _world(silent=(3, 17), public=True)
-    edges = _edges(HoGS(tau=0.2).reconstruct(reports, public))
-    assert edges[[3, 17]].any() and not edges[3, 17]  # nobody reported about that pair
-
-
 def test_questions() -> None:
     facts, split = PublicFacts(N, D, CLASSES, -1.0, 2.0), Split(np.arange(30), np.arange(30, 45), np.arange(45, N))
     (question,) = HoGS().questions(facts, split, Budget(epsilon=8), "c")
@@ -158,19 +150,6 @@ def test_budgets() -> None:
     assert split_budget(Budget(epsilon=8, public_features=True)) == (8, None)
     assert split_budget(Budget(epsilon=8, feature_share=0.0)) == (8, None)
     assert split_budget(Budget(epsilon=8, feature_share=0.0, eps_features=3)) == (8, 3)
-
-
-def test_what_is_missing_is_said() -> None:
-    reports, public, _ = _world()
-    facts, split = reports.facts, public.split
-    with pytest.raises(ValueError, match="needs --eps-labels"):
-        HoGS().questions(facts, split, Budget(private_labels=True), "c")
-    with pytest.raises(ValueError, match="no features"):
-        HoGS().questions(PublicFacts(N, 0, CLASSES), split, Budget(), "c")
-    with pytest.raises(ValueError, match="neither reported nor public"):
-        HoGS().reconstruct(reports.with_arrays(features=None), public)
-    with pytest.raises(ValueError, match="reports hold no adjacency"):
-        HoGS().reconstruct(reports.with_arrays(adjacency=None), public)
 
 
 def test_kprop_of_the_ablation_averages_over_edges() -> None:
@@ -208,13 +187,6 @@ def test_blinks_topology_of_the_ablation() -> None:
     np.testing.assert_allclose(graph.features, expected, atol=1e-5)
     with pytest.raises(ValueError, match="topology=blink fits whole degrees"):
         method.questions(facts, split, Budget(reporting="one-end"), "c")
-
-
-def test_noisy_takes_the_reports_as_they_are() -> None:
-    reports, public, dense = _world()
-    graph = Noisy(scaling="literal").reconstruct(reports, public)
-    assert np.array_equal(_edges(graph), dense["noisy"])  # row i: whom i takes from
-    assert np.array_equal(graph.features, dense["features"])
 
 
 @pytest.mark.parametrize("silent", [(), (2, 7)])

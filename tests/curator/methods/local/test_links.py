@@ -158,30 +158,6 @@ def test_lp_and_spreads_labels_over_agreed_pairs() -> None:
         LPAnd().train(nobody, settings=TrainingSettings(), classes=2, seed=0, device="cpu")
 
 
-def test_lp_and_needs_no_features() -> None:
-    budget = Budget(epsilon=3)
-    (question,) = LPAnd().questions(FACTS, SPLIT, budget, "c")
-    assert question.query.attributes == ("adjacency",)
-    guarantee = LPAnd().guarantee(FACTS, (question,), budget)
-    assert guarantee.holds["vector"].status == "not asked"
-    assert guarantee.holds["relationship"].value == pytest.approx(6)
-    one_end = dataclasses.replace(budget, reporting="one-end")
-    guarantee = LPAnd().guarantee(FACTS, LPAnd().questions(FACTS, SPLIT, one_end, "c"), one_end)
-    assert guarantee.holds["relationship"].value == pytest.approx(3)
-
-
-@pytest.mark.parametrize("method", LINK_METHODS, ids=lambda m: m.spec.name)
-def test_what_is_missing_is_said(method: Method) -> None:
-    empty = Reports(FACTS, {}, {}, np.ones(N, np.bool_))
-    with pytest.raises(ValueError, match="the reports hold no "):
-        method.reconstruct(empty, PUBLIC)
-    if not isinstance(method, LPAnd):
-        with pytest.raises(ValueError, match="it needs public features"):
-            method.questions(FACTS, SPLIT, Budget(), "c")
-        with pytest.raises(ValueError, match="needs public features"):
-            method.reconstruct(_reports(), dataclasses.replace(PUBLIC, features=None))
-
-
 def test_label_propagation_starts_at_training_nodes_alone() -> None:
     """A line 0 - 2 - 3 and a pair 1 - 4: node 3 has its label from node 0, whatever validation node 2 is said to be."""
     rows = np.zeros((N, N), np.bool_)

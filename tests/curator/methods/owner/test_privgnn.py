@@ -68,13 +68,6 @@ def test_what_is_accounted_is_what_is_done() -> None:
     assert any("one sample" in reason for reason in once.reasons())
 
 
-def test_delta_is_below_one_over_n() -> None:
-    assert PrivGnn().release(2500, 10).delta == pytest.approx(1e-4)
-    assert PrivGnn().release(1000, 10).delta == pytest.approx(1e-4)
-    with pytest.raises(ValueError, match=r"--delta 0\.01: must be below 1 / n"):
-        PrivGnn(delta=0.01).release(2500, 10)
-
-
 def test_noise_on_log_softmax_guarantees_nothing() -> None:
     method = PrivGnn(queries=10, scores="log-posterior")
     guarantee = method.guarantee_of(method.account(100, 3))
@@ -146,15 +139,6 @@ def test_a_person_more_moves_one_vote_of_a_query(kind: type[PateG]) -> None:
     assert set(np.concatenate(moves)) == {0, 2}
 
 
-def test_a_part_of_one_person_does_not_vote() -> None:
-    whole, public = private_graph(owned()), private_graph(owned(40, seed=1))
-    votes = PateG(teachers=60).votes(whole, public, np.arange(5), SageSettings(hidden=4, epochs=2), classes=3,
-                                     noise_seed=1, training_seed=2)  # fmt: skip
-    sizes = np.bincount(PateG(teachers=60).parts(60, noise_seed=1), minlength=60)
-    assert (sizes == 1).any() and (sizes == 0).any()
-    np.testing.assert_array_equal(votes.sum(1), (sizes >= 2).sum())
-
-
 def test_the_people_of_b1_sampled_are_drawn() -> None:
     graph = private_graph(owned())
     sizes, kept = [], set()
@@ -204,6 +188,4 @@ def test_more_queries_than_nodes_and_another_network() -> None:
         PrivGnn().check(people=100, asked=90, classes=3)
     with pytest.raises(ValueError, match="--gnn gcn"):
         sage_settings(TrainingSettings(gnn="gcn"))
-    with pytest.raises(TypeError, match="OwnedGraph"):
-        private_graph(object())  # type: ignore[arg-type]
     assert issubclass(PrivGnn, LabelAnswers) and not issubclass(B1, LabelAnswers)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from scipy.sparse import csr_array
 
 from ldpsim.curator.methods import Budget, OneHotDegree, RandomFeatures
@@ -31,5 +30,3 @@ def test_the_graph_is_unprotected_and_features_are_not_asked() -> None:
     for method in (RandomFeatures(), OneHotDegree()):
         holds = method.guarantee(FACTS, (), Budget()).holds
         assert holds["relationship"].status == "unprotected" and holds["vector"].status == "not asked"
-        with pytest.raises(TypeError, match="OwnedGraph"):
-            method.from_owned("cora")  # type: ignore[arg-type]

@@ -37,11 +37,6 @@ def test_references_ask_nobody_and_guarantee_nothing() -> None:
     assert MLP().guarantee(FACTS, (), Budget()).holds["relationship"].status == "not asked"
 
 
-def test_only_owned_data_are_accepted() -> None:
-    with pytest.raises(TypeError, match="OwnedGraph"):
-        Raw().from_owned("cora")  # type: ignore[arg-type]
-
-
 def test_trust_and_scaling_are_checked() -> None:
     with pytest.raises(ValueError, match="trust"):
         OwnedGraph(FACTS, SPLIT, None, OWNED.edges, OWNED.labels, trust="untrusted curator")  # type: ignore[arg-type]

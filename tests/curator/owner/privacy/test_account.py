@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 
 from ldpsim.curator.owner.privacy.account import (
@@ -27,30 +27,11 @@ DATA = Path(__file__).with_name("data")
 DATA_DEPENDENT = ("pate-g", "Amazon", 1000, 1.0)  # 1967.58 in the table: depends on the votes
 
 
-def rows(name: str) -> list[dict[str, Any]]:
-    """Read a table; numbers as numbers."""
-
-    def value(text: str) -> Any:
-        try:
-            return int(text)
-        except ValueError:
-            pass
-        try:
-            return float(text)
-        except ValueError:
-            return text
-
-    with (DATA / name).open(newline="") as file:
-        return [{key: value(text) for key, text in row.items()} for row in csv.DictReader(file)]
-
-
-PRINTED = rows("privgnn_printed_epsilon.csv")
-# in this order, one composition serves the rows that differ in delta only
-VARIANTS = sorted(rows("privgnn_epsilon_variants.csv"), key=lambda r: (r["gamma"], r["queries"], r["lambda"]))
+PRINTED = pandas.read_csv(DATA / "privgnn_printed_epsilon.csv").to_dict("records")
 
 
 def release(row: dict[str, Any], **more: Any) -> LabelRelease:
-    gamma = row["gamma"] if row["gamma"] != "" else 0.3
+    gamma = 0.3 if math.isnan(row["gamma"]) else row["gamma"]
     return LabelRelease(
         queries=row["queries"], lambda_=row["lambda"], delta=row["delta"], classes=row["classes"], gamma=gamma, **more
     )
