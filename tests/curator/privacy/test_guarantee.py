@@ -68,14 +68,6 @@ def test_public_features_are_unprotected_up_to_the_user() -> None:
     assert any("public" in reason for reason in guarantee.why_they_differ)
 
 
-def test_public_labels_are_unprotected_and_named_where_they_are_not_counted() -> None:
-    guarantee = _hogs(50, 20, epsilon=4)
-    assert guarantee.holds["label"].status == "unprotected"
-    for name in ("user", "node"):
-        assert guarantee.holds[name].status == "bounded"
-        assert guarantee.holds[name].not_counted == ("label",)
-
-
 def test_collections_multiply_every_level() -> None:
     once, thrice = _hogs(50, 20, epsilon=4), _hogs(50, 20, collections=3, epsilon=4)
     for name, value in _values(once).items():

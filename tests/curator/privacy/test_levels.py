@@ -36,8 +36,3 @@ def test_an_unknown_level_is_one_clear_line() -> None:
     ):
         with pytest.raises(ValueError, match="^neighbourhood: there is no such level of guarantee .known: bit_adj"):
             look()
-
-
-def test_a_level_that_reports_do_not_show_is_not_audited_as_another() -> None:
-    with pytest.raises(ValueError, match="central_node: reports of people do not show"):
-        _World(PublicFacts(4, 2, 2), (), NoiseStream).changes("central_node")

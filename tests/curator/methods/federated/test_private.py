@@ -79,3 +79,15 @@ def test_the_guarantee_of_the_updates() -> None:
     assert once.holds["relationship"].status == once.holds["central_node"].status == "not asked"
     twice = method.guarantee(facts, (), budget, collections=2).holds["user"]
     assert twice.value > whole.value + 1 and twice.delta == pytest.approx(2e-3)
+
+
+@pytest.mark.parametrize(
+    "rounds, fraction, answers", [(10, 0.2, 2), (11, 0.2, 3), (1, 0.2, 1), (8, 0.25, 2), (3, 1, 3)]
+)
+def test_the_answers_of_a_device_are_those_of_the_one_that_is_asked_most(
+    rounds: int, fraction: float, answers: int
+) -> None:
+    """Devices take turns; where the rounds are no multiple of the turns, some have a turn more than others."""
+    turns = round(1 / fraction)
+    given = [len(range(first, rounds, turns)) for first in range(turns)]
+    assert LDPFedAvg(rounds=rounds, fraction=fraction).answers == max(given) == answers

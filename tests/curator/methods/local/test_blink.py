@@ -5,7 +5,6 @@ It covers ``ldpsim.curator.methods.local.hogs`` too.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
@@ -16,7 +15,7 @@ from ldpsim.curator.methods import Blink, Budget, FPBlink, Graph
 from ldpsim.curator.methods.local.blink import usable_degrees
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
-from ldpsim.devices.mechanisms import GRR, Degree, OneBit, RandomizedResponse
+from ldpsim.devices.mechanisms import Degree, OneBit, RandomizedResponse
 from ldpsim.devices.query import Ask
 
 N, D, CLASSES = 60, 30, 3
@@ -110,26 +109,6 @@ def test_degrees_are_clipped_and_a_silent_device_has_the_mean() -> None:
     assert usable_degrees(degrees, np.zeros(6, bool)).tolist() == [1] * 6
 
 
-def test_questions_and_what_holds() -> None:
-    budget = Budget(epsilon=5, public_features=True)
-    (question,) = Blink().questions(FACTS, SPLIT, budget, "c")
-    response, degree = question.query.asks[0].mechanisms
-    assert response.loss().bit == pytest.approx(4.5) and degree.loss().bit == pytest.approx(0.5)
-    guarantee = Blink().guarantee(FACTS, (question,), budget)
-    assert guarantee.claimed.value == 5
-    values = {name: level.value for name, level in guarantee.holds.items() if level.value is not None}
-    assert values["bit_adjacency"] == pytest.approx(5)
-    assert values["relationship"] == pytest.approx(10)  # 2 (eps_a + eps_d)
-    assert guarantee.holds["vector"].status == guarantee.holds["user"].status == "unprotected"
-    assert "alone: 295" in guarantee.holds["user"].detail  # 59 bits of 5 each
-    assert guarantee.holds["label"].status == "unprotected"
-    labelled, rest = Blink().questions(
-        FACTS, SPLIT, dataclasses.replace(budget, private_labels=True, eps_labels=1.0), "c"
-    )
-    assert labelled.query.attributes == ("adjacency", "label") and len(rest.devices) == 15  # type: ignore[arg-type]
-    assert isinstance(labelled.query.asks[1].mechanisms[0], GRR)
-
-
 def test_an_edge_loses_twice_both_budgets_by_enumeration() -> None:
     """Every pair of rows and clearly all degrees of a pair of devices: the worst log-ratio is 2 (eps_a + eps_d)."""
     n = 4
@@ -152,22 +131,6 @@ def test_an_edge_loses_twice_both_budgets_by_enumeration() -> None:
     assert total == pytest.approx(1, abs=1e-4)  # Pr[|noise| > 58] at scale 5 is left out
     holds = Blink().guarantee(facts, (question,), budget).holds["relationship"].value
     assert holds == pytest.approx(2 * one_end, rel=1e-9) and holds == pytest.approx(4, rel=1e-6)
-
-
-def test_fp_blink_splits_the_budget_as_hogs_says() -> None:
-    budget = Budget(epsilon=8)
-    method = FPBlink(delta1=0.75, delta2=0.66)
-    (question,) = method.questions(FACTS, SPLIT, budget, "c")
-    (response, degree), (bits,) = (ask.mechanisms for ask in question.query.asks)
-    assert degree.loss().bit == pytest.approx(0.75 * 0.34 * 8)
-    assert response.loss().bit == pytest.approx(0.75 * 0.66 * 8)
-    assert bits.loss().bit == pytest.approx(0.25 * 8)
-    guarantee = method.guarantee(FACTS, (question,), budget)
-    assert guarantee.claimed.value == pytest.approx(8)
-    assert guarantee.holds["relationship"].value == pytest.approx(12)
-    assert guarantee.holds["vector"].value == pytest.approx(2 * D)
-    assert guarantee.holds["user"].value == pytest.approx(59 * 6 + 2 * D)
-    assert guarantee.holds["node"].value == pytest.approx(2 * 59 * 6 + 2 * D)
 
 
 @pytest.mark.parametrize("times", [0, 1, 2])

@@ -127,22 +127,6 @@ def test_topologies_of_the_ablation() -> None:
         assert graph.features.shape == (N, D)
 
 
-def test_questions() -> None:
-    facts, split = PublicFacts(N, D, CLASSES, -1.0, 2.0), Split(np.arange(30), np.arange(30, 45), np.arange(45, N))
-    (question,) = HoGS().questions(facts, split, Budget(epsilon=8), "c")
-    assert question.devices is None and question.query.attributes == ("adjacency", "features")
-    adjacency, features = (ask.mechanisms[0] for ask in question.query.asks)
-    assert adjacency.loss().bit == pytest.approx(7.2) and features.loss().bit == pytest.approx(0.8)
-    assert (features.low, features.high) == (-1, 2)  # type: ignore[attr-defined]
-    (public,) = HoGS().questions(facts, split, Budget(epsilon=8, public_features=True, reporting="one-end"), "c")
-    assert public.query.attributes == ("adjacency",)
-    assert public.query.asks[0].mechanisms[0].loss().bit == pytest.approx(8)
-    labelled, others = HoGS().questions(facts, split, Budget(private_labels=True, eps_labels=1.0), "c")
-    assert labelled.query.attributes == ("adjacency", "features", "label")
-    assert np.array_equal(np.sort(np.r_[labelled.devices, others.devices]), np.arange(N))
-    assert labelled.query.fingerprint("adjacency") == others.query.fingerprint("adjacency")
-
-
 def test_budgets() -> None:
     assert split_budget(Budget(epsilon=8, feature_share=0.25)) == (6, 2)
     assert split_budget(Budget(epsilon=8, eps_adjacency=3)) == (3, pytest.approx(0.8))

@@ -185,9 +185,7 @@ def test_the_training_gets_what_it_was_told_and_the_label_noise(version: str, mo
 @pytest.mark.parametrize(
     ("method", "facts", "budget", "message"),
     [
-        (LPGNN(), PublicFacts(6, 0, 3), BOTH, "these people have none"),
         (LPGNN(), PublicFacts(6, 10, 1), BOTH, "--eps-labels 2.*at least 2 categories"),
-        (LPGNN(), FACTS, Budget(public_features=True), "--public-features"),
         (LPGNN(version="text"), FACTS, BOTH, "version=text: takes labels as public"),
         (LPGNN(), FACTS, Budget(eps_adjacency=1.0), "--eps-adjacency: lpgnn's graph is public"),
         (LPGNN(adjacency="private"), FACTS, BOTH, "needs --eps-adjacency"),

@@ -107,7 +107,6 @@ def test_what_does_not_fit_is_refused() -> None:
         (RGNN(m=13), Budget(), r"--set m=13: of 12 features"),
         (RGNN(m=4, group=4), Budget(), r"--set m=4: of 3 features"),
         (RGNN(C=41), Budget(), "40 nodes cannot be cut into more clusters"),
-        (RGNN(), Budget(public_features=True), "--public-features does not fit"),
     ):
         with pytest.raises(ValueError, match=message):
             method.questions(facts, SPLIT, budget, "c")
@@ -121,17 +120,6 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="--set group=2: only binary columns"):
         RGNN(m=1, group=2).questions(PublicFacts(N, 4, 2, domains=(2, 3)), SPLIT, Budget(), "c")
     assert RGNN(C=41, alpha=0.0).questions(facts, SPLIT, Budget(), "c")
-
-
-def test_features_are_asked_of_everybody_and_labels_of_those_who_have_one() -> None:
-    facts = PublicFacts(N, D, CLASSES)
-    labelled, others = RGNN(m=4, group=2).questions(facts, SPLIT, Budget(eps_features=1.0, eps_labels=3.0), "c")
-    assert labelled.devices is not None and others.devices is not None
-    assert np.array_equal(labelled.devices, SPLIT.labelled) and np.array_equal(others.devices, SPLIT.test)
-    assert [ask.attribute for ask in labelled.query.asks] == ["features", "label"]
-    assert [ask.attribute for ask in others.query.asks] == ["features"]
-    sampling = others.query.asks[0].mechanisms[0]
-    assert isinstance(sampling, GRRFS) and (sampling.m, sampling.d, sampling.block) == (4, 6, 2)
 
 
 @pytest.mark.parametrize("eps_x, bit, claimed", [(1.0, 0.280811614, 8.332488380), (0.1, 0.019649252, 0.280811614)])
@@ -160,15 +148,6 @@ def test_the_claimed_sum_is_rounded_up() -> None:
     exact = features.mechanisms[0].claimed_loss() + label.mechanisms[0].loss().vector  # type: ignore[attr-defined]
     claimed = method.guarantee(facts, method.questions(facts, SPLIT, budget, "c"), budget).claimed.value
     assert claimed == 3.237364012 and exact < claimed < exact + 1e-9
-
-
-def test_a_total_is_what_a_person_loses() -> None:
-    facts, method = PublicFacts(N, D, CLASSES), RGNN(m=4)
-    budget = Budget(epsilon=5.0, feature_share=0.2)
-    guarantee = method.guarantee(facts, method.questions(facts, SPLIT, budget, "c"), budget)
-    assert guarantee.holds["vector"].value == pytest.approx(1)
-    assert guarantee.holds["label"].value == pytest.approx(4)
-    assert "alone: 5" in guarantee.holds["user"].detail
 
 
 SETTINGS = TrainingSettings(gnn="sage", epochs=5, weight_decay=0.0, gnn_dropout=0.0)

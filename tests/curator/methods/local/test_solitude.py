@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
@@ -10,7 +9,7 @@ from scipy.sparse import csr_array
 from ldpsim.curator.methods import Budget, FPSolitude, Solitude
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
-from ldpsim.devices.mechanisms import GRR, MultiBit, OneBit, RandomizedResponse
+from ldpsim.devices.mechanisms import MultiBit, RandomizedResponse
 from ldpsim.devices.query import Ask
 
 N, D = 6, 9
@@ -74,22 +73,6 @@ def test_standardised_columns_can_be_taken_back() -> None:
     heard = reports.answered
     np.testing.assert_allclose(back[heard], literal.features[heard], rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(standard.features[heard].mean(axis=0), 0, atol=1e-5)
-
-
-def test_questions() -> None:
-    (question,) = Solitude().questions(FACTS, SPLIT, BUDGET, "c")
-    assert question.devices is None and question.query.attributes == ("adjacency", "features")
-    flip, features = (ask.mechanisms[0] for ask in question.query.asks)
-    assert flip.loss().bit == pytest.approx(3) and isinstance(features, MultiBit)
-    assert features.loss().vector == pytest.approx(1)
-    (question,) = FPSolitude().questions(FACTS, SPLIT, BUDGET, "c")
-    one_bit = question.query.asks[1].mechanisms[0]
-    assert isinstance(one_bit, OneBit) and one_bit.loss().bit == pytest.approx(1)
-    private = dataclasses.replace(BUDGET, private_labels=True, eps_labels=2.0)
-    labelled, others = Solitude().questions(FACTS, SPLIT, private, "c")
-    assert labelled.query.attributes == ("adjacency", "features", "label")
-    assert isinstance(labelled.query.asks[2].mechanisms[0], GRR)
-    assert others.query.attributes == question.query.attributes
 
 
 def test_the_guarantee() -> None:
