@@ -131,7 +131,7 @@ class LabelAnswers(OwnerMethod):
         queries: Number of queried public nodes.
         lambda_: 1 / scale of the Laplace noise on each class.
         delta: Of the guarantee; 0: the largest power of ten below 1 / private people.
-        query_selection: Choice of these nodes: random, pagerank, degree, cluster.
+        query_selection: Choice of these nodes: random, pagerank or degree.
 
     Raises:
         ValueError: for a parameter outside its range.

@@ -339,5 +339,6 @@ def shared_label_epsilon(queries: Mapping[float, int], *, classes: int, delta: f
         queries: Lambda -> number of queries that were answered under it.
         classes, delta: As in :func:`label_epsilon`.
     """
-    each = {"classes": classes, "delta": delta / len(queries)}
-    return math.fsum(label_epsilon(queries=count, lambda_=lambda_, **each) for lambda_, count in queries.items())
+    each = delta / len(queries)
+    return math.fsum(label_epsilon(queries=count, classes=classes, lambda_=lambda_, delta=each)
+                     for lambda_, count in queries.items())  # fmt: skip
