@@ -183,7 +183,7 @@ class Reports:
         for number, part in enumerate(self.parts):
             part.save(folder / f"part-{number}")
         if not self.parts:
-            arrays = {}
+            arrays: dict[str, NDArray[Any]] = {}
             for name, array in self.arrays.items():
                 if isinstance(array, csr_array):
                     arrays |= {f"{name}_indptr": array.indptr, f"{name}_indices": array.indices}

@@ -209,7 +209,7 @@ class HoGS(LocalMethod):
     def claim(self, budget: Budget) -> Claim:
         """Return Theorem 4, or Lemma 3 for public features."""
         eps_a, eps_f = split_budget(budget)
-        reasons = (
+        reasons: tuple[str, ...] = (
             "Theorem 4 adds one bit of a list and one feature of one person; Definition 1 (any two inputs) "
             "needs the whole record, the row 'user'",
             of_an_edge(budget),

@@ -223,7 +223,7 @@ class LPGNN(LocalMethod):
             return Laplace.from_epsilon(eps_x, **limits)  # type: ignore[arg-type]
         if self.mechanism == "gaussian":
             return AnalyticGaussian.from_epsilon(eps_x, delta=GAUSSIAN_DELTA, **limits)  # type: ignore[arg-type]
-        m = facts.d if self.mechanism == "one_bit_full" else sampled_features(self.m, facts.d)
+        m = facts.d if self.mechanism == "one_bit_full" else sampled_number(self.m, facts.d)
         return MultiBit.from_epsilon(eps_x, m=m, **limits)  # type: ignore[arg-type]
 
     def _edges(self, reports: Reports, public: PublicKnowledge) -> IntArray:
@@ -247,7 +247,7 @@ class LPGNN(LocalMethod):
         return selu_network(graph, settings, classes, where)
 
 
-def sampled_features(m: str, d: int) -> int | str:
+def sampled_number(m: str, d: int) -> int | str:
     """Return a rule's name, or the number of sampled features; ValueError for more than there are."""
     if m in RULES:
         return m

@@ -54,7 +54,7 @@ from ldpsim.curator.methods.base import (
 )
 from ldpsim.curator.methods.local.hogs import split_budget
 from ldpsim.curator.methods.local.links import labelled_graph, reported_edges, with_labels
-from ldpsim.curator.methods.local.lpgnn import SAMPLED, sampled_features
+from ldpsim.curator.methods.local.lpgnn import SAMPLED, sampled_number
 from ldpsim.curator.methods.memory import MemoryLaw
 from ldpsim.curator.methods.parameters import ABOVE_0, NUMBER, one_of, parameter, unused, whole
 from ldpsim.curator.privacy.guarantee import Claim
@@ -166,7 +166,7 @@ class Solitude(LocalMethod):
         )  # fmt: skip
 
     def _features(self, eps_x: float, facts: PublicFacts) -> Mechanism:
-        m, low, high = sampled_features(self.m, facts.d), facts.feature_low, facts.feature_high
+        m, low, high = sampled_number(self.m, facts.d), facts.feature_low, facts.feature_high
         return MultiBit.from_epsilon(eps_x, d=facts.d, m=m, low=low, high=high)
 
     def _smoother(self, adjacency: csr_array) -> csr_array:
