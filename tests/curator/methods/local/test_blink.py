@@ -1,7 +1,4 @@
-"""Blink and FP-Blink.
-
-It covers ``ldpsim.curator.methods.local.hogs`` too.
-"""
+"""Blink and FP-Blink."""
 
 from __future__ import annotations
 

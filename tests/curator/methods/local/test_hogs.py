@@ -1,7 +1,4 @@
-"""Tests of ``hogs`` and of ``hogs_ablation``.
-
-It covers ``ldpsim.curator.methods.local.hogs`` too.
-"""
+"""HoGS and its ablation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""LDPGen and FP-LDPGen.
-
-It covers ``ldpsim.curator.methods.local.hogs`` too.
-"""
+"""LDPGen and FP-LDPGen."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Link methods: randomised response, its thinned and symmetric forms, L-DPGCN and label propagation.
-
-It covers ``ldpsim.curator.methods.local.links``, ``ldpsim.curator.methods.local.links``,
-``ldpsim.curator.methods.local.links``, ``ldpsim.curator.methods.local.links``, ``ldpsim.curator.methods.local.links``
-too.
-"""
+"""Link methods: randomised response, its thinned and symmetric forms, L-DPGCN and label propagation."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""PrivGnn, PATE and the baselines of an owner.
-
-It covers ``ldpsim.curator.methods.owner.owner``, ``ldpsim.curator.owner.teachers.student``,
-``ldpsim.curator.methods.owner.owner`` and ``ldpsim.curator.owned`` too.
-"""
+"""PrivGnn, PATE and the baselines of an owner."""
 
 from __future__ import annotations
 
