@@ -46,6 +46,12 @@ def learn(name: str, *, noise: bool = True, epochs: int = 5, lonely: bool = Fals
                         seed=1, noise=noise)  # fmt: skip
 
 
+def released_of(name: str, epochs: int, **given: Any) -> Any:
+    method = find(name)(**given)
+    assert isinstance(method, GraphOwner)
+    return method.release(people=N, training=60, epochs=epochs, epsilon=8.0)
+
+
 @pytest.mark.parametrize("name", BOTH)
 def test_without_noise_the_graph_helps(name: str) -> None:
     found, _ = learn(name, noise=False, epochs=80)
@@ -67,12 +73,14 @@ def test_hops_are_drawn_once_and_answers_do_not_draw_again(
         return sums(arcs, rows, deviation, draws)
 
     monkeypatch.setattr(graph_owner, "noisy_sums", counted)
-    one, _ = learn(name, level=level, hops=3)
-    released = find(name)(level=level, hops=3).release(people=N, training=60, epochs=5, epsilon=8.0)  # type: ignore[attr-defined]
+    one, _ = learn(name, level=level, hops=3, noise_multiplier=2.0)
+    released = find(name)(level=level, hops=3, noise_multiplier=2.0).release(
+        people=N, training=60, epochs=5, epsilon=8.0
+    )  # type: ignore[attr-defined]
     assert drawn == [released.deviation] * 3 and released.deviation > 0
-    again, _ = learn(name, level=level, hops=3)
+    again, _ = learn(name, level=level, hops=3, noise_multiplier=2.0)
     assert np.array_equal(one, again)
-    assert not np.array_equal(one, learn(name, level=level, hops=3, noise_seed=2, epsilon=0.5)[0])
+    assert not np.array_equal(one, learn(name, level=level, hops=3, noise_seed=2, noise_multiplier=9.0)[0])
 
 
 def test_each_training_of_the_node_level_takes_its_steps_under_noise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,8 +94,10 @@ def test_each_training_of_the_node_level_takes_its_steps_under_noise(monkeypatch
     monkeypatch.setattr(graph_owner, "fit_in_place", counted)
     for name, trainings in (("gap", 2), ("progap", 3)):
         taken.clear()
-        learn(name, level="node", batch=20, epochs=4)
-        released = find(name)(level="node", batch=20).release(people=N, training=60, epochs=4, epsilon=8.0)  # type: ignore[attr-defined]
+        learn(name, level="node", batch=20, epochs=4, noise_multiplier=2.0)
+        released = find(name)(level="node", batch=20, noise_multiplier=2.0).release(
+            people=N, training=60, epochs=4, epsilon=8.0
+        )  # type: ignore[attr-defined]
         assert len(taken) == trainings and released.asked.steps == trainings * 12
         assert {(each.steps, each.rate, each.multiplier) for each in taken} == {(12, 20 / 60, released.multiplier)}
         taken.clear()
@@ -117,7 +127,7 @@ def test_long_lists_are_cut_or_refused() -> None:
 
 def test_the_epoch_and_the_delta() -> None:
     learn("gap", keep="best")
-    learn("progap", level="node", keep="best", batch=20)
+    learn("progap", level="node", keep="best", batch=20, noise_multiplier=2.0)
     made = find("gap")()
     assert isinstance(made, GraphOwner)
     assert made.release(people=2708, training=2031, epochs=9, epsilon=1.0).asked.delta == 1e-5
