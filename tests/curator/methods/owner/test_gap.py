@@ -74,9 +74,7 @@ def test_hops_are_drawn_once_and_answers_do_not_draw_again(
 
     monkeypatch.setattr(graph_owner, "noisy_sums", counted)
     one, _ = learn(name, level=level, hops=3, noise_multiplier=2.0)
-    released = find(name)(level=level, hops=3, noise_multiplier=2.0).release(
-        people=N, training=60, epochs=5, epsilon=8.0
-    )  # type: ignore[attr-defined]
+    released = released_of(name, 5, level=level, hops=3, noise_multiplier=2.0)
     assert drawn == [released.deviation] * 3 and released.deviation > 0
     again, _ = learn(name, level=level, hops=3, noise_multiplier=2.0)
     assert np.array_equal(one, again)
@@ -95,9 +93,7 @@ def test_each_training_of_the_node_level_takes_its_steps_under_noise(monkeypatch
     for name, trainings in (("gap", 2), ("progap", 3)):
         taken.clear()
         learn(name, level="node", batch=20, epochs=4, noise_multiplier=2.0)
-        released = find(name)(level="node", batch=20, noise_multiplier=2.0).release(
-            people=N, training=60, epochs=4, epsilon=8.0
-        )  # type: ignore[attr-defined]
+        released = released_of(name, 4, level="node", batch=20, noise_multiplier=2.0)
         assert len(taken) == trainings and released.asked.steps == trainings * 12
         assert {(each.steps, each.rate, each.multiplier) for each in taken} == {(12, 20 / 60, released.multiplier)}
         taken.clear()
