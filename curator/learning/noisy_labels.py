@@ -86,23 +86,6 @@ class LabelNoise:
     by_loss: bool = False
 
 
-@dataclass(frozen=True)
-class Epoch:
-    """Validation loss and accuracies on reported labels, by which an epoch is chosen."""
-
-    loss: float = math.inf
-    val: float = -1.0
-    train: float = -1.0
-
-    def beaten_by(self, new: Epoch, truth: float, by_loss: bool) -> bool:
-        """Return whether the new epoch is better by the rule above."""
-        if self.loss == math.inf or by_loss:
-            return new.loss < self.loss
-        return (
-            new.loss < self.loss and self.val < new.val <= truth and self.train < new.train <= MORE_IN_TRAINING * truth
-        )
-
-
 def denoised(told: LabelEvidence, matrix: csr_array, hops: int) -> NDArray[np.int64]:
     """int64 (n,): argmax of S^hops Y', -1 where no report reaches; the labels themselves for no hops."""
     if hops == 0:
@@ -114,15 +97,9 @@ def denoised(told: LabelEvidence, matrix: csr_array, hops: int) -> NDArray[np.in
 
 
 def train_denoised(
-    make: Callable[[torch.device], Network],
-    graph: Graph,
-    *,
-    noise: LabelNoise,
-    settings: TrainingSettings,
-    classes: int,
-    seed: int,
-    device: str = "auto",
-) -> TrainedNetwork:
+    make: Callable[[torch.device], Network], graph: Graph, *, noise: LabelNoise, settings: TrainingSettings,
+    classes: int, seed: int, device: str = "auto",
+) -> TrainedNetwork:  # fmt: skip
     """Train a network with the loss above and return the weights of the chosen epoch.
 
     Args:
@@ -165,7 +142,8 @@ class Drop:
         self.learn, self.target = (torch.from_numpy(array).to(device) for array in (learn, target[learn]))
         self.last = self.spread.rows(self.learn) if self.spread is not None else None
         self.train, self.val = (_Reports(noise.told, nodes, device) for nodes in (graph.train, graph.val))
-        self.in_training, self.best = -1.0, Epoch()
+        self.in_training = -1.0  # share of the last training pass
+        self.best = math.inf, -1.0, -1.0  # validation loss, and the shares of reports that name the prediction
 
     def loss(self, scores: Tensor) -> Tensor:
         """Cross-entropy of P(y~ | x') against y~; notes the pass's share of reports that name the prediction.
@@ -186,8 +164,11 @@ class Drop:
 
     def better(self, scores: Tensor, accuracy: float) -> bool:
         """Return whether this epoch, of these scores of the validation nodes, is the best so far by the rule above."""
-        new = Epoch(float(self.val.loss(scores)), self.val.share_named(scores), self.in_training)
-        better = self.best.beaten_by(new, self.told.truth, self.noise.by_loss)
+        (least, val, train), truth = self.best, self.told.truth
+        new = float(self.val.loss(scores)), self.val.share_named(scores), self.in_training
+        better = new[0] < least
+        if least < math.inf and not self.noise.by_loss:
+            better = better and val < new[1] <= truth and train < new[2] <= MORE_IN_TRAINING * truth
         self.best = new if better else self.best
         return better
 

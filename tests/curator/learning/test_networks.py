@@ -191,19 +191,13 @@ def test_fresh_weights_have_glorots_range_and_biases_are_zero() -> None:
     assert not fresh["bias1"].any() and not fresh["bias2"].any()
 
 
-def test_only_weights_are_parameters_and_they_are_plain() -> None:
-    network = make_network("gcn", _graph(), hidden=HIDDEN, classes=CLASSES, device=CPU)
-    assert set(network.state_dict()) == {"weight1", "bias1", "weight2", "bias2"}
-    assert all(tensor.is_contiguous() for tensor in network.state_dict().values())
-
-
 def test_large_features_are_not_copied_by_sage_and_its_scores_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, scores = _graph(), []
     for limit in (gnn.LARGE, graph.features.size - 1):
         monkeypatch.setattr(gnn, "LARGE", limit)
         torch.manual_seed(0)
         network = make_network("sage", graph, hidden=HIDDEN, classes=CLASSES, device=CPU)
-        assert hasattr(network, "neighbours") is (limit >= graph.features.size)
+        assert network.late is (limit < graph.features.size)
         scores.append(network().detach().numpy())
     np.testing.assert_allclose(scores[0], scores[1], atol=1e-5)
 
@@ -225,13 +219,3 @@ def test_a_graph_without_edges() -> None:
     for name in NETWORKS:
         network = make_network(name, graph, hidden=4, classes=3, device=CPU)
         assert torch.isfinite(network()).all()
-
-
-def test_a_full_sparse_matrix_is_kept_dense() -> None:
-    assert not Constant(csr_array(np.ones((4, 4), np.float32)), CPU).sparse
-    assert Constant(csr_array(np.eye(40, dtype=np.float32)), CPU).sparse
-
-
-def test_an_unknown_network_names_the_nearest() -> None:
-    with pytest.raises(ValueError, match="did you mean gcn"):
-        make_network("gcnn", _graph(), hidden=4, classes=3, device=CPU)

@@ -53,11 +53,6 @@ def test_sparse_features_with_negative_entries_stay_sparse() -> None:
     np.testing.assert_allclose(rows.toarray(), [[1, 0, 0], [0, -1, 0], [0, 0, 0], [-1, 0, 0]], atol=1e-6)
 
 
-def test_a_column_whose_squares_are_below_the_smallest_number_counts_as_zeros() -> None:
-    rows = standardised_rows(csr_array(np.array([[1, 1e-30, 0, 0], [-1, 0, 0, 0]], np.float32)))
-    assert rows.toarray().tolist() == [[1, 0, 0, 0], [-1, 0, 0, 0]]
-
-
 def test_nothing_at_all_stays_nothing() -> None:
     for features in (np.zeros((3, 4), np.float32), csr_array((3, 4), dtype=np.float32)):
         assert weighted_rows(features).sum() == 0

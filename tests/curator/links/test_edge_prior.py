@@ -7,8 +7,7 @@ import pytest
 from scipy.optimize import approx_fprime
 from scipy.special import expit
 
-from ldpsim.curator.links.edge_prior import Scored, fit_edge_prior, marginal_likelihood, sample_pairs
-from ldpsim.curator.links.evidence import LinkEvidence
+from ldpsim.curator.links.edge_prior import LinkEvidence, Scored, fit_edge_prior, marginal_likelihood, sample_pairs
 
 FLIP = 0.1
 

@@ -6,7 +6,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from ldpsim.curator.links.evidence import LinkEvidence, moments, public_links
+from ldpsim.curator.links.edge_prior import LinkEvidence, moments, public_links
 
 N = 4
 PAIRS = np.array(list(combinations(range(N), 2))).T
