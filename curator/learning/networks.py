@@ -47,7 +47,6 @@ from ldpsim.curator.names import nearest
 
 if TYPE_CHECKING:
     from ldpsim.curator.graph import Graph
-    from ldpsim.curator.learning.training import TrainingSettings
 
 HEADS = 4
 LARGE = 1 << 26  # entries of dense features of which GraphSAGE keeps no second copy
@@ -318,12 +317,6 @@ def make_network(name: str, graph: Graph, **arguments: Any) -> Network:
     if name not in NETWORKS:
         raise ValueError(f"unknown GNN {name!r}{nearest(name, NETWORKS)} (known: {', '.join(NETWORKS)})")
     return NETWORKS[name](graph, **arguments)
-
-
-def selu_network(graph: Graph, settings: TrainingSettings, classes: int, device: torch.device) -> Network:
-    """Return the network of the settings with SELU, for features that are dense or a product (LPGNN, UPGNet)."""
-    return make_network(settings.gnn, graph, classes=classes, device=device, activation=torch.selu, late=True,
-                        **settings.sizes)  # fmt: skip
 
 
 def fresh(make: Callable[[], Network], seed: int) -> tuple[Network, torch.Generator]:

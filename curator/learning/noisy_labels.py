@@ -51,7 +51,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 from torch.nn import functional
 
-from ldpsim.curator.learning.networks import Network
+from ldpsim.curator.learning.networks import Network, make_network
 from ldpsim.curator.learning.training import NO_LABEL, TrainedNetwork, TrainingSettings, choose_device, fit
 from ldpsim.curator.linear.propagation import adjacency_matrix
 from ldpsim.curator.linear.torch_matrix import Constant
@@ -94,6 +94,12 @@ def denoised(told: LabelEvidence, matrix: csr_array, hops: int) -> NDArray[np.in
     for _ in range(hops):
         spread = matrix @ spread
     return np.where(spread.any(axis=1), spread.argmax(axis=1), -1).astype(np.int64)
+
+
+def selu_network(graph: Graph, settings: TrainingSettings, classes: int, device: torch.device) -> Network:
+    """Return the network of the settings with SELU, for features that are dense or a product (LPGNN, UPGNet)."""
+    return make_network(settings.gnn, graph, classes=classes, device=device, activation=torch.selu, late=True,
+                        **settings.sizes)  # fmt: skip
 
 
 def train_denoised(

@@ -243,7 +243,8 @@ class LPGNN(LocalMethod):
         return kprop_matrix(adjacency_matrix(n, edges), self_loops=self.self_loops)
 
     def _network(self, graph: Graph, settings: TrainingSettings, classes: int, where: torch.device) -> Network:
-        from ldpsim.curator.learning.networks import KPropGCN, selu_network
+        from ldpsim.curator.learning.networks import KPropGCN
+        from ldpsim.curator.learning.noisy_labels import selu_network
 
         if self.version == "text":
             if settings.gnn != "gcn":

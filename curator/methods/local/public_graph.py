@@ -311,8 +311,7 @@ class UPGNet(PublicGraphMethod):
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
     ) -> TrainedNetwork:
         """Train on the labels in clear; errors: :func:`ldpsim.curator.learning.noisy_labels.train_denoised`."""
-        from ldpsim.curator.learning.networks import selu_network
-        from ldpsim.curator.learning.noisy_labels import LabelNoise, train_denoised
+        from ldpsim.curator.learning.noisy_labels import LabelNoise, selu_network, train_denoised
         from ldpsim.curator.reports.labels import LabelEvidence
 
         matrix = adjacency_matrix(graph.features.shape[0], graph.edge_index)
