@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from ldpsim.curator.learning import edge_weights
 from ldpsim.curator.learning.edge_weights import Edges, Structure, proximal, train_with_edge_weights
 from ldpsim.curator.learning.networks import make_network
-from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
+from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix
 from ldpsim.curator.methods.base import Graph
 
@@ -143,27 +143,3 @@ def test_the_loss_is_that_of_smoothed_posteriors_of_sum_1(
     assert float(seen["loss"](scores)) == pytest.approx(expected, rel=1e-5)
     if hops and smoother is kprop_matrix:
         assert np.abs(np.array(sums) - 1).max() > 0.2  # there is something to rescale
-
-
-def test_the_epoch_is_chosen_on_validation_nodes() -> None:
-    """The accuracy after each epoch, from trainings that end there, has its first maximum at the chosen epoch."""
-    graph = _graph(2)
-    rng = np.random.default_rng(4)
-    known = graph.labels.copy()
-    known[graph.val] = rng.integers(0, CLASSES, len(graph.val))  # what helps training says nothing about these
-    graph = dataclasses.replace(graph, labels=known)
-
-    def after(epochs: int, val: np.ndarray) -> TrainedNetwork:
-        settings = TrainingSettings(gnn="sage", epochs=epochs, lr=0.005)
-        given = dataclasses.replace(graph, val=val)
-        return train_with_edge_weights(given, structure=_structure(graph), settings=settings, classes=CLASSES,
-                                       seed=1, device="cpu")  # fmt: skip
-
-    every = [after(epochs, graph.val[:0]).predictions for epochs in range(1, 16)]  # without one, the last epoch counts
-    on_val, on_train = (
-        [np.mean(found[nodes] == known[nodes]) for found in every] for nodes in (graph.val, graph.train)
-    )
-    chosen = after(15, graph.val)
-    assert chosen.best_epoch == 1 + int(np.argmax(on_val)) != 1 + int(np.argmax(on_train))
-    assert chosen.val_accuracy == max(on_val)
-    assert np.array_equal(chosen.predictions, every[chosen.best_epoch - 1])

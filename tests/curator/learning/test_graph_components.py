@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from ldpsim.curator.learning.node_evidence import unit_rows
-from ldpsim.curator.linear.propagation import label_propagation, smoothed_rows
+from ldpsim.curator.linear.propagation import smoothed_rows
 from ldpsim.curator.posterior.estimate import graph_components, spectrum
 from ldpsim.curator.reports.labels import LabelEvidence
 
@@ -86,18 +86,6 @@ def test_spectrum_spans_the_eigenvectors_of_largest_magnitude(count: int) -> Non
     fitted = columns @ np.linalg.lstsq(columns, wanted, rcond=None)[0]
     assert np.linalg.norm(fitted - wanted) < 0.5  # the rows' lengths differ
     assert rows.tobytes() == spectrum(LINKS, count).tobytes()
-
-
-def test_label_propagation_has_the_null_model_as_its_argmax() -> None:
-    found = components(rows=None)
-    assert set(found) == {"spectrum", "label propagation on P", "label propagation on S"}
-    for name, graph in (("label propagation on P", LINKS), ("label propagation on S", PAIRS)):
-        rows = found[name]
-        best = np.sort(rows, axis=1)
-        clear = best[:, -1] > best[:, -2]
-        expected = label_propagation(graph, LABELS, TRAIN, CLASSES)
-        assert clear.mean() > 0.9
-        assert np.array_equal(rows.argmax(axis=1)[clear], expected[clear])
 
 
 def test_poor_graphs_and_labels() -> None:

@@ -7,13 +7,7 @@ import pymetis
 import pytest
 import torch
 
-from ldpsim.curator.learning.noisy_labels import (
-    Bags,
-    ProportionLoss,
-    make_bags,
-    metis_clusters,
-    project_to_simplex,
-)
+from ldpsim.curator.learning.noisy_labels import Bags, ProportionLoss, make_bags, metis_clusters, project_to_simplex
 from tests.curator.reports.kinds import one_category
 
 CPU = torch.device("cpu")

@@ -76,30 +76,6 @@ def test_the_loss_is_the_papers(hops: int, truth: float) -> None:
     assert float(drop.loss(read)) == pytest.approx(wanted, rel=1e-4)
 
 
-def test_it_learns_the_same_from_the_same_seed() -> None:
-    graph = _graph()
-    matrix = kprop_matrix(adjacency_matrix(N, graph.edge_index))
-
-    def run(given: Graph) -> np.ndarray:
-        noise = LabelNoise(one_category(given.labels, CLASSES, 0.9), matrix, 2)
-        assert noise.by_loss is False  # the loss alone chooses where labels are in clear
-
-        def make(where: torch.device) -> Network:
-            return make_network("gcn", given, hidden=8, classes=CLASSES, device=where)
-
-        settings = TrainingSettings(epochs=60, lr=0.05)
-        return train_denoised(
-            make, given, noise=noise, settings=settings, classes=CLASSES, seed=3, device="cpu"
-        ).predictions
-
-    first = run(graph)
-    assert np.array_equal(first, run(graph))
-    assert (first[:20] == graph.labels[:20]).mean() > 0.6  # chance: 1/3
-    none = Graph(graph.features, graph.edge_index, None, np.full(N, -1, np.int64), graph.train[:0], graph.val[:0])
-    with pytest.raises(ValueError, match="no training node has a label"):
-        run(none)
-
-
 def test_aggregating_after_the_multiplication_is_the_same_network() -> None:
     graph = _graph()
     torch.manual_seed(0)

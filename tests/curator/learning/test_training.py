@@ -82,10 +82,10 @@ def test_the_epoch_of_the_smallest_validation_loss() -> None:
             scores = model()[torch.from_numpy(graph.val)]
         return float(torch.nn.functional.cross_entropy(scores, torch.from_numpy(graph.labels[graph.val])))
 
-    settings = TrainingSettings(epochs=60, lr=0.1, selection="loss")
+    settings = TrainingSettings(epochs=25, lr=0.1, selection="loss")
     by_loss = train(graph, settings=settings, classes=3, seed=0, device="cpu")
-    losses = [loss_after(epochs) for epochs in range(1, 61)]
-    assert by_loss.best_epoch == 1 + int(np.argmin(losses)) < 60
+    losses = [loss_after(epochs) for epochs in range(1, 26)]
+    assert by_loss.best_epoch == 1 + int(np.argmin(losses)) < 25
     settings = TrainingSettings(epochs=60, lr=0.1)
     by_accuracy = train(graph, settings=settings, classes=3, seed=0, device="cpu")
     assert by_accuracy.best_epoch != by_loss.best_epoch

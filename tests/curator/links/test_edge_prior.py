@@ -61,14 +61,6 @@ def test_a_sampled_pair_stands_for_as_many_as_say_nothing() -> None:
         np.testing.assert_allclose(sample.strength, reports * np.log((1 - FLIP) / FLIP))
 
 
-def test_pairs_without_a_report_are_not_sampled() -> None:
-    evidence = LinkEvidence(
-        np.zeros(0, np.int64), np.zeros(0, np.int64), np.array([True, False, False]), one_end=False, flip=FLIP
-    )
-    sample = sample_pairs(evidence, seed=0, size=300)
-    assert (sample.left == 0).all()
-
-
 def test_noisy_reports_give_the_true_prior_back() -> None:
     """10 standard errors of a count of 1,500 edges are .26 of a log-odds; without the score they are 2 away."""
     n, rng = 500, np.random.default_rng(2)

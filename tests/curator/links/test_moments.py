@@ -45,13 +45,6 @@ def test_edges_and_degrees_are_unbiased_over_all_noise(one_end: bool) -> None:
     np.testing.assert_allclose(second - degree**2, wanted)
 
 
-def test_a_silent_person_leaves_the_edges_unbiased() -> None:
-    found = sum(
-        probability * moments(evidence).edges for probability, evidence in outcomes(REPORTED["one silent"], False)
-    )
-    assert found == pytest.approx(3)
-
-
 def test_pairs_without_a_report_count_as_the_others() -> None:
     total = sum(
         probability * moments(evidence).degree[0] for probability, evidence in outcomes((True, True, True, False), True)

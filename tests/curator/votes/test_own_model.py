@@ -63,13 +63,6 @@ def test_the_own_label_is_not_in_what_the_model_says_of_a_volunteer(features: np
     assert left_out < 0.55 and np.exp(own.log_probability).sum(axis=1) == pytest.approx(1)
 
 
-def test_one_class_and_one_volunteer_are_enough() -> None:
-    for people, labels in ((M, np.zeros(M, np.int64)), (1, TRUTH[:1])):
-        own = own_model(BITS[:people].astype(np.float32), labels, FACTS)
-        assert np.isfinite(own.log_probability).all()
-        assert (_said(own, BITS[M:].astype(np.float32)).argmax(axis=1) == labels[0]).all()
-
-
 @pytest.mark.parametrize(("columns", "classes"), [(0, 2), (3, 1), (3, 0)])
 def test_a_model_of_nothing_is_refused(columns: int, classes: int) -> None:
     with pytest.raises(ValueError, match="needs columns and two classes or more"):
