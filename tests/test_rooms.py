@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import graphlib
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -67,30 +66,3 @@ def test_no_module_is_long(package: str) -> None:
     for name, path in modules(ROOT, package).items():
         lines = len(path.read_text().splitlines())
         assert lines <= MOST_LINES, f"{name} has {lines} lines"
-
-
-def _house(root: Path, **files: str) -> None:
-    for name, text in files.items():
-        path = root / (name.replace("__", "/") + ".py")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-
-def test_each_kind_of_violation_is_seen(tmp_path: Path) -> None:
-    """Power: a long circle, one through a function, a relative import and an arrow up."""
-    _house(
-        tmp_path,
-        devices__ledger__a="def f():\n    from ldpsim.devices.policy.b import x\n",
-        devices__policy__b="from ..vault import c\n",
-        devices__vault__c="import ldpsim.devices.ledger.a\n",
-    )
-    arrows = module_arrows(tmp_path, "devices")
-    assert arrows == {
-        ("ldpsim.devices.ledger.a", "ldpsim.devices.policy.b"), ("ldpsim.devices.policy.b", "ldpsim.devices.vault.c"),
-        ("ldpsim.devices.vault.c", "ldpsim.devices.ledger.a"),
-    }  # fmt: skip
-    found = circle(arrows)
-    assert found is not None and len(set(found)) == 3
-    rooms = room_arrows(tmp_path, "devices")
-    assert upward("devices", rooms) == [("ledger", "policy"), ("policy", "vault")]
-    assert circle({("a", "b"), ("b", "c")}) is None

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse, triu, vstack
 
-from ldpsim.curator.linear.ones import as_numbers
 from ldpsim.curator.reports.decoding import joined_reports
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import BoolArray, IntArray
@@ -98,6 +97,17 @@ def noisy_rows_of_bits(reports: Reports) -> FlippedRows:
 
 
 _ROWS_AT_ONCE = 1 << 16
+
+
+def as_numbers(ones: csr_array) -> csr_array:
+    """Return a bool matrix as int8, whose entries can be added; places and values are shared, not copied.
+
+    >>> as_numbers(csr_array(np.eye(2, dtype=bool))).toarray()
+    array([[1, 0],
+           [0, 1]], dtype=int8)
+    """
+    data = ones.data.view(np.int8) if ones.dtype == np.bool_ else ones.data.astype(np.int8)
+    return csr_array((data, ones.indices, ones.indptr), shape=ones.shape)
 
 
 def agreed_ones(ones: csr_array) -> csr_array:

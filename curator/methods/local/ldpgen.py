@@ -22,7 +22,7 @@ Differences from the paper and the published comparison:
 - The paper computes k1 from the data. Here it is fixed beforehand (k1 = 2): the devices agree to
   the whole query first, and more groups bring more noise.
 - In the comparison's graph a link's probability depends on one end's degree; LDPGen's model has
-  both (``graph="one-sided"``, :mod:`ldpsim.curator.links.ldpgen_published`). Its graph therefore holds
+  both (``graph="one-sided"``, :mod:`ldpsim.curator.links.blink`). Its graph therefore holds
   no information on who is linked to whom, and the published figures are the same at every
   epsilon (Cora 34.5). ``graph="sampled"``, the default, is LDPGen's own.
 - The vector of a silent device is estimated by the others' mean.
@@ -41,8 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.vq import kmeans2
 
-from ldpsim.curator.links.blink import BlockModel
-from ldpsim.curator.links.ldpgen_published import directed_probabilities, draw_links
+from ldpsim.curator.links.blink import BlockModel, directed_probabilities, draw_links
 from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, StageMechanisms, both_ways
 from ldpsim.curator.methods.memory import MemoryLaw

@@ -22,7 +22,7 @@ Algorithm 3, training, in two versions:
 Differences: ``m`` minimises the variance (5) exactly; ``m=floor`` is eq. 6, which gives the same
 below eps 3.06. The range [alpha, beta] is public; the published code takes it from the data.
 Batch normalisation is PyTorch's: a training pass, which sees all nodes, uses its own mean and
-variance, and scoring uses their running averages (:class:`ldpsim.curator.learning.kprop_networks.KPropGCN`).
+variance, and scoring uses their running averages (:class:`ldpsim.curator.learning.networks.KPropGCN`).
 """
 
 from __future__ import annotations
@@ -238,7 +238,8 @@ class LPGNN(LocalMethod):
         return kprop_matrix(adjacency_matrix(n, edges), self_loops=self.self_loops)
 
     def _network(self, graph: Graph, settings: TrainingSettings, classes: int, where: torch.device) -> Network:
-        from ldpsim.curator.learning.kprop_networks import KPropGCN, selu_network
+        from ldpsim.curator.learning.networks import KPropGCN
+        from ldpsim.curator.learning.noisy_labels import selu_network
 
         if self.version == "text":
             if settings.gnn != "gcn":

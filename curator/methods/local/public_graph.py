@@ -10,7 +10,7 @@ square wave with epsilon / m. The graph and the labels are public.
 
 At the curator: a drawn entry becomes low + (high - low) (out + 1) / 2, the others 0. Then personalised
 PageRank, Z = sum_k alpha (1 - alpha)^k (D^(r-1) A D^-r)^k X', and a perceptron without biases on Z, in batches
-(:mod:`ldpsim.curator.learning.mini_batches`). Z is constant during the training.
+(:mod:`ldpsim.curator.learning.training`). Z is constant during the training.
 
 The entries are biased: the square wave shrinks t by kappa, and only m of d features are drawn. The code
 undoes neither, which is ``debias=false``. By default the entries are the unbiased estimates, over the known standard
@@ -205,13 +205,13 @@ class PrivGE(PublicGraphMethod):
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
     ) -> TrainedNetwork:
-        """Train the perceptron; see :func:`ldpsim.curator.learning.mini_batches.train_in_batches` for the errors."""
-        from ldpsim.curator.learning.mini_batches import Batches, train_in_batches
+        """Train the perceptron; see :func:`ldpsim.curator.learning.training.train_in_batches` for the errors."""
+        from ldpsim.curator.learning.training import train_in_batches
 
         if settings.gnn != "mlp":
             raise ValueError(f"--gnn {settings.gnn}: {self.spec.name} trains a perceptron on PageRank (--gnn mlp)")
-        sizes = Batches(self.layers, self.batch, self.patience)
-        return train_in_batches(graph, batches=sizes, settings=settings, classes=classes, seed=seed, device=device)
+        return train_in_batches(graph, layers=self.layers, batch=self.batch, patience=self.patience, settings=settings,
+                                classes=classes, seed=seed, device=device)  # fmt: skip
 
     def _entries(self, reports: Reports) -> csr_array:
         """float32 CSR (n, d): X'."""
@@ -289,8 +289,7 @@ class UPGNet(PublicGraphMethod):
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
     ) -> TrainedNetwork:
         """Train on the labels in clear; errors: :func:`ldpsim.curator.learning.noisy_labels.train_denoised`."""
-        from ldpsim.curator.learning.kprop_networks import selu_network
-        from ldpsim.curator.learning.noisy_labels import LabelNoise, train_denoised
+        from ldpsim.curator.learning.noisy_labels import LabelNoise, selu_network, train_denoised
         from ldpsim.curator.reports.labels import LabelEvidence
 
         matrix = adjacency_matrix(graph.features.shape[0], graph.edge_index)

@@ -3,11 +3,11 @@
 The devices answer the question of another method, HoGS's unless ``asks`` names another one. Nothing more is asked,
 so the guarantee is that method's. The curator computes, from any such reports,
 
-    1. edges and degrees                                       :mod:`ldpsim.curator.links.evidence`
+    1. edges and degrees                                       :mod:`ldpsim.curator.links.edge_prior`
     2. class evidence from features                            :mod:`ldpsim.curator.learning.node_evidence`
     3. the prior of an edge, by marginal likelihood            :mod:`ldpsim.curator.links.edge_prior`
     4. belief propagation on the pairs that agree on an edge   :mod:`ldpsim.curator.links.belief_propagation`
-       with steps 3 and 4 repeated                             :mod:`ldpsim.curator.posterior.block_model`
+       with steps 3 and 4 repeated                             :mod:`ldpsim.curator.posterior.estimate`
     5. a pool of all evidence, guarded by validation           :mod:`ldpsim.curator.posterior.estimate`
 
 No network is trained.

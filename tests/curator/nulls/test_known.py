@@ -12,12 +12,7 @@ from ldpsim.curator.nulls.models import known_from_graph, known_from_reports
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
-from ldpsim.devices.mechanisms import (
-    GRR,
-    Mechanism,
-    OneBit,
-    RandomizedResponse,
-)
+from ldpsim.devices.mechanisms import GRR, Mechanism, OneBit, RandomizedResponse
 from ldpsim.devices.query import Ask
 
 N, D = 6, 40

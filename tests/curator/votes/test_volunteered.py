@@ -130,15 +130,6 @@ def test_a_model_vouches_for_votes_by_its_agreement_beyond_chance(
     assert law_of_the_model(np.array(said), np.array(labels), 3, 0.8)[0, 0] == pytest.approx(0.8 + 0.2 * shares[0])
 
 
-def test_answers_that_nothing_vouches_for_leave_everybody_at_the_largest_class() -> None:
-    votes = ClassReports(np.arange(N), np.arange(N) % CLASSES, 0.9)
-    shares = np.array([3, 2, 1]) / 6
-    nothing = votes.posterior(shares, law_of_witnesses(0.0, votes.shares(CLASSES), shares))
-    assert nothing == pytest.approx(np.tile(shares, (N, 1)))
-    by_list = votes.posterior(shares, 0.8 * np.eye(CLASSES) + 0.2 / CLASSES)
-    assert np.array_equal(by_list.argmax(axis=1), votes.reports)
-
-
 def test_features_alone_and_the_list_alone() -> None:
     """One vote does not depend on the list, the other not on the features; the vote on both depends on both."""
     rng = np.random.default_rng(0)
