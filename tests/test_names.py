@@ -21,7 +21,6 @@ PARTS = {
     "names": "of data sets, and of methods",
     "sample": "of the distribution that is the module",
     "train": "a handler on the device, and the network's training",
-    "variance": "of the distribution that is the module",
 }
 QUESTIONS = {"What", "Who", "Whose", "How", "Where", "Which", "Say", "Says", "When"}
 
