@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from ldpsim.devices.data.population import Record
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GroupDegrees, Mechanism
 
@@ -24,6 +23,16 @@ from ldpsim.devices.mechanisms import GroupDegrees, Mechanism
 SETTINGS = (((0.0, 1.0), 1.0, "both"), ((-1.0, 1.0), 1.0, "one-end"), ((0.0, 1.0), 3.0, "both"))
 SIZES = ((4, 3), (2, 1))  # people, features
 Value = tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Person:
+    """A person's data in the form that mechanisms read, since a curator reaches no device's record."""
+
+    feature_indices: np.ndarray
+    feature_values: np.ndarray
+    neighbours: np.ndarray
+    label: int
 
 
 @dataclass(frozen=True)
@@ -50,11 +59,11 @@ class Example:
             return None
         return tuple(node % self.mechanism.groups for node in range(self.facts.n))
 
-    def respond(self, person: Record, noise: Any) -> bytes:
+    def respond(self, person: Any, noise: Any) -> bytes:
         """Draw the report of a person."""
         return self.mechanism.respond([person], [noise], devices=[self.device], grouping=self.grouping)[0]
 
-    def value_of(self, person: Record) -> Any:
+    def value_of(self, person: Any) -> Any:
         """Return the part of a person's data that the mechanism reads."""
         return self.mechanism.value_of(person, device=self.device, grouping=self.grouping)
 
@@ -62,7 +71,7 @@ class Example:
         """Return the logarithm of the probability that the mechanism states."""
         return self.mechanism.log_probability(self.mechanism.decode(report, device=self.device), value)
 
-    def people(self) -> dict[Value, Record]:
+    def people(self) -> dict[Value, Person]:
         """Return the values of the attributes that are compared, each with a person who has it.
 
         Some lie outside the public range or domain: the loss must hold whatever the data are. Of several
@@ -127,21 +136,21 @@ def make(kind: type[Mechanism], epsilon: float, facts: PublicFacts, /, **more: A
     return made if isinstance(made, Mechanism) and made.agrees_with(facts) else None
 
 
-def with_attribute(person: Record, other: Record, attribute: str) -> Record:
+def with_attribute(person: Person, other: Person, attribute: str) -> Person:
     """Return a person with this attribute of another one."""
     names = {"adjacency": ("neighbours",), "features": ("feature_indices", "feature_values"), "label": ("label",)}
     return replace(person, **{name: getattr(other, name) for name in names[attribute]})
 
 
-def person_with(attribute: str, value: Any) -> Record:
+def person_with(attribute: str, value: Any) -> Person:
     """Return a person with one attribute: a list of neighbours, dense features, or a label. All else is nothing."""
     dense = np.asarray(value if attribute == "features" else [], np.float32)
     stored = np.flatnonzero(dense).astype(np.int32)
     near = np.asarray(value if attribute == "adjacency" else [], np.int32)
-    return Record(stored, dense[stored], near, value if attribute == "label" else 0)
+    return Person(stored, dense[stored], near, value if attribute == "label" else 0)
 
 
-def _people(attribute: str, facts: PublicFacts, device: int) -> Iterator[tuple[Value, Record]]:
+def _people(attribute: str, facts: PublicFacts, device: int) -> Iterator[tuple[Value, Person]]:
     if attribute == "label":
         for label in (*range(facts.classes), -1, facts.classes):
             yield (label,), person_with("label", label)

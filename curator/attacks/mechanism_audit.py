@@ -28,9 +28,8 @@ from typing import Any
 import numpy as np
 
 from ldpsim.curator.attacks.bounds import lower_bound
-from ldpsim.curator.attacks.examples import Example, Value, examples
+from ldpsim.curator.attacks.examples import Example, Person, Value, examples
 from ldpsim.curator.attacks.laws import MOST_BRANCHES, Law, NotWalkable, epsilon_at, law_of, worst_ratio
-from ldpsim.devices.data.population import Record
 from ldpsim.devices.mechanisms import Mechanism
 
 CONFIDENCE = 1 - 1e-6
@@ -210,7 +209,7 @@ def _distance(one: Value, other: Value) -> int:
     return sum(map(ne, one, other))
 
 
-def laws_of(example: Example, people: Mapping[Value, Record], *, most: int = MOST_BRANCHES) -> dict[Value, Law]:
+def laws_of(example: Example, people: Mapping[Value, Person], *, most: int = MOST_BRANCHES) -> dict[Value, Law]:
     """Return the law of the report of each person; :class:`NotWalkable` where the draws are too many."""
     return {
         key: law_of(lambda noise, person=person: example.respond(person, noise), most=most)  # type: ignore[misc]
@@ -231,7 +230,7 @@ def largest_loss(laws: Mapping[Value, Law], pairs: Sequence[Pair], delta: float 
 
 
 def largest_ratio(
-    example: Example, people: Mapping[Value, Record], pairs: Sequence[Pair], stream: Stream
+    example: Example, people: Mapping[Value, Person], pairs: Sequence[Pair], stream: Stream
 ) -> tuple[float, Pair]:
     """Return the largest ratio of stated probabilities over drawn reports, and its pair, of those that differ most."""
     apart = max(_distance(a, b) for a, b in pairs)
@@ -248,7 +247,7 @@ def largest_ratio(
     return ratios[pair], pair
 
 
-def _error_of_law(example: Example, person: Record, law: Law) -> float:
+def _error_of_law(example: Example, person: Person, law: Law) -> float:
     # Left out: the edge of a window, and tails where the stated figure cancels.
     chances = {report: chance for report, chance in law.chances.items() if not (law.lost and chance < 1e-6)}
     value = example.value_of(person)
@@ -256,7 +255,7 @@ def _error_of_law(example: Example, person: Record, law: Law) -> float:
                 for report, chance in chances.items()), default=0.0)  # fmt: skip
 
 
-def _sample(example: Example, person: Record, effort: Effort, stream: Stream, label: str) -> list[bytes]:
+def _sample(example: Example, person: Person, effort: Effort, stream: Stream, label: str) -> list[bytes]:
     name = f"{effort.seed} {example.mechanism.name} {label} ".encode()
     return [  # each trial has a key of its own, as each report of a device has
         example.respond(person, stream(hashlib.sha256(name + number.to_bytes(8, "little")).digest()))

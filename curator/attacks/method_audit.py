@@ -19,14 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from ldpsim.curator.attacks.examples import Example, person_with, with_attribute
+from ldpsim.curator.attacks.examples import Example, Person, person_with, with_attribute
 from ldpsim.curator.attacks.laws import NotWalkable
 from ldpsim.curator.attacks.mechanism_audit import AuditRow, Effort, Pair, Stream, largest_loss, largest_ratio, laws_of
 from ldpsim.curator.methods import Budget, Method, OwnerMethod, Question
 from ldpsim.curator.methods.base import questions_asked
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.privacy.levels import level_spec
-from ldpsim.devices.data.population import Record
 from ldpsim.devices.facts import PublicFacts, Split
 from ldpsim.devices.mechanisms import Mechanism, gaussian
 from ldpsim.devices.query import ATTRIBUTES
@@ -159,7 +158,7 @@ class World:
             self._unwalkable.add(mechanism)
             return largest_ratio(example, people, _WAYS, self._stream)[0], False
 
-    def _person(self, attributes: tuple[str, ...], device: int, changed: bool, entry: int | None) -> Record:
+    def _person(self, attributes: tuple[str, ...], device: int, changed: bool, entry: int | None) -> Person:
         """A person whose ``entry`` (None: everything) of these attributes is on or off."""
         facts = self.facts
         near = [node for node in range(facts.n) if node != device] if entry is None else [entry]
