@@ -11,7 +11,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from ldpsim.cli.main import app
-from ldpsim.strategies.importing import ImportOptions
+from ldpsim.strategies.importing.options import ImportOptions
 from ldpsim.strategies.setup.option_spec import declared
 
 EDGES = "source,target,since\n" + "".join(f"p{i},p{(i + step) % 60},2020\n" for i in range(60) for step in (1, 3, 0))
@@ -36,8 +36,8 @@ def test_summary_and_preview(folder: Path) -> None:
     assert all(len(line) <= 80 for line in shown.stdout.splitlines())
     words = " ".join(shown.stdout.split())
     for part in (
-        "people 60 0 without an edge", "edges 120 180 given; 60 self-loops dropped", "features 2 58.3 % not 0",
-        "classes 2 0 without a label; largest 50.0 %", "homophily 0.0 %", "range 0 to 1 (the default)",
+        "people 60; 0 without an edge", "edges 120 of 180; 60 self-loops and 0 repeats dropped", "features 2",
+        "classes 2; 0 people without a label; largest 50.0 %", "homophily 0.0 %", "range 0 to 1 (the default)",
         "2 (counted in the labels: state them with --class-names)", "class names blue, red", "split none in the file",
         "Not public - who is linked with whom", "Next: ldpsim run --dataset mine.npz",
     ):  # fmt: skip

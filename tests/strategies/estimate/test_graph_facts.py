@@ -9,7 +9,7 @@ import pytest
 from ldpsim.devices import datasets
 from ldpsim.strategies import simulate
 from ldpsim.strategies.estimate.graph_facts import GraphFacts, known_before, measured
-from ldpsim.strategies.importing import import_graph
+from ldpsim.strategies.importing.graph_import import import_graph
 from ldpsim.strategies.setup.options import RunOptions
 
 

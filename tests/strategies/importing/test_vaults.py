@@ -14,7 +14,7 @@ import pytest
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.record_file import read_own_data
 from ldpsim.strategies.flower_app.deployed import PublicFile
-from ldpsim.strategies.importing import import_graph
+from ldpsim.strategies.importing.graph_import import import_graph
 from ldpsim.strategies.importing.vaults import write_vaults
 
 EDGES = "source,target\nann,bob\nbob,cy\ndee,ann\n"
