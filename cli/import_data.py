@@ -88,9 +88,12 @@ def _counts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
     direction = "; their direction is dropped" if document["directed"] else ""
     masks = document["masks"]
     yield "people", f"{document['people']:,}; {document['isolated']:,} without an edge"
-    yield "edges", (
-        f"{edges['kept']:,} of {edges['given']:,}; {count(edges['self_loops_dropped'], 'self-loop')} and "
-        f"{count(edges['repeats_dropped'], 'repeat')} dropped{direction}"
+    yield (
+        "edges",
+        (
+            f"{edges['kept']:,} of {edges['given']:,}; {count(edges['self_loops_dropped'], 'self-loop')} and "
+            f"{count(edges['repeats_dropped'], 'repeat')} dropped{direction}"
+        ),
     )
     yield "features", f"{document['features']:,}"
     yield "classes", f"{document['classes']:,}; {document['without_label']:,} people without a label{largest}"
