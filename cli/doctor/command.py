@@ -48,7 +48,6 @@ def _findings(out: Path, state: Path, data_dir: Path | None) -> Iterator[Finding
     yield checked("python", checks.python)
     yield from checks.required_packages()
     yield checked("flower runtime", checks.flower_commands)
-    yield checked("telemetry", checks.telemetry)
     yield checked("data", lambda: checks.data_sets(data_dir))
     yield checked("gpu", checks.graphics_card)
     yield checked("results", lambda: checks.room("results", out))

@@ -20,7 +20,7 @@ def test_every_subject_has_its_line(tmp_path: Path) -> None:
     report = json.loads(shown.stdout)
     names = [check["name"] for check in report["checks"]]
     assert len(set(names)) == len(names)
-    wanted = "ldpsim python torch torch-geometric flwr ray numpy telemetry data gpu results devices ledger"
+    wanted = "ldpsim python torch torch-geometric flwr ray numpy data gpu results devices ledger"
     assert {*wanted.split(), "flower runtime", "open files"} <= set(names)
     for check in report["checks"]:
         assert set(check) == {"name", "text", "status", "remedy"}
