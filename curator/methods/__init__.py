@@ -114,7 +114,7 @@ def find(name: str) -> type[Method]:
         )
     known = table()
     if name not in known:
-        raise ValueError(f"unknown method {name!r}{nearest(name, known)} (known: {', '.join(sorted(known))})")
+        raise ValueError(f"unknown method {name!r}{nearest(name, known)}; `ldpsim methods` lists all")
     kind = known[name]
     if kind.spec.trained_by in ("owner", "graph owner") and not issubclass(kind, _load("owner.owner.OwnerMethod")):
         raise ValueError(

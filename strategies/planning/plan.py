@@ -32,7 +32,7 @@ from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results.in_words import NOT_ASKED, at_the_level, guess, held, level_named, privacy_in_words
 from ldpsim.strategies.results.numbers import epsilon, guessed
 from ldpsim.strategies.setup.fingerprint import config_hash, configuration, hashed_options
-from ldpsim.strategies.setup.option_spec import declared, python_value
+from ldpsim.strategies.setup.option_spec import declared, set_python_values
 from ldpsim.strategies.setup.options import RunOptions
 
 SHARE = 0.1  # of people who volunteer in the row that a plan adds
@@ -62,8 +62,7 @@ class Wishes:
     max_attack: float | None = None
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            object.__setattr__(self, name, python_value(value))
+        set_python_values(self)
         object.__setattr__(self, "level", level_named(self.level, "--level"))
         if self.holds is not None and not 0 < self.holds < math.inf:
             raise ValueError(f"--holds {self.holds:g}: the loss must be a finite number above 0")
@@ -316,6 +315,7 @@ def _row(paper: OnPaper, options: RunOptions, wishes: Wishes, clients: int | Non
     memory, room = memory_of(options, facts), memory_bytes()
     figures: dict[str, Any] = {
         "trust": guarantee["trust"],
+        "claimed": guarantee["claimed"],
         "epsilon": setup.budget.epsilon,
         "mechanisms": list(mechanisms_asked(setup.method, asked)),
         "holds": guarantee["holds"],

@@ -197,17 +197,25 @@ class OptionSpec:
 
 
 def python_value(value: Any) -> Any:
-    """Return a number of numpy, pandas or torch as Python's own; everything else stays.
+    """Return numbers and arrays of numpy, pandas or torch as Python's own; everything else stays.
 
     >>> from fractions import Fraction
-    >>> python_value(Fraction(1, 2)), python_value("a"), python_value(True)
-    (0.5, 'a', True)
+    >>> python_value(Fraction(1, 2)), python_value("a"), python_value(True), python_value((1, Fraction(3, 2)))
+    (0.5, 'a', True, (1, 1.5))
     """
-    if getattr(value, "shape", None) == ():
-        value = value.item()
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return type(value)(map(python_value, value))
     if isinstance(value, bool):
         return value
     return int(value) if isinstance(value, Integral) else float(value) if isinstance(value, Real) else value
+
+
+def set_python_values(options: Any) -> None:
+    """Put :func:`python_value` of each field of a frozen dataclass in its place."""
+    for name, value in vars(options).items():
+        object.__setattr__(options, name, python_value(value))
 
 
 def _text(value: Any) -> Any:

@@ -36,7 +36,7 @@ from ldpsim.strategies.attacks.adversaries.faults import FAULTS
 from ldpsim.strategies.attacks.adversaries.table import ADVERSARIES, PLAIN, Adversary
 from ldpsim.strategies.attacks.campaign import AttackRow, Campaign, CampaignResult
 from ldpsim.strategies.attacks.stress.recovery import EDGES, Tally, Truth, UnguardedApp, UnguardedGrid
-from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.option_spec import declared, set_python_values
 from ldpsim.strategies.setup.options import RunOptions, Seeds
 
 SCHEMA = 1
@@ -79,6 +79,7 @@ class StressOptions:
     workers: int = 1
 
     def __post_init__(self) -> None:
+        set_python_values(self)
         for option, names, known in (
             ("protection", self.protections, PROTECTIONS), ("adversary", self.adversaries, EVERY),
             ("fault", self.faults, FAULTS),
