@@ -131,23 +131,6 @@ def flower_commands() -> Finding:
     return Finding("flower runtime", "its commands are there (--start tries them)")
 
 
-def data_sets(data_dir: Path | None) -> Finding:
-    """Find the data sets on disk and the folder that they are looked for in."""
-    from ldpsim.devices.datasets import GENERATED, describe
-    from ldpsim.devices.datasets.files import default_root
-
-    named = "--data-dir" if data_dir is not None else "LDPSIM_DATA" if os.environ.get("LDPSIM_DATA") else "default"
-    root = default_root() if data_dir is None else data_dir
-    rows = [row for row in describe(root) if row["name"] not in GENERATED]
-    found = [str(row["name"]) for row in rows if row["on_disk"]]
-    place = f"{root} ({named})"
-    if found:
-        return Finding("data", f"{len(found)} of {len(rows)} data sets in {place}: {', '.join(found)}")
-    what = "no data set in" if root.is_dir() else "no folder"
-    remedy = "ldpsim datasets lists them; --data-dir or LDPSIM_DATA names their folder; 'generated' needs none"
-    return Finding("data", f"{what} {place}", "warning", remedy)
-
-
 def graphics_card(driver: Path = Path("/proc/driver/nvidia/version"), build: str | None = None) -> Finding:
     """Find a kernel's NVIDIA driver, and whether torch's build (its version) uses it; torch is not imported."""
     build = installed_version("torch") if build is None else build

@@ -57,17 +57,6 @@ def test_missing_commands_of_flower_are_a_problem(monkeypatch: pytest.MonkeyPatc
     assert found.status == "problem" and "flower-superlink" in found.text
 
 
-def test_data_sets_are_counted_with_the_origin_of_their_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    empty = checks.data_sets(tmp_path)
-    assert empty.status == "warning" and "no data set in" in empty.text and "--data-dir" in empty.text
-    (tmp_path / "facebook.npz").write_bytes(b"")
-    monkeypatch.setenv("LDPSIM_DATA", str(tmp_path))
-    found = checks.data_sets(None)
-    assert found.status == "ok" and found.text.startswith("1 of ") and "(LDPSIM_DATA): facebook" in found.text
-    missing = checks.data_sets(tmp_path / "none")
-    assert missing.status == "warning" and missing.text.startswith("no folder") and missing.remedy
-
-
 def test_a_card_that_torch_cannot_use_is_a_warning(tmp_path: Path) -> None:
     driver = tmp_path / "version"
     assert checks.graphics_card(driver, build="2.13.0+cpu").status == "ok"

@@ -42,10 +42,6 @@ def test_without_labelled_neighbours_the_homophily_is_that_of_chance() -> None:
     assert measured(replace(people, labels=np.full(400, -1))).homophily == pytest.approx(1 / people.facts.classes)
 
 
-def test_nothing_is_known_of_a_file_that_is_not_read() -> None:
-    assert known_before(RunOptions(dataset="own.npz")) is None
-
-
 @pytest.mark.parametrize("given", [
     {"n": 5}, {"n": 50, "features": 0}, {"n": 50, "classes": 1}, {"n": 50, "mean_degree": 50},
     {"n": 50, "homophily": 2}, {"n": 50, "words": 0},

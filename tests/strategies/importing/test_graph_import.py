@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import stat
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -92,31 +91,11 @@ def test_round_trip(tmp_path: Path, form: str) -> None:
     json.dumps(found, allow_nan=False)
 
 
-def test_csv_with_names(tmp_path: Path) -> None:
-    found = import_graph(_files(tmp_path), tmp_path / "mine.npz", ids=tmp_path / "ids.csv")
-    population = load(str(tmp_path / "mine.npz"))
-    assert population.facts.class_names == ("blue", "red")
-    np.testing.assert_array_equal(population.labels, [1, 0, -1, 1])
-    np.testing.assert_array_equal(population.edges, [[0, 0, 1], [1, 3, 2]])
-    assert (tmp_path / "ids.csv").read_text() == "node,id\n0,a\n1,b\n2,c\n3,d\n"
-    assert found["edges"]["self_loops_dropped"] == 1 and found["without_label"] == 1
-    for name in ("mine.npz", "ids.csv"):
-        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
-
-
 def test_names_are_in_no_file_unless_asked(tmp_path: Path) -> None:
     files = _files(tmp_path, people=CSV["people.csv"].replace("\na,", "\nannabelle,"), edges="source,target\nb,c\n")
     import_graph(files, tmp_path / "mine.npz")
     with np.load(tmp_path / "mine.npz") as stored:
         assert all("annabelle" not in str(stored[name]) for name in stored.files)
-
-
-def test_without_out_nothing_is_written(tmp_path: Path) -> None:
-    files = _files(tmp_path)
-    before = sorted(tmp_path.iterdir())
-    found = import_graph(files)
-    assert sorted(tmp_path.iterdir()) == before
-    assert (found["out"], found["next"], found["people"]) == (None, None, 4)
 
 
 def test_files_that_are_there_stay(tmp_path: Path) -> None:
@@ -207,17 +186,6 @@ def test_sources_at_fault(tmp_path: Path, sources: list[str], message: str) -> N
 def test_options_at_fault(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ImportOptions(**options)
-
-
-def test_output_names_at_fault(tmp_path: Path) -> None:
-    files = _files(tmp_path)
-    with pytest.raises(ValueError, match=r"--out .*mine\.csv: the name of the file must end with \.npz"):
-        import_graph(files, tmp_path / "mine.csv")
-    with pytest.raises(ValueError, match="--out .*: no such folder: .*none"):
-        import_graph(files, tmp_path / "none" / "mine.npz")
-    np.savez(tmp_path / "g.npz", edge_index=np.array([[0], [1]]))
-    with pytest.raises(ValueError, match=r"--ids .*: g\.npz numbers its people and has no names"):
-        import_graph([tmp_path / "g.npz"], ids=tmp_path / "ids.csv")
 
 
 def test_published_file_of_computers(tmp_path: Path, data_dir: Path) -> None:
