@@ -89,8 +89,8 @@ def join(tables: Sequence[Table], options: ImportOptions, faults: list[str], not
     columns = pd.concat([pd.DataFrame(index=wide.index), *coded], axis=1)
     sources = [name for name, column in zip(features, coded, strict=True) for _ in column]
     labels, class_names = _labels(wide, owners, options, faults)
-    pairs = [np.array([wide.index.get_indexer(table.cells[end]) for end in table.keys]) for table in edges]
-    pairs = np.concatenate([np.zeros((2, 0), np.int64), *pairs], axis=1)
+    ends = [np.array([wide.index.get_indexer(table.cells[end]) for end in table.keys]) for table in edges]
+    pairs = np.concatenate([np.zeros((2, 0), np.int64), *ends], axis=1)
     between = (pairs >= 0).all(axis=0)
     if not between.all():
         notes.append(f"edges left out with their people: {int((~between).sum()):,}")
