@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -121,7 +121,8 @@ class TensorBoardTracker:
         if not place:
             raise ValueError("give the folder: tensorboard:DIR")
         self.place = str(Path(place).absolute())
-        self._folder, self._writer = Path(self.place), None
+        self._folder = Path(self.place)
+        self._writer: Any = None
 
     def check(self) -> None:
         """Make the folder, and a file in it that is removed."""
@@ -135,7 +136,7 @@ class TensorBoardTracker:
 
         names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
         self._folder = next(folder for each in names if not (folder := Path(self.place) / each).exists())
-        self._writer: Any = SummaryWriter(str(self._folder))  # type: ignore[no-untyped-call]
+        self._writer = SummaryWriter(str(self._folder))
         self._text("options", options)
         self._text("run", tags)
 
@@ -210,6 +211,6 @@ class WandbTracker:
         self._run.finish(exit_code=int(result is None))
 
 
-TRACKERS: Mapping[str, type[Tracker]] = {
+TRACKERS: Mapping[str, Callable[[str], Tracker]] = {
     "mlflow": MLflowTracker, "tensorboard": TensorBoardTracker, "wandb": WandbTracker
 }  # fmt: skip
