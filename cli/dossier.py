@@ -105,7 +105,7 @@ def _filled(kind: str, whole: Any, subject: Part, others: list[Part]) -> str:
     from ldpsim.curator.privacy.levels import LEVELS
     from ldpsim.strategies.estimate.asked import mechanisms_of_run
     from ldpsim.strategies.group_accuracy.section import group_rows
-    from ldpsim.strategies.planning.on_paper import listed_as
+    from ldpsim.strategies.planning.on_paper import asks_of
     from ldpsim.strategies.results.in_words import NOT_HIDDEN, PROTECTIONS, compared_levels, held, privacy_in_words
 
     file, root, record = subject
@@ -124,7 +124,7 @@ def _filled(kind: str, whole: Any, subject: Part, others: list[Part]) -> str:
         whole=whole,
         people=whole["facts"]["n"] if kind == PLAN else record["dataset"]["nodes"],
         method=find(str(record["method"])).spec,
-        asks=listed_as(record["method"], volunteers=config.get("volunteers") is not None, labels=bool(labels)).asks,
+        asks=asks_of(record["method"], volunteers=config.get("volunteers") is not None, labels=bool(labels)),
         mechanisms=record["mechanisms"] if kind == PLAN else mechanisms_of_run(record),
         holds=holds,
         at=at,

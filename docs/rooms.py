@@ -53,7 +53,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("engines", "federated"),
         ("attacks.adversaries", "setup"),
         ("importing", "results"),
-        ("estimate", "group_accuracy", "importing.__init__", "tracking"),
+        ("estimate", "group_accuracy", "tracking"),
         ("outputs",),
         ("runs",),
         ("__init__", "ask_once", "experiments", "flower_app"),

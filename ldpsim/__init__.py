@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from ldpsim.strategies.attacks.stress.campaign import StressOptions, stress
     from ldpsim.strategies.experiments.compare import Comparison
     from ldpsim.strategies.experiments.sweep import SweepResult
-    from ldpsim.strategies.importing import ImportOptions, import_graph
+    from ldpsim.strategies.importing.graph_import import import_graph
+    from ldpsim.strategies.importing.options import ImportOptions
     from ldpsim.strategies.outputs.graph import NoGraph
     from ldpsim.strategies.outputs.graph import ResultGraph as Graph
     from ldpsim.strategies.outputs.run_result import RunResult
@@ -47,7 +48,7 @@ _PLACES: Mapping[str, tuple[str, str]] = {
     "AskOnce": ("ldpsim.strategies.ask_once", "AskOnce"),
     "Comparison": ("ldpsim.strategies.experiments.compare", "Comparison"),
     "Graph": ("ldpsim.strategies.outputs.graph", "ResultGraph"),
-    "ImportOptions": ("ldpsim.strategies.importing", "ImportOptions"),
+    "ImportOptions": ("ldpsim.strategies.importing.options", "ImportOptions"),
     "Mechanism": ("ldpsim.devices.mechanisms", "Mechanism"),
     "Method": ("ldpsim.curator.methods", "Method"),
     "NoGraph": ("ldpsim.strategies.outputs.graph", "NoGraph"),
@@ -59,7 +60,7 @@ _PLACES: Mapping[str, tuple[str, str]] = {
     "StressOptions": ("ldpsim.strategies.attacks.stress.campaign", "StressOptions"),
     "SweepResult": ("ldpsim.strategies.experiments.sweep", "SweepResult"),
     "datasets": ("ldpsim.devices.datasets", ""),
-    "import_graph": ("ldpsim.strategies.importing", "import_graph"),
+    "import_graph": ("ldpsim.strategies.importing.graph_import", "import_graph"),
     "mechanisms": ("ldpsim.devices.mechanisms", ""),
     "methods": ("ldpsim.curator.methods", ""),
     "privacy_in_words": ("ldpsim.strategies.results.in_words", "privacy_in_words"),

@@ -12,6 +12,7 @@ from torch_geometric.transforms import BaseTransform
 
 from ldpsim.curator.methods import find
 from ldpsim.curator.methods.base import Graph
+from ldpsim.curator.names import nearest
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.pyg_file import people_of
@@ -19,6 +20,7 @@ from ldpsim.strategies.outputs.graph import GraphArrays
 from ldpsim.strategies.progress import quiet
 from ldpsim.strategies.runs.one_report import OneReportRun
 from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
+from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import RunSetup
 
@@ -58,6 +60,8 @@ class AskOnce(BaseTransform):
     """
 
     def __init__(self, method: str = "hogs", epsilon: float | None = None, **options: Any) -> None:
+        for name in options.keys() - declared(RunOptions).keys():
+            raise ValueError(f"{name}: there is no such option{nearest(name, declared(RunOptions))}")
         self.options = RunOptions(method=method, epsilon=epsilon, **options)
         self._takes_masks = "split" not in options
 

@@ -113,5 +113,5 @@ def find(name: str) -> type[Method]:
         )
     known = table()
     if name not in known:
-        raise ValueError(f"unknown method {name!r}{nearest(name, known)} (known: {', '.join(sorted(known))})")
+        raise ValueError(f"unknown method {name!r}{nearest(name, known)}; `ldpsim methods` lists all")
     return known[name]

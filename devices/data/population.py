@@ -176,8 +176,9 @@ class WrongFeature(ValueError):
     """
 
     def __init__(self, name: str, row: int, column: int, reason: str) -> None:
-        super().__init__(f"{name}: row {row}, column {column}: {reason}")
         self.row, self.column, self.reason = row, column, reason
+        remedy = "; feature_range states the public range (`ldpsim import --feature-range LOW,HIGH` writes it)"
+        super().__init__(f"{name}: row {row}, column {column}: {reason}{remedy if self.outside_range else ''}")
 
     @property
     def outside_range(self) -> bool:

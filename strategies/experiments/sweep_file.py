@@ -36,7 +36,7 @@ from ldpsim.curator.methods import find
 from ldpsim.curator.names import nearest
 from ldpsim.devices import datasets
 from ldpsim.devices.atomic_files import read_file
-from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.option_spec import declared, python_value
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.read_options import read_alone
 
@@ -161,7 +161,7 @@ def _flat(where: str, table: Any) -> dict[str, Any]:
             _check_key(where, full)
             if full in flat:
                 raise ValueError(f"{where} {full}: is given twice")
-            flat[full] = entry
+            flat[full] = python_value(entry)
     return flat
 
 

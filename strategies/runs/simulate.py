@@ -32,7 +32,6 @@ from ldpsim.strategies.outputs.graph import ResultGraph, UnwrittenGraph, check_g
 from ldpsim.strategies.outputs.run_result import RunResult
 from ldpsim.strategies.progress import OnMetric, Progress, SteppedProgress, noted_if_interrupted, quiet
 from ldpsim.strategies.results import folder as run_folder
-from ldpsim.strategies.results.figures import figures
 from ldpsim.strategies.results.lifetime import Losses, nothing_known, read_ledgers
 from ldpsim.strategies.results.outcome import Predictions, Repeat, Score
 from ldpsim.strategies.results.record import assemble
@@ -46,12 +45,8 @@ from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import Collect, RunSetup
 from ldpsim.strategies.tracking.targets import (
     CallbackFailed,
-    Metrics,
     check_targets,
-    tags_of,
     tracked,
-    tracked_run,
-    without_places,
 )
 
 AGAIN = "the same command goes on"
@@ -105,9 +100,8 @@ def simulate(
         stack.enter_context(naming_full_disk(folder, but=(RunFailed,)))
         stack.enter_context(on_progress(tell.step))
         stack.enter_context(run_folder.log_file(folder if options.out is not None else None))
-        trackers = stack.enter_context(tracked(track, lambda: tracked_run(setup)))
+        metrics = stack.enter_context(tracked(track, setup, on_metric))
         stack.enter_context(_one_line_each())
-        metrics = Metrics(on_metric, trackers)
         people = setup.population
         log.info("%s on %s, %d devices, config %s", options.method, people.name, len(people), setup.digest)
         scenes, repeats = [], []
@@ -132,8 +126,7 @@ def simulate(
         kept = _graph_of(setup, repeats[-1]) or without_graph or "this run kept no graph (keep_graph=False)"
         if isinstance(kept, ResultGraph) and save_graph is not None:
             kept.save(folder / f"graph.{save_graph}" if is_form(save_graph) else save_graph)
-        trackers.finish(figures(record), tags_of(record), run_folder.text_of(without_places(record)))
-        metrics.result(record)
+        metrics.finish(record)
     return RunResult(record, folder if options.out is not None else None, kept, _scorer(scenes[-1]))
 
 

@@ -54,10 +54,6 @@ def _no_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LDPSIM_DATA", raising=False)
 
 
-def test_a_command_without_words_has_the_defaults() -> None:
-    assert given() == RunOptions()
-
-
 @pytest.mark.parametrize(("text", "value"), [("auto", "auto"), ("0", 0.0), (".25", 0.25)])
 def test_a_share_is_a_number_or_the_word_auto(text: str, value: float | str) -> None:
     assert given("--feature-share", text) == RunOptions(feature_share=value)

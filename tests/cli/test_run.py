@@ -260,7 +260,7 @@ def test_a_cap_below_the_question_is_refused(tmp_path: Path, listing: Listing) -
             for share in ("0", "1", "-0.5", "1.5", "nan", "much", "auto")
         ],
         (["--dataset", "{tmp}/nan.npz"], ["row 4, column 2", "not a finite number"]),
-        (["--dataset", "{tmp}/large.npz"], ["row 5, column 1", "outside [0, 1]"]),
+        (["--dataset", "{tmp}/large.npz"], ["row 5, column 1", "outside [0, 1]; feature_range states"]),
         (["--dataset", "{tmp}/edge.npz"], ["edge 7 joins 3 and 30", "0..29"]),
         (["--out", "{tmp}/file/below"], ["--out", "file"]),
         (["--state", "{tmp}/file/below"], ["--state", "file"]),

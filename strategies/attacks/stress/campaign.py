@@ -38,7 +38,7 @@ from ldpsim.strategies.attacks.campaign import Campaign, CampaignResult
 from ldpsim.strategies.attacks.stress.recovery import EDGES, Tally, Truth, UnguardedApp, UnguardedGrid
 from ldpsim.strategies.outputs.rows import Row
 from ldpsim.strategies.progress import Progress, quiet
-from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.option_spec import declared, set_python_values
 from ldpsim.strategies.setup.options import RunOptions, Seeds
 
 SCHEMA = 1
@@ -85,6 +85,7 @@ class StressOptions:
     workers: int = 1
 
     def __post_init__(self) -> None:
+        set_python_values(self)
         for option, names, known in (
             ("protection", self.protections, PROTECTIONS), ("adversary", self.adversaries, EVERY),
             ("fault", self.faults, FAULTS),

@@ -53,27 +53,6 @@ def test_the_selection_of_an_epoch_is_a_parameter_where_it_plays_a_part() -> Non
             resolve(RunOptions(method=name, settings={"selection": "loss"}), method, Budget())
 
 
-def test_whether_a_node_attends_to_itself_is_a_parameter_of_a_gat() -> None:
-    without = resolve(RunOptions(gnn="gat", settings={"gat_loops": "false"}), HoGS, Budget())
-    assert without.training.gat_loops is False and without.parameters()["gat_loops"] is False
-    assert "gat_loops" not in resolve(RunOptions(gnn="gat"), HoGS, Budget()).parameters()
-    with pytest.raises(ValueError, match="--set gat_loops=no: not a value of type bool"):
-        resolve(RunOptions(gnn="gat", settings={"gat_loops": "no"}), HoGS, Budget())
-    with pytest.raises(ValueError, match="--set gat_loops: a gcn has no attention heads"):
-        resolve(RunOptions(settings={"gat_loops": "false"}), HoGS, Budget())
-
-
-def test_how_often_weights_count_is_a_parameter_of_a_gat() -> None:
-    twice = resolve(RunOptions(gnn="gat", settings={"gat_weights": "twice"}), HoGS, Budget())
-    assert twice.training.sizes == {"hidden": 16, "heads": 4, "loops": True, "twice": True}
-    assert twice.parameters()["gat_weights"] == "twice"
-    assert "gat_weights" not in resolve(RunOptions(gnn="gat"), HoGS, Budget()).parameters()
-    with pytest.raises(ValueError, match="--set gat_weights=2: must be once or twice"):
-        resolve(RunOptions(gnn="gat", settings={"gat_weights": "2"}), HoGS, Budget())
-    with pytest.raises(ValueError, match="--set gat_weights: a gcn has no attention heads"):
-        resolve(RunOptions(settings={"gat_weights": "twice"}), HoGS, Budget())
-
-
 def test_heads_are_a_parameter_of_a_gat_alone() -> None:
     gat = resolve(RunOptions(gnn="gat", settings={"gat_heads": "2"}), HoGS, Budget())
     assert gat.training.gat_heads == 2 and gat.parameters()["gat_heads"] == 2

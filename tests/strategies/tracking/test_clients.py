@@ -141,13 +141,6 @@ def test_the_same_run_again_has_a_folder_of_its_own(tmp_path: Path) -> None:
     assert second == f"{first}-2"
 
 
-def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
-    needs("tensorboard")
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match=r"^--track tensorboard:\S+file: .*exists"):
-        check_targets([f"tensorboard:{tmp_path / 'file'}"])
-
-
 def chunks(content: bytes) -> Iterator[bytes]:
     """Yield the entries of LevelDB's log format, after the file's header of 7 bytes."""
     place, entry = 7, b""
