@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.strategies.engines.pool import one_torch_thread, processes
-from ldpsim.strategies.experiments.sweep import Failed, Failures, outcomes_of
+from ldpsim.strategies.experiments.cells import Failed, Failures, outcomes_of
 from ldpsim.strategies.foreign_text import csv_cell
 from ldpsim.strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
 from ldpsim.strategies.results import folder as run_folder
@@ -34,7 +34,7 @@ AttackRow = Mapping[str, Any]  # a line of the table; "passed" is whether it agr
 def run_cells(
     cells: Sequence[Any], measure: Callable[[Any], Any], *, workers: int | None, trains: bool = True
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield (cell, result) as cells end, with :class:`~ldpsim.strategies.experiments.sweep.Failed` for no result.
+    """Yield (cell, result) as cells end, with :class:`~ldpsim.strategies.experiments.cells.Failed` for no result.
 
     Args:
         cells: What is measured.

@@ -34,8 +34,8 @@ from ldpsim.curator.names import nearest
 from ldpsim.devices.mechanisms import every as mechanisms
 from ldpsim.devices.noise import NoiseStream
 from ldpsim.strategies.attacks.campaign import run_cells
+from ldpsim.strategies.experiments.cells import Failed
 from ldpsim.strategies.experiments.compare import cells_of
-from ldpsim.strategies.experiments.sweep import Failed
 from ldpsim.strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import budget_of

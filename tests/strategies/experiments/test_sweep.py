@@ -24,7 +24,8 @@ import pytest
 from ldpsim.devices.atomic_files import exclusive_lock
 from ldpsim.strategies import RunOptions
 from ldpsim.strategies.experiments import sweep
-from ldpsim.strategies.experiments.sweep import Failed, run_sweep
+from ldpsim.strategies.experiments.cells import Failed
+from ldpsim.strategies.experiments.sweep import run_sweep
 from ldpsim.strategies.experiments.sweep_file import Cell, cells_of_document, read_sweep
 from ldpsim.strategies.outputs.rows import MEASURED
 from tests import warm
