@@ -25,12 +25,14 @@ from ldpsim.strategies.engines.usage import forget_peak
 from ldpsim.strategies.estimate.fits import check_fits
 from ldpsim.strategies.experiments.cells import Failed, Failures, failure, run_cells
 from ldpsim.strategies.experiments.sweep_file import Cell
-from ldpsim.strategies.outputs.groups import Group, groups_of
-from ldpsim.strategies.outputs.rows import Row, data_frame, failed_row, row_of, write_table
+from ldpsim.strategies.outputs.groups import Group, groups_of, table_of
+from ldpsim.strategies.outputs.run_lines import html_table
 from ldpsim.strategies.outputs.sums import AskedInAll, in_all
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results import folder as run_folder
 from ldpsim.strategies.results.folder import read_result
+from ldpsim.strategies.results.numbers import count
+from ldpsim.strategies.results.rows import Row, data_frame, failed_row, row_of, write_table
 from ldpsim.strategies.setup.options import RunOptions, check_ray_address
 from ldpsim.strategies.tracking.targets import check_targets
 
@@ -87,6 +89,14 @@ class SweepResult:
     def to_frame(self) -> DataFrame:
         """Return the table as a pandas DataFrame, one row a cell."""
         return data_frame(self.rows)
+
+    def _repr_html_(self) -> str:
+        cells = table_of(self.groups)
+        rows = [*(tuple(each.values()) for each in cells), *((name, failed.line) for name, failed in self.failures)]
+        rows += [("all collections", asked.text) for asked in self.sums]
+        return html_table(
+            f"{count(len(self.records), 'result')} in {self.folder.name}", rows, list(cells[0]) if cells else []
+        )
 
 
 def run_sweep(

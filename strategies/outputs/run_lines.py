@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
+from pathlib import Path
 from typing import Any
 
 from ldpsim.strategies.foreign_text import text
@@ -22,6 +24,7 @@ from ldpsim.strategies.results.verdict import (
     shown_verdict,
 )
 
+_ALIGNED = ' style="text-align:left;vertical-align:top"'  # a notebook's own style aligns at the right
 _STANDING = {
     "above": "beats the best null model",
     "unjudged": UNJUDGED,
@@ -87,7 +90,7 @@ def _standing(record: Mapping[str, Any]) -> tuple[str, str]:
     best = f"{NULLS[name].heading}, {percent(shown_nulls_of(record)[name]['test'])}"
 
     def by(interval: Mapping[str, float] | None) -> str:
-        return "" if interval is None else f": {difference(interval, verdict['interval_of'])} points"
+        return "" if interval is None else f": {difference(interval, verdict['interval']['of'])} points"
 
     if standing in ("alone", "chance"):
         below = over is not None and over["high"] < 0
@@ -111,3 +114,46 @@ def cost_of(record: Mapping[str, Any]) -> str:
     down, up = size(sent["downlink_bytes_per_device"]), size(sent["uplink_bytes_per_device"])
     total = size(sent["downlink_bytes"] + sent["uplink_bytes"])
     return f"{down} down, {up} up a device in {count(sent['rounds'], 'round')}; {total} in all; {took}"
+
+
+def html_table(title: str, rows: Iterable[Sequence[str]], headings: Sequence[str] = ()) -> str:
+    """Return a table; every text is escaped, and a line end in a cell is kept.
+
+    Args:
+        title: Its caption.
+        rows: Texts of the cells; the first of a row is its heading.
+        headings: Texts above the columns; none by default.
+
+    >>> html_table("a<b", [("x", "1")]).replace(_ALIGNED, "")
+    '<table><caption>a&lt;b</caption><tbody><tr><th scope="row">x</th><td>1</td></tr></tbody></table>'
+    """
+    above = "".join(f'<th scope="col"{_ALIGNED}>{escape(words)}</th>' for words in headings)
+    head = f"<thead><tr>{above}</tr></thead>" if headings else ""
+    body = "".join(
+        f'<tr><th scope="row"{_ALIGNED}>{escape(first)}</th>{"".join(map(_cell, rest))}</tr>' for first, *rest in rows
+    )
+    return f"<table><caption>{escape(title)}</caption>{head}<tbody>{body}</tbody></table>"
+
+
+def _cell(words: str) -> str:
+    return f"<td{_ALIGNED}>{escape(words).replace(chr(10), '<br>').replace(' %', '&nbsp;%')}</td>"
+
+
+def rows_of_run(record: Mapping[str, Any], folder: Path | None) -> list[tuple[str, str]]:
+    """Return heading and text of what a reader of a result needs first; a text may have several lines."""
+    lines: dict[str, list[str]] = {}
+    for line in lines_of(record):
+        lines.setdefault(line.title, []).append(line.text)
+    rows = [(title, "\n".join(texts)) for title, texts in lines.items()]
+    return rows if folder is None else [*rows, ("folder", str(folder))]
+
+
+def html_of_run(record: Mapping[str, Any], folder: Path | None) -> str:
+    """Return a result: accuracy beside simpler models, the claim, privacy in words, cost."""
+    return html_table(title_of(record), rows_of_run(record, folder))
+
+
+def text_of_run(record: Mapping[str, Any], folder: Path | None) -> str:
+    """Return a result as a few lines of text: those of :func:`html_of_run`, one a row."""
+    rows = [(first, said.replace("\n", "; ")) for first, said in rows_of_run(record, folder)]
+    return "\n".join([title_of(record), *(f"{first:<9}{said}" for first, said in rows)])

@@ -115,31 +115,18 @@ def shown_nulls_of(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def shown_verdict(record: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return text, ``margin``, ``over_chance``, ``best_null``, ``standing`` and more; None without null models.
-
-    ``over`` has the difference to each null model, by its name, and ``tail`` the tail of each that the margin is
-    corrected for (:class:`ldpsim.strategies.results.averages.Margin`). The standing is a key of :data:`STANDINGS`.
-    """
-    found, nulls = record.get("verdict"), shown_nulls_of(record)
+    """Return the verdict of a result, with its ``standing``, a key of :data:`STANDINGS`; None without null models."""
+    found = record.get("verdict")
     if not found:
         return None
-    best = found.get("best_null") or best_null(nulls)
-    margin = found.get("margin")
+    margin = found["margin"]
     if found["above_chance"] is False:
         standing = "chance"
     elif margin is None:
         standing = "alone" if found["above_chance"] else ""
-    elif found["above_nulls"]:
-        standing = "above"
     else:
-        standing = "below" if margin["high"] < 0 else "even"
-    standing = standing_among(standing, nulls)
-    over = {CHANCE: found.get("over_chance"), **(found.get("over") or {}),
-            **{SHUFFLED + attribute: each for attribute, each in (found.get("bought") or {}).items()}}  # fmt: skip
-    return {"text": found["text"], "margin": margin, "over_chance": found.get("over_chance"), "best_null": best,
-            "over": {name: each for name, each in over.items() if each}, "standing": standing,
-            "interval_of": (found.get("interval") or {}).get("of"),
-            "tail": (found.get("interval") or {}).get("tail_of_each_null")}  # fmt: skip
+        standing = "above" if found["above_nulls"] else "below" if margin["high"] < 0 else "even"
+    return {**found, "standing": standing_among(standing, shown_nulls_of(record))}
 
 
 def standing_among(standing: str, nulls: Collection[str]) -> str:
@@ -228,30 +215,11 @@ def asking_nobody(record: Mapping[str, Any]) -> str | None:
     return best_null({name: nulls[name] for name in ask_nobody(record)})
 
 
-def ask_nobody(record: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the null models that tell what public data alone give (:func:`asks_nobody`).
-
-    There is none if the run itself asked nobody, or has no null models.
-    """
-    nulls = shown_nulls_of(record)
-    if CHANCE not in nulls or not record["devices"]["asked"]:
-        return ()
-    given = (record.get("verdict") or {}).get("ask_nobody")
-    names = _ask_nobody_in_old(record, nulls) if given is None else given
-    return tuple(name for name in nulls if name in names)
-
-
-def _ask_nobody_in_old(record: Mapping[str, Any], nulls: Nulls) -> list[str]:
-    """Return the null models that ask nobody, of a result without a list of them: its levels say what was public."""
-    holds = record["privacy"]["holds"]
-    public = {attribute for attribute, level in _LEVEL_OF.items() if holds[level]["public"]}
-    if holds["label"]["status"] != "bounded":
-        public.add("label")
-    reported = {*_LEVEL_OF, "label"} - public
-    return [name for name in nulls if asks_nobody(name, reported)]
-
-
-_LEVEL_OF = {"adjacency": "relationship", "features": "bit_feature"}
+def ask_nobody(record: Mapping[str, Any]) -> list[str]:
+    """Return the null models that tell what public data alone give; none if the run asked nobody itself."""
+    if not record.get("verdict") or not record["devices"]["asked"]:
+        return []
+    return [name for name in shown_nulls_of(record) if name in record["verdict"]["ask_nobody"]]
 
 
 def null_columns(nulls: Nulls, verdict: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -263,7 +231,6 @@ def null_columns(nulls: Nulls, verdict: Mapping[str, Any] | None) -> dict[str, A
             row[f"{name}_std"] = nulls.get(name, {}).get("std")
     margin = (verdict and verdict["margin"]) or {}
     return {**row, "margin": margin.get("value"), "margin_low": margin.get("low"), "margin_high": margin.get("high"),
-            "margin_interval_of": verdict and verdict.get("interval_of"),
             "standing": verdict and verdict["standing"], "verdict": verdict and verdict["text"]}  # fmt: skip
 
 
@@ -280,7 +247,16 @@ def nulls_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
 
 
 def verdict_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
-    """Return the section ``verdict``; None if no null model was taken.
+    """Return the section ``verdict``; None if no null model was taken."""
+    scores = _scores(repeats)
+    if CHANCE not in scores:
+        return None
+    free = [name for name in scores if all(name in repeat.ask_nobody for repeat in repeats)]
+    return verdict_of([repeat.score for repeat in repeats], scores, free)
+
+
+def verdict_of(own: Sequence[Score], scores: Mapping[str, Sequence[Score]], free: Sequence[str]) -> dict[str, Any]:
+    """Return the verdict on a method among its null models, over repeats or over results of several seeds.
 
     ``over_chance``, ``margin`` and the entries of ``over`` and ``bought`` are differences of test accuracy with their
     95 % interval (:func:`ldpsim.strategies.results.averages.gain`). ``margin`` is over the best null model by mean test
@@ -288,12 +264,13 @@ def verdict_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
     (:func:`ldpsim.strategies.results.averages.margin`). ``over`` has each null model but chance and those in
     ``bought``, which are the same method on shuffled data. ``interval`` says how the intervals were made,
     ``ask_nobody`` which null models tell what public data alone give.
+
+    Args:
+        own: Score of the method in each repeat.
+        scores: Scores of the null models, by name.
+        free: Names of those that ask nobody.
     """
-    scores = _scores(repeats)
-    if CHANCE not in scores:
-        return None
-    own = [repeat.score for repeat in repeats]
-    over = {name: gain(own, found) for name, found in scores.items()}
+    over = {name: gain(own, others) for name, others in scores.items()}
     best = margin(own, scores)
     over_best = None if best is None else best.interval
     section = {
@@ -309,7 +286,7 @@ def verdict_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
             "repeats": len(own),
             "tail_of_each_null": None if best is None else best.upper_tail,
         },
-        "ask_nobody": [name for name in scores if all(name in repeat.ask_nobody for repeat in repeats)],
+        "ask_nobody": list(free),
     }
     return {**section, "text": words_of_verdict(section)}
 
@@ -320,7 +297,7 @@ def _scores(repeats: Sequence[Repeat]) -> dict[str, list[Score]]:
     return {name: [repeat.nulls[name] for repeat in repeats] for name in names}
 
 
-def _shuffled(scores: dict[str, list[Score]]) -> list[str]:
+def _shuffled(scores: Mapping[str, Sequence[Score]]) -> list[str]:
     return [name.removeprefix(SHUFFLED) for name in scores if name.startswith(SHUFFLED)]
 
 

@@ -32,10 +32,10 @@ from ldpsim.strategies.outputs.graph import ResultGraph, UnwrittenGraph, check_g
 from ldpsim.strategies.outputs.run_result import RunResult
 from ldpsim.strategies.progress import OnMetric, Progress, SteppedProgress, noted_if_interrupted, quiet
 from ldpsim.strategies.results import folder as run_folder
-from ldpsim.strategies.results.figures import figures
 from ldpsim.strategies.results.lifetime import Losses, nothing_known, read_ledgers
 from ldpsim.strategies.results.outcome import Predictions, Repeat, Score
 from ldpsim.strategies.results.record import assemble
+from ldpsim.strategies.results.rows import figures
 from ldpsim.strategies.results.verdict import SHUFFLED, asks_nobody
 from ldpsim.strategies.runs.nulls import models_at_once, null_models, references, start_nulls
 from ldpsim.strategies.runs.run import Refused, RepeatContext, RunFailed

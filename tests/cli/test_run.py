@@ -114,8 +114,7 @@ CONTRACT: dict[str, Any] = {
     "seconds": dict.fromkeys(("population", "collect", "reconstruct", "train", "nulls", "total"), NUMBER),
     "memory": {"peak_rss_bytes": int},
     "reconstruction": {
-        **dict.fromkeys(("edge_precision", "edge_recall", "edges", "feature_mae", "aggregate_mae"), MAYBE),
-        "degrees": dict.fromkeys(("from", "true", "noisy", "reconstructed"), list),
+        **dict.fromkeys(("edge_precision", "edge_recall", "edges", "feature_mae"), MAYBE),
     },
     "config": dict,
 }  # fmt: skip

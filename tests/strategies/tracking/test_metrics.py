@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ldpsim.strategies import RunFailed, simulate
-from ldpsim.strategies.results.figures import figures
+from ldpsim.strategies.results.rows import figures
 from ldpsim.strategies.tracking.targets import Metrics, Trackers
 from tests.strategies.tracking.conftest import small
 
