@@ -111,7 +111,8 @@ def _details(record: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield grid
     searched = privacy["searched"]
     beside = f" (the {count(searched, 'collection')} of a search for the settings not counted)" if searched else ""
-    yield Rule(f"[bold]What holds over one collection{beside}, when this changes[/bold]", align="left", style="dim")
+    yield Rule("[bold]What holds[/bold]", align="left", style="dim")
+    yield Text(f"over one collection{beside}, when this changes:")
     yield _holds(privacy["holds"])
     yield Text(GUESS, style="dim")
     why = TitledRows(width=15)
