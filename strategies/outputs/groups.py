@@ -255,8 +255,7 @@ def _verdict(records: Sequence[ResultRecord], nulls: Mapping[str, Any]) -> dict[
     others = {name: [Score(shown_nulls_of(record)[name]["test"]) for record in records] for name in nulls}
     found = shown_verdict({"verdict": verdict_of(own, others, ()), "nulls": nulls})
     assert found is not None
-    line = found["text"] or "An interval takes three seeds."
-    return {**found, "text": f"{len(records)} seeds: {line[:1].lower()}{line[1:]}"}
+    return {**found, "text": f"{len(records)} seeds: {found['text'] or 'an interval takes three seeds'}"}
 
 
 def _all_options(record: ResultRecord) -> dict[str, str]:

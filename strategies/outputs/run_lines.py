@@ -12,25 +12,19 @@ from ldpsim.strategies.foreign_text import text
 from ldpsim.strategies.group_accuracy.section import group_rows, words_of_groups
 from ldpsim.strategies.outputs.sums import of_repeats
 from ldpsim.strategies.results.in_words import claimed, privacy_in_words
-from ldpsim.strategies.results.numbers import count, difference, percent, seconds, share, size
+from ldpsim.strategies.results.numbers import count, percent, seconds, share, size
 from ldpsim.strategies.results.verdict import (
     CHANCE,
     NOT_TAKEN,
     NULLS,
     STANDINGS,
-    UNJUDGED,
     asking_nobody,
     shown_nulls_of,
     shown_verdict,
+    words_of_standing,
 )
 
 _ALIGNED = ' style="text-align:left;vertical-align:top"'  # a notebook's own style aligns at the right
-_STANDING = {
-    "above": "beats the best null model",
-    "unjudged": UNJUDGED,
-    "even": "does not measurably beat the best null model",
-    "below": "is below the best null model",
-}
 
 
 @dataclass(frozen=True)
@@ -75,28 +69,12 @@ def _accuracy(record: Mapping[str, Any]) -> Iterator[Line]:
         beside.append(f"chance {percent(nulls[CHANCE]['test'])}")
     beside.append("without noise not trained" if clean is None else f"without noise {percent(clean)}")
     yield Line("accuracy", "; ".join(beside))
-    standing, words = _standing(record)
-    yield Line("accuracy", words, STANDINGS[standing][1])
+    verdict = shown_verdict(record)
+    words = "" if verdict is None else words_of_standing(verdict, nulls)
+    standing = verdict["standing"] if verdict is not None and words else ""
+    yield Line("accuracy", words or f"null models: {NOT_TAKEN}", STANDINGS[standing][1])
     if served := words_of_groups(group_rows(record)):
         yield Line("accuracy", served, "open")
-
-
-def _standing(record: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the standing among the null models, a key of STANDINGS, and its sentence, which names the best of them."""
-    verdict = shown_verdict(record)
-    if verdict is None or not verdict["standing"]:
-        return "", f"null models: {NOT_TAKEN}"
-    standing, name, over = verdict["standing"], verdict["best_null"], verdict["over_chance"]
-    best = f"{NULLS[name].heading}, {percent(shown_nulls_of(record)[name]['test'])}"
-
-    def by(interval: Mapping[str, float] | None) -> str:
-        return "" if interval is None else f": {difference(interval, verdict['interval']['of'])} points"
-
-    if standing in ("alone", "chance"):
-        below = over is not None and over["high"] < 0
-        how = "above" if standing == "alone" else "below" if below else "not measurably above"
-        return standing, f"{how} chance{by(over)}; the best null model is {best}"
-    return standing, f"{_STANDING[standing]} ({best}){by(verdict['margin'])}"
 
 
 def _privacy(record: Mapping[str, Any]) -> Iterator[Line]:

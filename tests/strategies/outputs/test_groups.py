@@ -67,7 +67,7 @@ def test_the_margin_over_seeds_is_that_of_the_best_null_with_a_corrected_upper_e
     margin = group.verdict["margin"]
     assert margin["value"] == pytest.approx(0.2) and margin["low"] == pytest.approx(0.2 - 4.302653 * 0.1)
     assert margin["high"] > 0.3 + 4.302653 * 0.1 / 3**0.5  # the narrower one, widened: two null models
-    assert group.verdict["standing"] == "even" and group.verdict["text"].startswith("3 seeds: the method is above")
+    assert group.verdict["standing"] == "even" and group.verdict["text"].startswith("3 seeds: does not measurably beat")
     two = groups_of(records[:2])[0].verdict
     assert two is not None and two["margin"] is None and "an interval takes three seeds" in two["text"]
 
