@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ldpsim.cli.output import console, show_sums, text_table
-from ldpsim.cli.screen import ShellCommand, TitledRows
+from ldpsim.cli.screen import TitledRows
 from ldpsim.cli.words import GUESS, TONES, best_guess, count, epsilon, share
 from ldpsim.curator.methods.spec import NO_NETWORK
 from ldpsim.curator.privacy.levels import level_spec
@@ -59,10 +59,15 @@ def first_screen(
     if next_command is not None:
         if really_asked(record):
             parts.append(Text("The next command asks these people again, and losses add.", style="yellow"))
-        parts.append(ShellCommand(next_command, before="Next: "))
-    if folder is not None:  # below the frame: a path stays in one line, to be copied
-        parts.append(Text(f"Result: {folder / 'result.json'}", no_wrap=True, overflow="ignore"))
+        parts.append(in_one_line(f"Next: {next_command}"))
+    if folder is not None:
+        parts.append(in_one_line(f"Result: {folder / 'result.json'}"))
     return Lines(*parts)
+
+
+def in_one_line(words: str) -> Text:
+    """Return a command or a path that the terminal breaks, not Rich: it can be copied."""
+    return Text(words, no_wrap=True, overflow="ignore")
 
 
 def verdict(record: Mapping[str, Any]) -> TitledRows:

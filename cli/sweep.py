@@ -93,8 +93,7 @@ def lists(option: str, given: list[str] | None) -> dict[str, tuple[str, ...]]:
 
 
 def _show(result: Any, cells: int) -> None:
-    from ldpsim.cli.screen import ShellCommand
-    from ldpsim.cli.summary import show_groups
+    from ldpsim.cli.summary import in_one_line, show_groups
 
     screen, failed = console(), len(result.failures)
     if result.records:
@@ -106,7 +105,7 @@ def _show(result: Any, cells: int) -> None:
     screen.print(f"       and {result.summary}, its means over the seeds", soft_wrap=True, markup=False)
     if result.records:
         following = shlex.join(["ldpsim", "report", str(result.folder)])
-        screen.print(ShellCommand(following, before="Next: "), crop=False)  # a long path stays whole
+        screen.print(in_one_line(f"Next: {following}"), crop=False)
 
 
 def _finite(value: Any) -> Any:

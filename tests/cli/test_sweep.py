@@ -44,7 +44,7 @@ def test_a_sweep_ends_with_a_table_and_the_next_runs_nothing(
     assert str(folder / "table.csv") in shown.stdout
     table = [line for line in shown.stdout.splitlines() if str(tmp_path) not in line]
     assert max(map(len, table)) <= 80
-    following = shlex.split(shown.stdout.partition("\nNext: ")[2].replace("\\\n", ""))
+    following = shlex.split(shown.stdout.partition("\nNext: ")[2])
     assert following == ["ldpsim", "report", str(folder)]
     assert (folder / "table.csv").read_text().count("\n") == 5
     assert (folder / "summary.csv").read_text().count("\n") == 3  # two methods, two seeds each

@@ -90,7 +90,7 @@ def test_cells_come_in_the_order_of_the_options_whatever_the_file_says(tmp_path:
         ("[grid]\npublic_features = [1]", "public_features = 1: must be true or false"),
         ("[grid]\nepsilon = [nan]", "--epsilon nan"),
         ("[grid]\nepsilon = 3", r"\[grid\] epsilon = 3: must be a list"),
-        ("[grid]\nepsilon = []", r"\[grid\] epsilon = \[\]: an empty list"),
+        ("[grid]\nepsilon = []", r"\[grid\] epsilon = \[\]: must be a list"),
         ("[fixed]\nepsilon = 3", "nothing to run"),
         ("", "nothing to run"),
         ("[fixed]\nseed = 1\n[grid]\nseed = [1]", r"seed: is in \[fixed\] too"),
