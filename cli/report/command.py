@@ -15,7 +15,6 @@ from ldpsim.cli.progress import Progress
 from ldpsim.cli.words import count
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.strategies.foreign_text import text
-from ldpsim.strategies.setup.fingerprint import ldpsim_version
 from ldpsim.strategies.setup.option_spec import OUTPUT
 
 
@@ -52,10 +51,11 @@ def report(
         progress("drawing", None)
         write_page(page, found)
         if latex is not None:
+            from ldpsim.cli.main import version
             from ldpsim.strategies.outputs.paper import latex_table
 
             command = shlex.join(["ldpsim", "report", *map(str, folders), "--latex", str(latex)])
-            write_atomically(latex, latex_table(found.groups, command=command, version=ldpsim_version()))
+            write_atomically(latex, latex_table(found.groups, command=command, version=version()))
         if drafts:
             from ldpsim.cli.registry import write_registry
 

@@ -96,7 +96,7 @@ def row_of(group: Group) -> dict[str, Any]:
         "cells": cells_of(group, shown_levels(2)),
         "trust": TRUST[first["privacy"]["trust"]],
         "badge": "in clear to the curator" if badge and first["privacy"]["trust"] == "trusted curator" else badge,
-        "levels": {name: group.levels[name] for name in shown_levels()},
+        "levels": {name: {**group.levels[name], "words": level(group.levels[name])} for name in shown_levels()},
         "claimed": text(first["privacy"]["claimed"]["statement"] or "nothing"),
         "why": [text(reason) for reason in first["privacy"]["why_they_differ"]],
         "in_words": text("; ".join(
@@ -162,7 +162,7 @@ def chart(rows: Sequence[Mapping[str, Any]], data: tuple[str, int], kind: str, o
     if not bytes_only:
         labels = ["what each paper claims", *(f"what holds {at_the_level(name)}" for name in shown_levels())]
         shown["bind"] = {"input": "select", "name": "ε: ", "options": list(losses), "labels": labels}
-    x = {"field": "x", "type": "quantitative", "title": "bytes a device, both ways" if bytes_only else "ε",
+    x = {"field": "x", "type": "quantitative", "title": f"{'bytes a device, both ways' if bytes_only else 'ε'} (log scale)",
          "scale": {"type": "log", "padding": 14, "nice": False},
          "axis": {"format": "~s" if bytes_only else ",~r", "tickCount": 5, "labelOverlap": "greedy"}}  # fmt: skip
     y = {"type": "quantitative", "title": "Test accuracy (%)", "scale": {"zero": False}}
@@ -283,7 +283,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )  # fmt: skip
     made.globals |= {"policy": _policy(), "series": SERIES, "series_on_dark": SERIES_ON_DARK}
-    made.filters |= {"points": points, "plus_minus": plus_minus, "bytes": bytes_, "seconds": seconds, "held": level,
+    made.filters |= {"points": points, "plus_minus": plus_minus, "bytes": bytes_, "seconds": seconds,
                      "difference": difference, "served": words_of_groups, "line": text}  # fmt: skip
     return made
 

@@ -70,7 +70,7 @@ def wrong(holds: dict[str, dict[str, Any]]) -> str:
     record = copy.deepcopy(RECORD)
     record["privacy"]["holds"] = holds
     (group,) = groups_of([record])
-    said = {name: page.environment().filters["held"](entry) for name, entry in row_of(group)["levels"].items()}
+    said = {name: entry["words"] for name, entry in row_of(group)["levels"].items()}
     for level in shown_levels():
         entry = held(holds, level)
         count = 1 if entry["of_one"] else 0  # "in all T" has T besides
@@ -113,6 +113,6 @@ def test_a_page_without_the_private_rest_is_noticed(monkeypatch: pytest.MonkeyPa
     holds = dict(method.guarantee(facts, questions_asked(method, facts, split, budget, "c"), budget).to_dict()["holds"])
     assert not wrong(holds) and held(holds, "user")["private_value"] == 4.0
     whole = words.level
-    monkeypatch.setitem(page.environment().filters, "held", lambda entry: whole({**entry, "private_value": None}))
+    monkeypatch.setattr(page, "level", lambda entry: whole({**entry, "private_value": None}))
     assert wrong(holds).startswith("user: 4 is missing")
     assert set(compared_levels()) >= set(shown_levels())

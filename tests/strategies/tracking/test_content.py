@@ -37,7 +37,7 @@ def test_a_file_of_data_is_named_without_its_folder(tmp_path: Path) -> None:
 def test_tags_have_the_verdict_and_each_level() -> None:
     holds = {"node": {"status": "unprotected"}, "label": {"status": "bounded"}}
     record = {"devices": {"reports_sha256": "ab"}, "privacy": {"holds": holds},
-              "verdict": {"text": "hogs is at chance", "above_chance": False}}  # fmt: skip
+              "verdict": {"text": "hogs is at chance", "above_chance": False, "margin": None}}  # fmt: skip
     assert tags_of(record) == {
         "verdict": "hogs is at chance", "standing": "chance", "holds.node": "unprotected", "holds.label": "bounded",
         "reports_sha256": "ab",
