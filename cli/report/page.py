@@ -162,7 +162,8 @@ def chart(rows: Sequence[Mapping[str, Any]], data: tuple[str, int], kind: str, o
     if not bytes_only:
         labels = ["what each paper claims", *(f"what holds {at_the_level(name)}" for name in shown_levels())]
         shown["bind"] = {"input": "select", "name": "ε: ", "options": list(losses), "labels": labels}
-    x = {"field": "x", "type": "quantitative", "title": f"{'bytes a device, both ways' if bytes_only else 'ε'} (log scale)",
+    title = "bytes a device, both ways (log scale)" if bytes_only else "ε (log scale)"
+    x = {"field": "x", "type": "quantitative", "title": title,
          "scale": {"type": "log", "padding": 14, "nice": False},
          "axis": {"format": "~s" if bytes_only else ",~r", "tickCount": 5, "labelOverlap": "greedy"}}  # fmt: skip
     y = {"type": "quantitative", "title": "Test accuracy (%)", "scale": {"zero": False}}

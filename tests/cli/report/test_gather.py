@@ -63,7 +63,7 @@ def _paths(part: Any, before: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     return [before, *(path for key, value in part.items() for path in _paths(value, (*before, key)))]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     path=st.sampled_from(_paths(RECORD)[1:]),
     value=st.sampled_from(["text", -1, 1e308, True, None, [], {}, [None], "\x1b[31m<b>\u202e"]),

@@ -68,7 +68,13 @@ def wilson(right: int, people: int) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize(
-    ("method", "repeats"), [*((method, 1) for method in sorted(FEW)), ("hogs", 3), ("fedavg-mlp", 2)]
+    ("method", "repeats"),
+    [
+        ("hogs", 3),
+        ("vote", 1),
+        *(pytest.param(method, 1, marks=pytest.mark.slow) for method in sorted(FEW) if method != "vote"),
+        pytest.param("fedavg-mlp", 2, marks=pytest.mark.slow),
+    ],
 )
 def test_the_figures_are_those_of_counts_over_saved_predictions(
     method: str, repeats: int, monkeypatch: pytest.MonkeyPatch
