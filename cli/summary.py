@@ -19,7 +19,7 @@ from ldpsim.cli.screen import TitledRows
 from ldpsim.cli.words import GUESS, TONES, best_guess, count, epsilon, share
 from ldpsim.curator.methods.spec import NO_NETWORK
 from ldpsim.curator.privacy.levels import level_spec
-from ldpsim.strategies.outputs.groups import ABOVE, Group, cells_of
+from ldpsim.strategies.outputs.groups import ABOVE, Group, shown_cells
 from ldpsim.strategies.outputs.run_lines import lines_of, title_of
 from ldpsim.strategies.outputs.sums import AskedInAll, really_asked
 from ldpsim.strategies.results.in_words import shown_levels
@@ -184,7 +184,7 @@ def show_groups(groups: Sequence[Group], sums: Sequence[AskedInAll], *, level: s
     screen, levels = console(), list(shown_levels(2))
     if level is not None and level not in levels:
         levels[0] = level
-    rows = [cells_of(group, levels) for group in groups[:_SHOWN]]
+    rows = [shown_cells(group, levels) for group in groups[:_SHOWN]]
     left_out = {"n"} if all(row["n"] == "1" for row in rows) else set[str]()
     first, *others = (heading for heading in rows[0] if heading not in left_out)
     shown = text_table(f"~{first}", *(f">{heading}".replace(" ", "\n", 1) for heading in others), gap=1)

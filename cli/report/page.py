@@ -25,7 +25,7 @@ from ldpsim.cli.words import bytes_, count, difference, level, percent, plus_min
 from ldpsim.devices.atomic_files import PASSED_AROUND, write_atomically
 from ldpsim.strategies.foreign_text import text
 from ldpsim.strategies.group_accuracy.section import FALSE_ALARM, NO_GROUPS, group_rows, words_of_groups
-from ldpsim.strategies.outputs.groups import ABOVE, Group, cells_of
+from ldpsim.strategies.outputs.groups import ABOVE, Group, shown_cells
 from ldpsim.strategies.outputs.shell import command_of
 from ldpsim.strategies.outputs.sums import of_repeats
 from ldpsim.strategies.palette import SERIES, SERIES_ON_DARK
@@ -93,7 +93,7 @@ def row_of(group: Group) -> dict[str, Any]:
     return {
         "group": group,
         "label": group.label,
-        "cells": cells_of(group, shown_levels(2)),
+        "cells": shown_cells(group, shown_levels(2)),
         "trust": TRUST[first["privacy"]["trust"]],
         "badge": "in clear to the curator" if badge and first["privacy"]["trust"] == "trusted curator" else badge,
         "levels": {name: {**group.levels[name], "words": level(group.levels[name])} for name in shown_levels()},
@@ -204,7 +204,7 @@ def chart(rows: Sequence[Mapping[str, Any]], data: tuple[str, int], kind: str, o
 
 def _tip(group: Group) -> str:
     """Return the words of a point: all figures of the group."""
-    cells = cells_of(group, shown_levels())
+    cells = shown_cells(group, shown_levels())
     return "\n".join(f"{heading}: {cell}" if heading != "method" else cell for heading, cell in cells.items())
 
 

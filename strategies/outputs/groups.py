@@ -123,7 +123,7 @@ def groups_of(records: Sequence[ResultRecord]) -> list[Group]:
     return [_group(group, keys) for group in groups]
 
 
-def cells_of(group: Group, levels: Iterable[str]) -> dict[str, str]:
+def shown_cells(group: Group, levels: Iterable[str]) -> dict[str, str]:
     """Return the figures of a group as text, by heading, with the losses that hold at some levels."""
     row, test = group.row, group.mean or 0.0
 
@@ -148,7 +148,7 @@ def cells_of(group: Group, levels: Iterable[str]) -> dict[str, str]:
 
 def table_of(groups: Sequence[Group]) -> list[dict[str, str]]:
     """Return the cells of all groups, for a notebook and for LaTeX."""
-    return [cells_of(group, shown_levels(2)) for group in groups]
+    return [shown_cells(group, shown_levels(2)) for group in groups]
 
 
 def _group(records: Sequence[ResultRecord], keys: Sequence[str]) -> Group:

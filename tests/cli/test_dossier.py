@@ -146,15 +146,6 @@ def test_every_figure_of_a_run_is_that_of_its_key_in_both_formats(name: str, tmp
         assert (f"- {spec.term}: not protected" in first) == (holds[level]["status"] == "unprotected")
 
 
-def test_losses_of_several_collections_stand_beside_those_of_one(tmp_path: Path) -> None:
-    entry = json.loads(record_of("hogs"))["privacy"]["holds"]["bit_feature"]
-    made = made_of(written(tmp_path, record_of("hogs")))
-    (row,) = (cells for cells in rows(made) if cells[-1].endswith("holds.bit_feature"))
-    assert entry["of_one"] == {"value": 0.8, "delta": 0.0, "of": 2}
-    assert row[2] == "epsilon 0.8; in all 2 collections of the same people losses add: epsilon 1.6"
-    assert row[3] == "at most 69 of 100 times"  # e^.8 / (1 + e^.8) = .68997
-
-
 def test_a_comparison_shows_the_other_methods(tmp_path: Path) -> None:
     options = RunOptions(clients=120, settings={"epochs": "5"}, nulls=False, reference=False, out=tmp_path)
     folder = compare(["hogs", "raw"], options, engine="local", workers=1).folder

@@ -246,19 +246,6 @@ def test_a_sweep_has_a_line_for_each_method(show: Callable[..., Any], tmp_path: 
     assert browser.get_log("browser") == []
 
 
-def test_two_hundred_results_open_quickly_and_stay_small(
-    browser: Any, show: Callable[..., Any], tmp_path: Path, write_result: Any
-) -> None:
-    folder = sweep(tmp_path / "sweep-many", write_result, methods=10, budgets=4, seeds=5)
-    browser.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})  # processor time: others may be busy
-    show(folder)
-    metrics = browser.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
-    assert 0 < next(each["value"] for each in metrics if each["name"] == "TaskDuration") < 2
-    browser.execute_cdp_cmd("Performance.disable", {})
-    assert (tmp_path / "page.html").stat().st_size < 2_000_000
-    assert len(points(browser)) == 36
-
-
 @pytest.fixture(scope="module")
 def axe() -> str:
     """Return the code of axe-core, which .ci/run installs; elsewhere the tests that need it are skipped."""

@@ -30,15 +30,6 @@ def of(role: str, made: Agreed) -> Role:
     return next(each for each in roles_of(made[0]) if each.name == role)
 
 
-def test_the_cases_are_many() -> None:
-    """Power: the property tests below see every source of labels, and values in clear."""
-    assert len({name.split()[0] for name in CASES}) >= 8
-    for word in ("volunteers", "public", "private", "one-end"):
-        assert any(word in name for name in CASES)
-    clear = {role.name for policy, _ in CASES.values() for role in roles_of(policy) if role.clear}
-    assert VOLUNTEER in clear
-
-
 def chance(epsilon: float, delta: float = 0.0) -> Decimal:
     with localcontext() as context:
         context.prec = 60

@@ -51,12 +51,6 @@ def test_no_line_is_wider_than_the_terminal(record: dict[str, Any]) -> None:
     assert "1,234,567,890,000" in text
 
 
-def test_a_seeded_simulation_says_so_and_only_then(record: dict[str, Any]) -> None:
-    assert "not private" in words(shown(record))
-    record["simulation_seeded"] = False
-    assert "not private" not in words(shown(record))
-
-
 def test_repeats_and_what_was_left_out(record: dict[str, Any]) -> None:
     record["accuracy"] |= {"per_repeat": [0.6, 0.62], "std": 0.0141}
     record["reference"]["nonprivate_test"] = None
@@ -83,11 +77,6 @@ def test_an_unbounded_or_unknown_life_is_not_made_small(record: dict[str, Any]) 
     record["privacy"]["lifetime_per_device"] |= {"user": {"max": None, "mean": None}, "complete": False}
     text = words(shown(record))
     assert "in the ledgers unprotected; not all of it is known" in text
-
-
-def test_markup_in_a_name_is_only_text(record: dict[str, Any]) -> None:
-    record["dataset"]["name"] = "[bold]mine[/bold]"
-    assert "[bold]mine[/bold]" in shown(record)
 
 
 def test_a_null_model_above_the_method_is_in_colour(with_nulls: dict[str, Any]) -> None:
@@ -124,18 +113,6 @@ def test_a_narrow_terminal_cuts_no_value(with_nulls: dict[str, Any]) -> None:
         "43,390.4",
     ):
         assert value in text, value
-
-
-def test_the_verdict_comes_first_and_the_command_before_the_tables(with_nulls: dict[str, Any]) -> None:
-    screen = console()
-    with screen.capture() as capture:
-        screen.print(summary(with_nulls, folder=None, next_command="ldpsim compare hogs raw"))
-    lines = capture.get().splitlines()
-    assert "hogs on generated" in lines[0]
-    (command,) = [number for number, line in enumerate(lines) if line == "Next: ldpsim compare hogs raw"]
-    (tables,) = [number for number, line in enumerate(lines) if "In detail" in line]
-    assert any("not hidden" in line for line in lines[:command])
-    assert command < tables
 
 
 def test_a_long_path_stays_in_one_line_and_a_delta_is_apart(record: dict[str, Any]) -> None:

@@ -121,22 +121,6 @@ def test_the_figures_are_those_of_counts_over_saved_predictions(
     assert (everybody["worse"], everybody["more_lost"]) == (None, None)
 
 
-def test_saved_graphs_have_the_predictions_of_the_section(tmp_path: Path) -> None:
-    options = RunOptions(clients=240, settings=FEW["hogs"], nulls=False, out=tmp_path)
-    result = simulate(options, save_graph=str(tmp_path / "graph.npz"))
-    with np.load(tmp_path / "graph.npz") as kept:
-        predictions, test = kept["predictions"], kept["test"]
-    rows = {(row["by"], row["group"]): row for row in result.record["groups"]["rows"]}
-    truth = np.load(result.folder / "state" / "population" / "labels.npy")  # type: ignore[operator]
-    for label in np.unique(truth[test]).tolist():
-        members = test[truth[test] == label]
-        row = rows[("class", str(label))]
-        assert row["people"] == len(members)
-        assert row["method"]["value"] == pytest.approx(np.mean(predictions[members] == label))
-        assert row["best_null"] is None and row["without_noise"] is not None and row["worse"] in (True, False)
-    assert result.record["groups"]["best_null"] is None
-
-
 def test_without_a_reference_no_group_is_judged() -> None:
     options = RunOptions(clients=120, settings=FEW["hogs"], reference=False, nulls=False, out=None)
     rows = simulate(options).record["groups"]["rows"]
