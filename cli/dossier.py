@@ -11,7 +11,6 @@ import typer
 
 from ldpsim.cli import options as o
 from ldpsim.cli.output import echo, print_json
-from ldpsim.devices.atomic_files import read_file
 from ldpsim.strategies.setup.option_spec import OUTPUT
 
 FILES = ("dossier.html", "dossier.md")
@@ -57,6 +56,7 @@ def made_of(folder: Path, method: str | None = None) -> str:
     Raises:
         ValueError: one line: no result, content that is none, or a method without a result there.
     """
+    from ldpsim.devices.atomic_files import read_file
     from ldpsim.strategies.results.folder import COMPARISON, read_result
 
     place = folder / "result.json"

@@ -13,7 +13,6 @@ from ldpsim.cli import options as o
 from ldpsim.cli.output import echo, print_json
 from ldpsim.cli.progress import Progress
 from ldpsim.cli.words import count
-from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.strategies.foreign_text import text
 from ldpsim.strategies.setup.option_spec import OUTPUT
 
@@ -52,6 +51,7 @@ def report(
         write_page(page, found)
         if latex is not None:
             from ldpsim.cli.main import version
+            from ldpsim.devices.atomic_files import write_atomically
             from ldpsim.strategies.outputs.paper import latex_table
 
             command = shlex.join(["ldpsim", "report", *map(str, folders), "--latex", str(latex)])

@@ -1,6 +1,6 @@
 """The one runner of cells: several at a time, in a pool, and one that fails does not end the others.
 
-    outcomes = run_cells(cells, measure, pool, done=stored(folder), keep=..., progress=progress, folder=folder)
+    outcomes = measure_all(cells, measure, pool, done=stored(folder), keep=..., progress=progress, folder=folder)
 
 A cell is anything that a pickle can carry, under a name of its own. ``measure`` is a function of a module. A cell that
 is ``done`` does not run again, so the same command goes on after it was stopped. Sweeps, comparisons, the tables of
@@ -56,7 +56,7 @@ def outcomes_of(pool: Pool, measure: Callable[[Any], Any], tasks: Iterable[Numbe
         yield number, future.result() if error is None else failure(error)
 
 
-def run_cells(
+def measure_all(
     cells: Mapping[Name, Any],
     measure: Callable[[Any], Any],
     pool: Pool,

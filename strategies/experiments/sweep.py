@@ -23,7 +23,7 @@ from ldpsim.strategies.engines.collect import choose
 from ldpsim.strategies.engines.pool import Pool, on_ray, processes
 from ldpsim.strategies.engines.usage import forget_peak
 from ldpsim.strategies.estimate.fits import check_fits
-from ldpsim.strategies.experiments.cells import Failed, Failures, failure, run_cells
+from ldpsim.strategies.experiments.cells import Failed, Failures, failure, measure_all
 from ldpsim.strategies.experiments.sweep_file import Cell
 from ldpsim.strategies.outputs.groups import Group, groups_of, table_of
 from ldpsim.strategies.outputs.run_lines import html_table
@@ -141,7 +141,7 @@ def run_sweep(
         folder = _folder_of({digest for digest in digests if isinstance(digest, str)}, folder)
         with _held(folder):
             done = _earlier(cells, digests, folder)
-            outcomes = run_cells(
+            outcomes = measure_all(
                 {place: replace(cell, options=replace(cell.options, out=folder.absolute()), track=track)
                  for place, cell in enumerate(cells)},
                 run_cell, pool, done=done, progress=progress, folder=folder,
@@ -240,7 +240,7 @@ def _digests(cells: Sequence[Cell], pool: Pool, progress: Progress) -> list[str 
         together.setdefault(people, []).append(place)
     groups = {people: [cells[place].options for place in places] for people, places in together.items()}
     digests: dict[int, str | Failed] = {}
-    for people, found in run_cells(groups, check_cells, pool, phase="checking", progress=progress).items():
+    for people, found in measure_all(groups, check_cells, pool, phase="checking", progress=progress).items():
         places = together[people]
         digests |= zip(places, [found] * len(places) if isinstance(found, Failed) else found, strict=True)
     first: dict[str, Cell] = {}

@@ -9,7 +9,7 @@ import pytest
 
 from ldpsim.strategies import Refused, RunFailed
 from ldpsim.strategies.engines.pool import Pool, WorkerDied
-from ldpsim.strategies.experiments.cells import Failed, failure, run_cells
+from ldpsim.strategies.experiments.cells import Failed, failure, measure_all
 from ldpsim.strategies.experiments.sweep import _folder_of
 
 
@@ -31,7 +31,7 @@ def test_a_mistake_of_the_program_has_its_traceback() -> None:
 
 def test_cells_that_are_done_do_not_run_and_one_that_fails_ends_no_other() -> None:
     pool, kept, shares = Pool(ThreadPoolExecutor, 2), dict[str, float](), list[float | None]()
-    outcomes = run_cells({"a": 4, "b": -1, "c": 9, "d": 16}, root, pool, done={"d": "before"}, keep=kept.__setitem__,
+    outcomes = measure_all({"a": 4, "b": -1, "c": 9, "d": 16}, root, pool, done={"d": "before"}, keep=kept.__setitem__,
                          progress=lambda phase, share: shares.append(share))  # fmt: skip
     pool.close()
     bad = outcomes.pop("b")
@@ -47,7 +47,7 @@ def test_an_interrupt_says_what_is_kept(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt) as stopped:
-        run_cells({"a": 4, "b": 9}, root, pool, keep=stop, folder=tmp_path)
+        measure_all({"a": 4, "b": 9}, root, pool, keep=stop, folder=tmp_path)
     pool.close()
     assert stopped.value.__notes__ == [f"1 of 2 cells are finished and kept in {tmp_path}; the same command goes on"]
 
