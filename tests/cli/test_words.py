@@ -7,13 +7,10 @@ import pytest
 from ldpsim.cli.words import (
     best_guess,
     bytes_,
-    claim,
     count,
     difference,
     epsilon,
     level,
-    method_names,
-    null_points,
     percent,
     points,
     seconds,
@@ -34,7 +31,6 @@ def test_what_holds_in_words() -> None:
     assert level({"status": "bounded", "value": 3.0, "delta": 1e-4}) == "3 (δ 1e-4)"
     assert level({"status": "bounded", "value": 3.0, "delta": 0.0}) == "3"
     assert level({"status": "not asked", "value": None, "delta": 0.0}) == "not asked"
-    assert (claim({"value": None}), claim({"value": 8.0})) == ("–", "8")
 
 
 def test_figures() -> None:
@@ -42,8 +38,6 @@ def test_figures() -> None:
     assert (bytes_(0), bytes_(646), bytes_(1.85e7)) == ("none", "646 B", "18.5 MB")
     assert [seconds(value) for value in (None, 0, 0.01, 2.68, 1234)] == ["–", "0.0", "<0.1", "2.7", "1,234"]
     assert (count(1, "round"), count(1200, "round")) == ("1 round", "1,200 rounds")
-    rows = [{"label": name} for name in "abc"]
-    assert (method_names(rows), method_names(rows[:1]), method_names([])) == ("a, b and c", "a", "")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +78,3 @@ def test_numbers_for_people() -> None:
 def test_a_difference_has_a_sign_and_no_negative_zero() -> None:
     assert difference({"value": 0.0031, "low": -0.0001, "high": 0.0152}) == "+0.3 (+0.0 to +1.5)"
     assert difference({"value": -0.176, "low": -0.189, "high": -0.162}) == "-17.6 (-18.9 to -16.2)"
-
-
-def test_a_null_model_above_the_method_is_marked() -> None:
-    assert [null_points(entry, 0.6) for entry in ({"test": 0.61}, {"test": 0.6}, None)] == ["61.0 ▲", "60.0", "–"]
