@@ -93,7 +93,7 @@ def lists(option: str, given: list[str] | None) -> dict[str, tuple[str, ...]]:
 
 
 def _show(result: Any, cells: int) -> None:
-    from ldpsim.cli.summary import in_one_line, show_groups
+    from ldpsim.cli.summary import show_groups
 
     screen, failed = console(), len(result.failures)
     if result.records:
@@ -105,7 +105,7 @@ def _show(result: Any, cells: int) -> None:
     screen.print(f"       and {result.summary}, its means over the seeds", soft_wrap=True, markup=False)
     if result.records:
         following = shlex.join(["ldpsim", "report", str(result.folder)])
-        screen.print(in_one_line(f"Next: {following}"), crop=False)
+        screen.print(f"Next: {following}", soft_wrap=True, markup=False)
 
 
 def _finite(value: Any) -> Any:

@@ -97,7 +97,7 @@ def test_a_failed_cell_is_exit_1_with_one_line(tmp_path: Path) -> None:
         (GRID, ["-g", "epsilom=3"], "did you mean epsilon"),
         (GRID, ["-g", "epsilon=3,3"], "different values"),
         (GRID, ["-g", "clients"], "KEY=VALUE"),
-        ("[grid]\nepsilon = []\n", [], "empty list"),
+        ("[grid]\nepsilon = []\n", [], "that is not empty"),
         ("[grid]\nseed = [1, 1]\n", [], "twice"),
         ("[grid]\nstate = ['here']\n", [], "people of its own"),
         ("[grid]\nmethod = ['hgos']\n", [], "hogs"),
