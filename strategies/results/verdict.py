@@ -228,7 +228,7 @@ def verdict_of(own: Sequence[Score], scores: Mapping[str, Sequence[Score]], free
     over = {name: gain(own, others) for name, others in scores.items()}
     best = margin(own, scores)
     over_best = None if best is None else best.interval
-    section = {
+    section: dict[str, Any] = {
         "above_chance": _above(over[CHANCE]),
         "above_nulls": _above(over_best),
         "over_chance": _plain(over[CHANCE]),
