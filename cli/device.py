@@ -16,7 +16,6 @@ from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
-    from ldpsim.curator.reports.question import Question
     from ldpsim.devices.data.population import Population
     from ldpsim.devices.enrolment.state import State
     from ldpsim.devices.policy.policy import OnRequery, Policy
@@ -232,8 +231,8 @@ def _teller(path: Path | None) -> Callable[..., None]:
     if path is not None and path.suffix not in (".md", ".html"):
         raise ValueError(f"--sheet {path}: the name of a sheet ends with .md or .html")
 
-    def tell(agreed: Policy, questions: Sequence[Question] | None = None, people: Iterable[int] | None = None) -> None:
-        made = sheet_of(agreed, questions, people)
+    def tell(agreed: Policy, people: Iterable[int] | None = None) -> None:
+        made = sheet_of(agreed, people)
         if path is None:
             echo(made, err=True)
             return
@@ -319,7 +318,7 @@ def policy(
     It also tells what the devices are asked, what is in clear, and how well the answers can be guessed.
     """
     from ldpsim.devices.policy.policy import write_policy
-    from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy, questions_of
+    from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy
 
     tell = _teller(sheet)
     if eps_labels == float("inf"):
@@ -331,5 +330,5 @@ def policy(
     public = PublicFile.load(facts)
     agreed = agreed_policy(config, public, on_requery=again, caps=asked.caps, only_this=only_this)
     agreed = pinned(agreed, collector_key)
-    tell(agreed, questions_of(config, public))
+    tell(agreed)
     echo(write_policy(agreed), nl=False)

@@ -19,10 +19,10 @@ from typing import Any
 
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.strategies.engines.pool import one_torch_thread, processes
-from ldpsim.strategies.experiments.sweep import Failed, Failures, outcomes_of
-from ldpsim.strategies.outputs.rows import Row, data_frame, write_table
+from ldpsim.strategies.experiments.cells import Failed, Failures, outcomes_of
 from ldpsim.strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
 from ldpsim.strategies.results.folder import hold_folder, write_result
+from ldpsim.strategies.results.rows import Row, data_frame, write_table
 from ldpsim.strategies.setup.fingerprint import config_hash, ldpsim_version
 
 

@@ -98,7 +98,6 @@ class OneReportRun(Run):
             extra = {"defence": _section(scene, defended)}
             reports = silenced(reports, defended.flagged)
         own_features = "features" in method.spec.reads if reports is None else reports.features is None
-        degrees = evaluation.degrees(graph, population, reports)
         kept = reports if nulls and scene.state is not None else None
         del reports, defended
         tell("train", None)
@@ -113,7 +112,6 @@ class OneReportRun(Run):
             collected=collected,
             reconstruction={
                 **evaluation.reconstruction(graph, population, own_features=own_features),
-                "degrees": degrees,
                 **{name: graph.notes[name] for name in ("posterior",) if name in graph.notes},
             },
             known=known,

@@ -9,7 +9,7 @@ phase              names                                                  step
                    ``val_loss``
 ``rounds``         ``val_accuracy``                                       round, from 1, where devices evaluate
 ``repeat``         ``test``, ``val``, ``macro_f1``                        repeat, from 0
-``result``         those of :func:`ldpsim.strategies.results.figures.figures`    0
+``result``         those of :func:`ldpsim.strategies.results.rows.figures`       0
 =================  =====================================================  =======================================
 
 Later repeats train in the phases ``train-1``, ``train-2``, ... The labels of an epoch's figures are those that the
@@ -36,8 +36,8 @@ from typing import Any
 from ldpsim.curator.names import nearest
 from ldpsim.curator.observer import Observer
 from ldpsim.strategies.progress import OnMetric, warn
-from ldpsim.strategies.results.figures import figures
 from ldpsim.strategies.results.folder import name_of, name_of_data, text_of
+from ldpsim.strategies.results.rows import figures
 from ldpsim.strategies.results.verdict import shown_verdict
 from ldpsim.strategies.setup.fingerprint import ldpsim_version
 from ldpsim.strategies.setup.option_spec import declared

@@ -89,7 +89,7 @@ def test_every_option_of_a_run_is_a_parameter() -> None:
     [
         (compare, {"method", "no_reference", "from_reports", "save_graph"}),
         (tune, {"tuned", "no_reference", "engine", "workers", "ray_address", "state", "on_requery", "caps",
-                "save_reports", "from_reports", "save_graph", "track", *OF_AN_OWNER}),
+                "save_reports", "from_reports", "save_graph", "track", "out", *OF_AN_OWNER}),
     ],
 )  # fmt: skip
 def test_a_command_leaves_out_what_it_cannot_do(command: Any, missing: set[str]) -> None:

@@ -57,16 +57,6 @@ def drafts(record: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {name: each["deployment"] for name, each in found.items()}
 
 
-def test_a_named_schema_that_is_missing_fails_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LDPSIM_REGISTRY_SCHEMA", "/nowhere/schema.yaml")
-    monkeypatch.setenv("CI", "true")
-    with pytest.raises(pytest.fail.Exception, match=r"LDPSIM_REGISTRY_SCHEMA=/nowhere/schema\.yaml is no file"):
-        named_schema()
-    monkeypatch.delenv("CI")
-    with pytest.raises(pytest.skip.Exception):
-        named_schema()
-
-
 @pytest.mark.parametrize("name", METHODS)
 def test_a_run_has_valid_records_with_its_own_figures_and_mechanisms(name: str) -> None:
     record = json.loads(_run(name))

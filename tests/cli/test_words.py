@@ -6,7 +6,6 @@ import pytest
 
 from ldpsim.cli.words import (
     best_guess,
-    claim,
     difference,
     epsilon,
     level,
@@ -26,7 +25,6 @@ def test_what_holds_in_words() -> None:
     assert level({"status": "bounded", "value": 3.0, "delta": 1e-4}) == "3 (δ 1e-4)"
     assert level({"status": "bounded", "value": 3.0, "delta": 0.0}) == "3"
     assert level({"status": "not asked", "value": None, "delta": 0.0}) == "not asked"
-    assert (claim({"value": None}), claim({"value": 8.0})) == ("–", "8")
 
 
 @pytest.mark.parametrize(

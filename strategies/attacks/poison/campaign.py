@@ -19,9 +19,9 @@ from ldpsim.strategies.attacks.campaign import Campaign, CampaignResult
 from ldpsim.strategies.attacks.poison.cell import PoisonCell, run_poison_cell
 from ldpsim.strategies.attacks.poison.lies import ATTACKS, NONE, SILENT
 from ldpsim.strategies.experiments.compare import cells_of
-from ldpsim.strategies.outputs.rows import Row
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results import folder as run_folder
+from ldpsim.strategies.results.rows import Row
 from ldpsim.strategies.runs.set_up import run_of, set_up
 from ldpsim.strategies.setup.fingerprint import configuration
 from ldpsim.strategies.setup.option_spec import declared

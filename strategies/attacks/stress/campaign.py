@@ -36,8 +36,8 @@ from ldpsim.strategies.attacks.adversaries.faults import FAULTS
 from ldpsim.strategies.attacks.adversaries.table import ADVERSARIES, PLAIN, Adversary
 from ldpsim.strategies.attacks.campaign import Campaign, CampaignResult
 from ldpsim.strategies.attacks.stress.recovery import EDGES, Tally, Truth, UnguardedApp, UnguardedGrid
-from ldpsim.strategies.outputs.rows import Row
 from ldpsim.strategies.progress import Progress, quiet
+from ldpsim.strategies.results.rows import Row
 from ldpsim.strategies.setup.option_spec import declared, set_python_values
 from ldpsim.strategies.setup.options import RunOptions, Seeds
 

@@ -12,7 +12,7 @@ import pytest
 
 from ldpsim.strategies.attacks import campaign as module
 from ldpsim.strategies.attacks.campaign import Campaign, CampaignResult
-from ldpsim.strategies.experiments.sweep import Failed
+from ldpsim.strategies.experiments.cells import Failed
 
 
 def half_of(number: int) -> dict[str, float]:

@@ -42,7 +42,7 @@ from ldpsim.strategies import RunOptions
 from ldpsim.strategies.experiments.compare import _name
 from ldpsim.strategies.experiments.sweep_file import read_sweep
 from ldpsim.strategies.outputs.groups import groups_of
-from ldpsim.strategies.outputs.rows import data_frame, failed_row, row_of
+from ldpsim.strategies.results.rows import data_frame, failed_row, row_of
 from ldpsim.strategies.flower_app.deployed import options_given
 
 def ldpsim(*words):

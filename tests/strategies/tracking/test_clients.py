@@ -19,7 +19,7 @@ import pytest
 
 from ldpsim.devices import NO_TELEMETRY
 from ldpsim.strategies import RunResult, simulate
-from ldpsim.strategies.results.figures import figures
+from ldpsim.strategies.results.rows import figures
 from ldpsim.strategies.tracking.targets import check_targets
 from tests.strategies.tracking.conftest import needs, small
 

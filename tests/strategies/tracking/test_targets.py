@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ldpsim.strategies import RunFailed, simulate
-from ldpsim.strategies.results.figures import figures
+from ldpsim.strategies.results.rows import figures
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.tracking import targets
@@ -69,7 +69,7 @@ def test_a_run_is_logged_from_its_options_to_its_result(tmp_path: Path, recorder
     told = [given for name, given in recorder.calls if name == "metric"]
     assert ("repeat/test", result.record["accuracy"]["test"], 0) in told
     assert [step for name, _, step in told if name == "train/val_loss"] == [1, 2, 3]
-    assert ("privacy.holds.relationship", pytest.approx(14.4), 0) in told
+    assert ("holds_relationship", pytest.approx(14.4), 0) in told
     tags, text = recorder.calls[-1][1]
     assert tags["holds.label"] == "unprotected" and len(tags["reports_sha256"]) == 64
     assert json.loads(text)["accuracy"] == result.record["accuracy"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ldpsim.devices.atomic_files import write_atomically
-from ldpsim.strategies.foreign_text import csv_cell
+from ldpsim.strategies.foreign_text import csv_cell, number
 from ldpsim.strategies.results.verdict import null_columns, shown_nulls_of, shown_verdict
 from ldpsim.strategies.setup.option_spec import BUDGET, declared
 from ldpsim.strategies.setup.options import RunOptions, Seeds
@@ -23,20 +23,21 @@ MEASURED = ("seconds_population", "seconds_collect", "seconds_reconstruct", "sec
 _LAST = ("folder", "error")
 _COLUMNS = {name: spec for name, spec in declared(RunOptions).items() if spec.column and not spec.personal}
 _OPTIONS = sorted(_COLUMNS, key=lambda name: _COLUMNS[name].panel != BUDGET)  # budgets come first
+_GIVEN = {"cell", *_OPTIONS, *(f"{name}_seed" for name in declared(Seeds))}
 
 
-def row_of(record: Mapping[str, Any], folder: str, number: int = 1) -> Row:
+def row_of(record: Mapping[str, Any], folder: str, cell: int = 1) -> Row:
     """Return the row of a result.
 
     Args:
         record: Content of its result.json.
         folder: Name of its folder.
-        number: Number of the cell, from 1.
+        cell: Number of the cell, from 1.
     """
     config, devices, data = record["config"], record["devices"], record["dataset"]
     privacy, graph = record["privacy"], record["reconstruction"]
     row: Row = {
-        "cell": number,
+        "cell": cell,
         "status": "done",
         "method": record["method"],
         "dataset": data["name"],
@@ -63,7 +64,7 @@ def row_of(record: Mapping[str, Any], folder: str, number: int = 1) -> Row:
         "answered": devices["reported"] + devices["replayed"],
         **{name: devices[name] for name in ("refused", "silent", "failed")},
         **{name: value for name, value in record["communication"].items() if not isinstance(value, Mapping)},
-        **{name: graph[name] for name in ("edge_precision", "edge_recall", "feature_mae", "aggregate_mae")},
+        **{name: graph[name] for name in ("edge_precision", "edge_recall", "feature_mae")},
         "edges_kept": graph["edges"],
         **{f"seconds_{name}": value for name, value in record["seconds"].items()},
         "peak_rss_bytes": record["memory"]["peak_rss_bytes"],
@@ -73,11 +74,18 @@ def row_of(record: Mapping[str, Any], folder: str, number: int = 1) -> Row:
     }  # fmt: skip
 
 
-def failed_row(number: int, options: RunOptions, digest: object, line: str) -> Row:
+def figures(record: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """Return name and value of the numbers that a run measured: those of its row that are no options."""
+    row = row_of(record, "")
+    return [(name, float(value)) for name, value in row.items()
+            if name not in _GIVEN and not name.startswith("param_") and number(value) is not None]  # fmt: skip
+
+
+def failed_row(cell: int, options: RunOptions, digest: object, line: str) -> Row:
     """Return the row of a cell without a result: its options, its config hash if there is one, and the reason."""
     given = asdict(options)
     return {
-        "cell": number,
+        "cell": cell,
         "status": "failed",
         **{name: given[name] for name in ("method", "dataset", "gnn", *_OPTIONS)},
         **{f"{name}_seed": value for name, value in options.seeds_of(0).to_dict().items()},

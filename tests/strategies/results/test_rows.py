@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ldpsim.strategies import RunOptions
-from ldpsim.strategies.outputs.rows import csv_text, data_frame, failed_row, row_of, write_table
+from ldpsim.strategies.results.rows import csv_text, data_frame, failed_row, figures, row_of, write_table
 from tests.cli.conftest import RECORD, WITH_NULLS
 
 
@@ -24,6 +24,10 @@ def test_a_row_has_claimed_and_held_and_nulls() -> None:
     )  # fmt: skip
     assert (row["shuffled_adjacency"], row["standing"], row["nonprivate_test"]) == (0.3311, "below", 0.8511)
     assert (row["answered"], row["edges_kept"], row["folder"]) == (2900, 10238.0, "hogs-0")
+    found = dict(figures(record))
+    assert (found["test"], found["graph_alone"], found["holds_user"]) == (0.6124, 0.7884, 21797.6)
+    assert not {"cell", "epsilon", "noise_seed", "std", "holds_label", "method"} & set(found)
+    assert all(type(value) is float for value in found.values())
 
 
 def test_a_column_has_one_type_and_the_last_ones_stay_last() -> None:
