@@ -151,7 +151,7 @@ class Campaign(ABC):
             ValueError: one line, for a folder that cannot be written.
         """
         names = {"method": self.command, "dataset": str(self.settings["dataset"]), "digest": self.digest}
-        with run_folder.hold_folder(out, **names, seed=self.settings["seed"]) as (folder, _):
+        with run_folder.hold_folder(out, **names, seed=self.settings["seed"]) as folder:
             result = self.run(folder, progress=progress)
             write_atomically(folder / "table.csv", self.table_csv(result.rows))
             if not result.failures:

@@ -34,13 +34,8 @@ log = logging.getLogger("ldpsim")
 
 
 @contextmanager
-def hold_folder(
-    out: Path, *, method: str, dataset: str, digest: str, seed: int
-) -> Iterator[tuple[Path, tuple[Path, ...]]]:
+def hold_folder(out: Path, *, method: str, dataset: str, digest: str, seed: int) -> Iterator[Path]:
     """Hold the folder of a run: that of an interrupted one of the same command, or the first free name.
-
-    Yields:
-        The folder, and the folders that were made for it, itself first.
 
     Raises:
         ValueError: if it cannot be written.
@@ -53,9 +48,8 @@ def hold_folder(
             if origin in passed:
                 warn(f"{out / name} is a copy of {passed[origin]}; no run goes on in it")
                 continue
-            made = tuple(path for path in (out / name, *(out / name).parents) if not path.exists())
             if _take(out / name, stack):
-                yield out / name, made
+                yield out / name
                 return
             if (origin := origin_of(out / name)) is not None:
                 passed[origin] = out / name

@@ -15,7 +15,7 @@ from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.curator.owner.teachers.sage import SageSettings
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.strategies.people.owner_graphs import divide, owned_people, public_graph
-from ldpsim.strategies.runs.teachers import CHUNK, Classroom
+from ldpsim.strategies.runs.owner import CHUNK, Classroom
 from tests import warm
 from tests.waiting import wait_until
 

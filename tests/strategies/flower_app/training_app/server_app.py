@@ -19,7 +19,8 @@ from ldpsim.curator.methods.base import Budget
 from ldpsim.devices.training_task import Task
 from ldpsim.strategies.federated import TrainingPlan, strategy_for
 from ldpsim.strategies.flower_app.alone import introduce, wait_for_nodes
-from ldpsim.strategies.rounds.training_grid import TrainingGrid, run_rounds
+from ldpsim.strategies.rounds.checkpoint import Standing, run_rounds
+from ldpsim.strategies.rounds.training_grid import TrainingGrid
 from ldpsim.strategies.seeded import seeded
 
 app = ServerApp()
@@ -46,5 +47,5 @@ def trained(grid: Grid, nodes: list[int], name: str, task: Task) -> np.ndarray:
     method = find(name).from_settings(SETTINGS[name])
     strategy = strategy_for(method, TrainingPlan(task, Budget(epsilon=4.0), nodes, len(nodes), 1))
     with seeded(7):  # of what Flower draws; the noise has the seed of the plan
-        return run_rounds(strategy, TrainingGrid(grid, train=lambda number: nodes), task.shape.initial(1),
+        return run_rounds(strategy, TrainingGrid(grid, train=lambda number: nodes), Standing(task.shape.initial(1)),
                           task.to_bytes(), rounds=2)  # fmt: skip
