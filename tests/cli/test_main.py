@@ -145,7 +145,7 @@ def test_version() -> None:
         (["run", "--epsilom", "3"], "--epsilon"),
         (["run", "--epsilon"], "--epsilon"),
         (["import"], "Missing argument 'SOURCE...'"),
-        (["ledger", "show"], "or --last"),
+        (["ledger", "show"], "Missing argument"),
     ],
 )
 def test_wrong_usage_is_one_line(arguments: list[str], said: str) -> None:
