@@ -13,9 +13,8 @@ file is written as a whole or not at all. A run that starts again trains the mis
     task.json         the key of all that the posteriors depend on
     private/ public/  the graphs, memory-mapped by the workers
     chunk-00012.npy   float64 (CHUNK, classes), posteriors without noise: the owner's secret
-    released.json     number of queries that these teachers answered, by lambda
 
-The posteriors do not depend on lambda: one set of teachers serves every lambda. The folder
+The folder is in the run's, and goes when the result is written. It
 has raw private records and answers without noise. It is as secret as the owner's data; only
 the owner's account can read it (0700, files 0600).
 """
@@ -39,7 +38,6 @@ from ldpsim.curator.linear.processor import threads_for
 from ldpsim.curator.methods import Question
 from ldpsim.curator.methods.owner.owner import B1, Baseline, LabelAnswers, OwnerMethod, private_graph, sage_settings
 from ldpsim.curator.owner.privacy.account import Account
-from ldpsim.curator.owner.privacy.label import MOST_LAMBDAS, shared_label_epsilon
 from ldpsim.curator.owner.teachers.answering import Teaching, posteriors, query_order
 from ldpsim.curator.owner.teachers.graph import PlainGraph, save_array
 from ldpsim.curator.owner.teachers.student import Student, train_network
@@ -48,7 +46,6 @@ from ldpsim.devices.array_types import checked_array
 from ldpsim.devices.atomic_files import close_to_others, write_atomically
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import IntArray, Split
-from ldpsim.devices.mechanisms import round_up
 from ldpsim.devices.policy.policy import Mode
 from ldpsim.devices.raw_record import hand_over
 from ldpsim.strategies.engines.pool import on_ray, processes
@@ -161,30 +158,6 @@ class Classroom:
         """Return (number, public node) of a chunk's queries; the last chunk may be shorter."""
         first = chunk * CHUNK
         return list(enumerate(self.order[first : first + CHUNK].tolist(), start=first))
-
-    def note_release(self, lambda_: float, queries: int, *, of: str) -> int:
-        """Record a release of labels; return the number of labels that these teachers released in all."""
-        given = self._given()
-        name = f"{of} {lambda_:.17g}"
-        # The same lambda gives the same noise to the same queries: the longer list contains the shorter.
-        given[name] = max(given.get(name, 0), queries)
-        write_atomically(self.folder / "released.json", json.dumps(given))
-        return sum(given.values())
-
-    def released(self) -> tuple[dict[float, int], bool]:
-        """Return the labels released with noise on the posterior, by lambda, and whether there were no others."""
-        found, all_of_them = {}, True
-        for name, count in self._given().items():
-            of, value = name.rsplit(" ", 1)
-            if of == "posterior":
-                found[float(value)] = count
-            else:
-                all_of_them = False
-        return found, all_of_them
-
-    def _given(self) -> dict[str, int]:
-        path = self.folder / "released.json"
-        return dict(json.loads(path.read_text())) if path.is_file() else {}
 
     def _train(self, chunks: Sequence[int], workers: int | None, ray_address: str | None) -> Iterator[int]:
         tasks = [(str(self.folder), chunk, self.numbered(chunk), self.teaching, self.device) for chunk in chunks]
@@ -332,23 +305,16 @@ def _release(
     teaching = method.teaching(training, classes=classes, noise_seed=noise_seed, training_seed=seeds.training)
     given: dict[str, Any] = {"trained": method.trained}
     if teaching is not None:
-        # No other run can use teachers whose samples come from a secret: they go with it (`remove_unfinished`).
-        home = scene.folder if options.out is None or seeds.noise is None else options.out / "teachers"
-        room = Classroom.open(home, private, public, teaching, order, device=choose_device(options.device).type)
+        room = Classroom.open(scene.folder, private, public, teaching, order, device=choose_device(options.device).type)
         reused = room.trained(method.queries)
         values = room.posteriors(
             method.queries, workers=options.workers, ray_address=options.ray_address, tell=scene.tell
         )
-        given |= {
-            "reused": reused,
-            "labels_released_in_all": room.note_release(method.lambda_, method.queries, of=method.scores),
-            "epsilon_in_all": _in_all(room, cost),
-        }
+        given["reused"] = reused
     else:
         with threads_for(0):
             values = method.votes(private, public, nodes, sage_settings(training), classes=classes,
                                   noise_seed=noise_seed, training_seed=seeds.training)  # fmt: skip
-        given |= {"labels_released_in_all": method.queries, "epsilon_in_all": cost.label}
     labels = method.labels(values, noise_seed=noise_seed)
     truth = setup.population.labels[division.public[nodes]]
     section = {
@@ -358,6 +324,8 @@ def _release(
         "scored": len(division.scored),
         "queries": method.queries,
         **given,
+        "labels_released_in_all": method.queries,
+        "epsilon_in_all": cost.label,
         "labels_sha256": hashlib.sha256(np.ascontiguousarray(labels, "<i8").tobytes()).hexdigest(),
         "pseudo_label_accuracy": float(np.mean(labels == truth)),
         "pseudo_label_ceiling": cost.ceiling,
@@ -368,20 +336,6 @@ def _release(
         "warnings": list(cost.warnings),
     }
     return cost, labels, nodes, section
-
-
-def _in_all(room: Classroom, cost: Account) -> float | None:
-    """Return the loss of all labels that these teachers released, with this release; None if it is not bounded."""
-    lambdas, on_posteriors = room.released()
-    asked = cost.release
-    if not on_posteriors or len(lambdas) > MOST_LAMBDAS:
-        return None
-    if lambdas == {asked.lambda_: asked.queries}:
-        return cost.label
-    assert asked.classes is not None
-    return round_up(shared_label_epsilon(lambdas, queries=max(lambdas.values()), classes=asked.classes,
-                                         delta=asked.delta, gamma=asked.gamma,
-                                         once=asked.sampling == "once"))  # fmt: skip
 
 
 def _everybody(student: Student, population: Population, division: Division) -> np.ndarray:
