@@ -325,7 +325,7 @@ def _release(
         "queries": method.queries,
         **given,
         "labels_released_in_all": method.queries,
-        "epsilon_in_all": cost.label,
+        "epsilon_in_all": None if method.scores == "log-posterior" else cost.label,
         "labels_sha256": hashlib.sha256(np.ascontiguousarray(labels, "<i8").tobytes()).hexdigest(),
         "pseudo_label_accuracy": float(np.mean(labels == truth)),
         "pseudo_label_ceiling": cost.ceiling,

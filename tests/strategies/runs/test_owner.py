@@ -58,6 +58,8 @@ def test_the_same_seed_gives_the_same_student_and_another_lambda_other_labels(tm
     assert (other["reused"], other["labels_released_in_all"]) == (0, 45)
     assert other["epsilon_in_all"] == other["epsilon"]["label"] > first["teachers"]["epsilon"]["label"]
     assert other["labels_sha256"] != first["teachers"]["labels_sha256"]
+    unbounded = simulate(options(tmp_path / "a", settings={"scores": "log-posterior"})).record["teachers"]
+    assert unbounded["epsilon_in_all"] is None
 
 
 def test_only_its_owner_may_read_what_lies_in_clear(tmp_path: Path) -> None:
