@@ -37,7 +37,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -68,7 +68,7 @@ class Defence:
 
 def noisy_counts(reports: Reports, field: str) -> NoisyCounts | None:
     """Return the mechanism of a field's numbers; None where there are none, or where the noise is another."""
-    asked = None if getattr(reports, field) is None else reports.source(field)
+    asked = None if field not in reports.arrays else reports.source(field)
     return asked if isinstance(asked, NoisyCounts) else None
 
 
@@ -169,12 +169,12 @@ def clip_degrees(reports: Reports, level: float) -> tuple[Reports, Notes]:
         given = reports.needed("group_degrees")
         clipped = np.clip(given, *caps)
         notes["clipped_group_degrees"] = int((clipped != given).sum())
-        reports = replace(reports, group_degrees=clipped)
+        reports = reports.with_arrays(group_degrees=clipped)
     if (noise := noisy_counts(reports, "degrees")) is not None:
         given, reach = reports.needed("degrees"), largest_noise(noise.t, noise.s, level)
         degrees = np.clip(given, -reach, reports.facts.n - 1 + reach)
         notes["clipped_degrees"] = int((degrees != given).sum())
-        reports = replace(reports, degrees=degrees)
+        reports = reports.with_arrays(degrees=degrees)
     return reports, notes or silent_on(_WHAT)
 
 
@@ -215,4 +215,7 @@ def keep_agreed(reports: Reports, level: float) -> tuple[Reports, Notes]:
     if reports.source("adjacency").reporting == "one-end":
         return reports, {"not_used": "one end alone reports each pair"}
     agreed = agreed_ones(ones)
-    return replace(reports, adjacency=agreed), {"dropped_claims": int(ones.nnz - agreed.nnz), "kept": int(agreed.nnz)}
+    return reports.with_arrays(adjacency=agreed), {
+        "dropped_claims": int(ones.nnz - agreed.nnz),
+        "kept": int(agreed.nnz),
+    }

@@ -74,7 +74,7 @@ class Mechanism:
         """Name of the array of ``Reports`` that :meth:`stacker` fills.
 
         ``labels`` or ``features`` by the attribute; a mechanism about the adjacency names
-        one itself. A name that ``Reports`` does not know is found in ``Reports.others``.
+        one itself.
         """
         return {"label": "labels", "features": "features"}.get(self.reads[0], self.name)
 

@@ -75,8 +75,8 @@ def compare(head: Any, arrays: dict[str, np.ndarray], reports: Reports) -> None:
         bits = np.unpackbits(arrays["features"], axis=1)[:, :d]
         np.testing.assert_array_equal(np.packbits(bits, axis=1), reports.features)
     for name in ("labels", "votes"):
-        if getattr(reports, name) is not None:
-            np.testing.assert_array_equal(arrays[name], getattr(reports, name))
+        if name in reports.arrays:
+            np.testing.assert_array_equal(arrays[name], reports.arrays[name])
 
 
 def instance(name: str) -> tuple[Mechanism, int, Any]:

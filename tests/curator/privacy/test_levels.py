@@ -13,10 +13,6 @@ from ldpsim.devices.noise import NoiseStream
 CONTRACT = ("bit_adjacency", "bit_feature", "relationship", "vector", "label", "user", "node", "central_node")
 
 
-def test_the_contracts_levels_in_its_order() -> None:
-    assert tuple(LEVELS) == CONTRACT
-
-
 def test_what_changes_at_each_level_and_under_which_name_it_is_compared() -> None:
     assert {name: (spec.attribute, spec.unit, spec.compared) for name, spec in LEVELS.items()} == {
         "bit_adjacency": ("adjacency", "entry", "bit"),

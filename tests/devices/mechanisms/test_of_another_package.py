@@ -161,10 +161,10 @@ def test_numbers_in_a_field_of_their_own(tmp_path: Path) -> None:
     query = Query("c", ((Ask("adjacency", (TwoCounts.from_epsilon(20.0, n=N),)),),))
     reports = collected(query, tmp_path)
     true = [TwoCounts(1, 1, N).value_of(record, device=0).tolist() for record in people()]
-    assert reports.adjacency is None and reports.others["two_counts"].tolist() == true  # so little noise is none
+    assert reports.arrays["two_counts"].tolist() == true  # so little noise is none
     reports.save(tmp_path / "saved")
     loaded = Reports.load(tmp_path / "saved")
-    assert list(loaded.others) == ["two_counts"] and loaded.others["two_counts"].tolist() == true
+    assert list(loaded.arrays) == ["two_counts"] and loaded.arrays["two_counts"].tolist() == true
 
 
 def test_a_row_of_numbers_is_not_taken_for_bits() -> None:

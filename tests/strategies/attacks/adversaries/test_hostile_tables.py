@@ -74,14 +74,13 @@ def test_a_liar_sends_one_of_w_values_or_nothing_that_counts() -> None:
     facts, n = PublicFacts(40, 1, 3), 40
     asked = Question(question(vote(facts)))
     honest = {device: {"adjacency": (bytes([device % 3]),)} for device in range(n)}
-    before = Reports.from_bytes(facts, [asked], honest).votes
-    assert before is not None
+    before = Reports.from_bytes(facts, [asked], honest).arrays["votes"]
     counts = np.bincount(before, minlength=3)
     for liars in (1, 7):
         for value in range(3):
             lying = honest | {device: {"adjacency": (bytes([value]),)} for device in range(liars)}
-            after = Reports.from_bytes(facts, [asked], lying).votes
-            assert after is not None and np.abs(np.bincount(after, minlength=3) - counts).max() <= liars
+            after = Reports.from_bytes(facts, [asked], lying).arrays["votes"]
+            assert np.abs(np.bincount(after, minlength=3) - counts).max() <= liars
     for data in [bytes([value]) for value in range(3, 256)] + [b"", b"\x00\x00", b"\x01" * 9]:
         with pytest.raises(ValueError, match="device 5"):
             Reports.from_bytes(facts, [asked], honest | {5: {"adjacency": (data,)}})
