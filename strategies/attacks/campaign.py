@@ -91,8 +91,8 @@ class Campaign:
         """
         started = time.perf_counter()
         names = {"method": self.command, "dataset": str(self.settings["dataset"]), "digest": self.digest}
-        held = nullcontext((None, ())) if out is None else hold_folder(out, **names, seed=self.settings["seed"])
-        with held as (folder, _):
+        held = nullcontext() if out is None else hold_folder(out, **names, seed=self.settings["seed"])
+        with held as folder:
             results, failures = run_cells(self.cells, self.measure, workers=workers, folder=folder, trains=self.trains,
                                           progress=progress)  # fmt: skip
             seconds = time.perf_counter() - started

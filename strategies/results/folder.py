@@ -33,13 +33,8 @@ log = logging.getLogger("ldpsim")
 
 
 @contextmanager
-def hold_folder(
-    out: Path, *, method: str, dataset: str, digest: str, seed: int
-) -> Iterator[tuple[Path, tuple[Path, ...]]]:
+def hold_folder(out: Path, *, method: str, dataset: str, digest: str, seed: int) -> Iterator[Path]:
     """Hold the folder of a run: that of an interrupted one of the same command, or the first free name.
-
-    Yields:
-        The folder, and the folders that were made for it, itself first.
 
     Raises:
         ValueError: if it cannot be written.
@@ -47,9 +42,8 @@ def hold_folder(
     base = name_of(method=method, dataset=dataset, digest=digest, seed=seed)
     with ExitStack() as stack:
         for name in itertools.chain([base], (f"{base}-{number}" for number in itertools.count(2))):
-            made = tuple(path for path in (out / name, *(out / name).parents) if not path.exists())
             if _take(out / name, stack):
-                yield out / name, made
+                yield out / name
                 return
 
 

@@ -25,14 +25,13 @@ NAME = {"method": "hogs", "dataset": "generated", "digest": "abc", "seed": 0}
 
 
 def test_an_interrupted_run_is_found_again_and_a_finished_one_is_not(tmp_path: Path) -> None:
-    with hold_folder(tmp_path / "runs", **NAME) as (first, made):
+    with hold_folder(tmp_path / "runs", **NAME) as first:
         assert first == tmp_path / "runs" / "hogs-generated-abc-0"
-        assert made == (first, tmp_path / "runs")
-    with hold_folder(tmp_path / "runs", **NAME) as (again, made):
-        assert (again, made) == (first, ())
+    with hold_folder(tmp_path / "runs", **NAME) as again:
+        assert again == first
         write_result(again, {})
     for name in ("hogs-generated-abc-0-2", "hogs-generated-abc-0-3"):
-        with hold_folder(tmp_path / "runs", **NAME) as (folder, _):
+        with hold_folder(tmp_path / "runs", **NAME) as folder:
             assert folder.name == name
             write_result(folder, {})
 
@@ -44,7 +43,7 @@ from ldpsim.strategies.results.folder import hold_folder
 
 for _ in range(4):  # a fork loads nothing again
     if not os.fork():
-        with hold_folder(Path(sys.argv[1]), method="hogs", dataset="generated", digest="abc", seed=0) as (folder, _):
+        with hold_folder(Path(sys.argv[1]), method="hogs", dataset="generated", digest="abc", seed=0) as folder:
             os.write(1, f"{os.getpid()} {folder.name}\\n".encode())  # at once, so that lines stay whole
             sys.stdin.read()
         os._exit(0)
@@ -63,8 +62,8 @@ def test_processes_at_once_hold_folders_of_their_own_and_death_frees_them(tmp_pa
         assert sorted(held) == names
         os.kill(int(held[names[1]]), signal.SIGKILL)
         assert processes.stdout.readline().split() == [held[names[1]], "ended"]
-        with hold_folder(tmp_path, **NAME) as (folder, made):
-            assert (folder.name, made) == (names[1], ())
+        with hold_folder(tmp_path, **NAME) as folder:
+            assert folder.name == names[1]
         processes.communicate()
 
 

@@ -104,13 +104,14 @@ class Site:
             os.chown(data, user.uid, user.gid)
             data.chmod(0o600)
             python, options = python_for(user), user.options
-        command = [python, "-m", "ldpsim.cli.main", "device", "serve", "--data", str(data), "--policy", str(policy)]
-        command += ["--state", str(home / "state"), "--socket", str(door / "socket")]
+        command = [python, "-m", "ldpsim.cli.main", "device"]
+        state, options["env"] = ["--state", str(home / "state")], environment_of(ROOT, HOME=str(home))
+        enrol = [*command, "enrol", *state, "--data", str(data), "--policy", str(policy)]
+        subprocess.run(enrol, check=True, cwd="/", capture_output=True, **options)
+        command += ["serve", *state, "--socket", str(door / "socket")]
         command += ["--group", str(SHARED_GID)] if self.apart else []
         with (self.folder / f"vault-{device}.log").open("wb") as log:
-            vault = subprocess.Popen(
-                command, stderr=log, stdout=log, cwd="/", env=environment_of(ROOT, HOME=str(home)), **options
-            )
+            vault = subprocess.Popen(command, stderr=log, stdout=log, cwd="/", **options)
         self.vaults.append(vault)
         self.flower.wait_until((door / "socket").exists, vault, "the vault did not start")
         return door / "socket"
