@@ -8,7 +8,7 @@ pytest.importorskip("sphinx")  # an extra of its own: ldpsim[docs]
 
 from docs import conf
 from docs.conf import LISTS, SECTIONS, linked, pages_below, root_doc
-from docs.rooms import ROOT
+from docs.layers import ROOT
 
 FOUND = {
     str(path.relative_to(ROOT / "docs").with_suffix(""))

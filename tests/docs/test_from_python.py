@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 
-from docs.rooms import ROOT
+from docs.layers import ROOT
 from ldpsim.devices import NO_TELEMETRY
 from ldpsim.strategies.outputs.graph import FORMS
 from ldpsim.strategies.tracking.clients import TRACKERS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from docs.rooms import ROOT
+from docs.layers import ROOT
 from ldpsim.curator.privacy.levels import LEVELS
 
 PAGE = (ROOT / "docs" / "glossary.md").read_text()

@@ -10,7 +10,7 @@ import pytest
 from click.core import Group
 from typer.main import get_command
 
-from docs.rooms import ROOT
+from docs.layers import ROOT
 from ldpsim.cli.main import app
 
 PAGES = [

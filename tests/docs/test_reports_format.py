@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
-from docs.rooms import ROOT
+from docs.layers import ROOT
 from ldpsim.curator.attacks.examples import Person, examples
 from ldpsim.curator.reports.reports import FORMAT, Reports
 from ldpsim.devices.mechanisms import BUILT_IN, ClearAdjacency, ClearFeatures, ClearLabel, Mechanism

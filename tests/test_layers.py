@@ -1,4 +1,4 @@
-"""Rooms inside the packages: arrows between folders run down, no circle, no crowded folder, no long module."""
+"""Layers inside the packages: arrows between folders run down, no circle, no crowded folder, no long module."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.rooms import FLOORS, PACKAGES, ROOT, module_arrows, modules, room, room_arrows
+from docs.layers import LAYERS, PACKAGES, ROOT, folder_arrows, module_arrows, modules, unit
 
 MOST_MODULES, MOST_LINES = 16, 500
 # One file each of many of a kind: no cap, so that one more can be added.
@@ -28,9 +28,9 @@ def circle(arrows: set[tuple[str, str]]) -> list[str] | None:
 
 
 def upward(package: str, arrows: set[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the arrows that do not go to a lower floor."""
-    floor = {name: number for number, names in enumerate(FLOORS[package]) for name in names}
-    return [(start, end) for start, end in sorted(arrows) if not floor[start] > floor[end]]
+    """Return the arrows that do not go to a lower layer."""
+    layer = {name: number for number, names in enumerate(LAYERS[package]) for name in names}
+    return [(start, end) for start, end in sorted(arrows) if not layer[start] > layer[end]]
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -39,20 +39,22 @@ def test_no_circle_between_modules(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_arrows_between_rooms_run_down(package: str) -> None:
-    arrows = room_arrows(ROOT, package)
+def test_arrows_between_units_run_down(package: str) -> None:
+    arrows = folder_arrows(ROOT, package)
     assert upward(package, arrows) == []
     assert circle(arrows) is None
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_every_room_has_its_floor(package: str) -> None:
-    placed = Counter(name for names in FLOORS[package] for name in names)
+def test_every_unit_has_its_layer(package: str) -> None:
+    placed = Counter(name for names in LAYERS[package] for name in names)
     assert max(placed.values()) == 1
-    rooms = {room(name) for name in modules(ROOT, package)}
-    # an __init__ that imports nothing, and that nobody reads, needs no floor
-    silent = {name for name in rooms if name.endswith("__init__")} - {n for a in room_arrows(ROOT, package) for n in a}
-    assert rooms - silent == set(placed)
+    units = {unit(name) for name in modules(ROOT, package)}
+    # an __init__ that imports nothing, and that nobody reads, needs no layer
+    unused = {name for name in units if name.endswith("__init__")} - {
+        n for a in folder_arrows(ROOT, package) for n in a
+    }
+    assert units - unused == set(placed)
 
 
 @pytest.mark.parametrize("package", ["devices", "curator", "strategies"])
@@ -69,7 +71,7 @@ def test_no_module_is_long(package: str) -> None:
         assert lines <= MOST_LINES, f"{name} has {lines} lines"
 
 
-def _house(root: Path, **files: str) -> None:
+def _write(root: Path, **files: str) -> None:
     for name, text in files.items():
         path = root / (name.replace("__", "/") + ".py")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +80,7 @@ def _house(root: Path, **files: str) -> None:
 
 def test_each_kind_of_violation_is_seen(tmp_path: Path) -> None:
     """Power: a long circle, one through a function, a relative import and an arrow up."""
-    _house(
+    _write(
         tmp_path,
         devices__ledger__a="def f():\n    from ldpsim.devices.policy.b import x\n",
         devices__policy__b="from ..vault import c\n",
@@ -91,6 +93,6 @@ def test_each_kind_of_violation_is_seen(tmp_path: Path) -> None:
     }  # fmt: skip
     found = circle(arrows)
     assert found is not None and len(set(found)) == 3
-    rooms = room_arrows(tmp_path, "devices")
-    assert upward("devices", rooms) == [("ledger", "policy"), ("policy", "vault")]
+    arrows = folder_arrows(tmp_path, "devices")
+    assert upward("devices", arrows) == [("ledger", "policy"), ("policy", "vault")]
     assert circle({("a", "b"), ("b", "c")}) is None
