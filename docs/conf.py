@@ -33,10 +33,10 @@ exclude_patterns = ["_build", "**.ipynb_checkpoints"]
 nitpicky = True
 # The head of the site. The pages below a section are those that it links to.
 SECTIONS = [
-    "start", "concepts", "how-to", "methods/README", "commands/README", "results/README", "api/README",
-    "gallery/README", "reference",
+    "start", "concepts", "guide-research", "guide-decide", "guide-flower", "methods/README", "commands/README",
+    "results/README", "api/README", "gallery/README", "reference",
 ]  # fmt: skip
-LISTS = [name for name in SECTIONS if name.endswith("/README")] + ["how-to", "reference"]
+LISTS = [name for name in SECTIONS if name.endswith("/README")] + ["reference"]
 
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
@@ -68,10 +68,10 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_show_search_summary = False  # a summary would be fetched, and a page on a disk cannot fetch
-html_sidebars: dict[str, list[str]] = {"index": [], "start": [], "concepts": []}
+html_sidebars: dict[str, list[str]] = {name: [] for name in (root_doc, *SECTIONS) if name not in LISTS}
 html_theme_options: dict[str, Any] = {
     "logo": {"text": "ldpsim"},
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 6,
     "navbar_end": ["theme-switcher"],
     "navbar_persistent": ["search-button"],
     "navigation_with_keys": False,
@@ -87,20 +87,13 @@ def linked(text: str) -> list[str]:
 
 
 def pages_below(docname: str, found: set[str]) -> list[str]:
-    """Return the pages below a section: those that it links to, then the others of its folder.
-
-    Pages in docs itself that "How to" links to are below it, unless "Reference" links to them too. All others are
-    below "Reference".
-    """
+    """Return the pages below a section: those that it links to, then the others of its folder."""
     links = linked((DOCS / f"{docname}.md").read_text())
     folder = docname.rpartition("/")[0]
     if folder:
         here = sorted(name.partition("/")[2] for name in found if name.startswith(f"{folder}/") and name != docname)
     else:
         here = sorted(name for name in found if "/" not in name and name not in (root_doc, *SECTIONS))
-        reference = linked((DOCS / "reference.md").read_text())
-        tasks = [name for name in linked((DOCS / "how-to.md").read_text()) if name not in reference]
-        here = [name for name in here if (name in tasks) == (docname == "how-to")]
     return list(dict.fromkeys([*(name for name in links if name in here), *here]))
 
 

@@ -1,7 +1,7 @@
 """How many schedules the simulator needs for each broken variant: ``python -m tests.faults.power``.
 
 Results are kept in ``runs/faults/power.json``, so that a stopped search continues. ``--page`` writes the table of
-``docs/testing.md`` from them, and the sentence about the long run, there and in the README. ``--logs`` first adds the
+``docs/testing.md`` from them, and the sentence about the long run. ``--logs`` first adds the
 logs of a part of that run to its sums.
 """
 
@@ -24,7 +24,6 @@ from tests.faults.world import World
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "runs" / "faults" / "power.json"
 PAGE = ROOT / "docs" / "testing.md"
-README = ROOT / "README.md"
 LONG_RUN = ROOT / "docs" / "results" / "faults.json"  # sums of the long run and its seeds, the one place of its figures
 MOST = 100_000
 FIGURE = "<!-- figure of the simulator of faults: start -->", "<!-- figure of the simulator of faults: end -->"
@@ -113,11 +112,11 @@ def _added(kept: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> dict[
 
 
 def write_pages(kept: dict[str, int]) -> None:
-    """Put the table and the sentence into their pages."""
+    """Put the table and the sentence into the page."""
     if kept:
         _put(PAGE, MARKS, table(kept))
-    for page in (PAGE, README) if LONG_RUN.is_file() else ():
-        _put(page, FIGURE, figure())
+    if LONG_RUN.is_file():
+        _put(PAGE, FIGURE, figure())
 
 
 def _put(page: Path, marks: tuple[str, str], content: str) -> None:
