@@ -79,7 +79,7 @@ def figure() -> str:
 def _told(sums: Mapping[str, Any]) -> str:
     counts = {name: f"{sums[name]:,}" for name in COUNTED}
     return (
-        f"{counts['schedules']} schedules with {counts['faults']} faults: {counts['asks']} asks, "
+        f"{counts['schedules']} schedules with {counts['faults']} faults: {counts['asks']} questions, "
         f"{counts['replies']} replies"
     )
 
