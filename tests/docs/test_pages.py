@@ -83,6 +83,14 @@ def test_commands_and_options_exist(page: Path) -> None:
 
 
 @every
+def test_options_in_its_words_exist(page: Path) -> None:
+    """A page of a command, README and the first page name options of some command of ours alone."""
+    if page.parent.name in ("commands", "methods") or page.name in ("README.md", "start.md"):
+        ours = set().union(*commands().values(), {"--disable-runtime-dependency-installation"})
+        assert set(re.findall(r"--[a-z][a-z-]+", page.read_text())) <= ours
+
+
+@every
 def test_links_files_and_modules_exist(page: Path) -> None:
     assert missing(page.read_text(), page.parent) == []
 
