@@ -36,6 +36,7 @@ SECTIONS = [
     "start", "concepts", "guide-research", "guide-decide", "guide-flower", "methods/README", "commands/README",
     "results/README", "api/README", "gallery/README", "reference",
 ]  # fmt: skip
+SHORT = {"guide-research": "Researchers", "guide-decide": "Deciders", "guide-flower": "Flower"}  # in the head
 LISTS = [name for name in SECTIONS if name.endswith("/README")] + ["reference"]
 
 myst_heading_anchors = 4
@@ -71,7 +72,7 @@ html_show_search_summary = False  # a summary would be fetched, and a page on a 
 html_sidebars: dict[str, list[str]] = {name: [] for name in (root_doc, *SECTIONS) if name not in LISTS}
 html_theme_options: dict[str, Any] = {
     "logo": {"text": "ldpsim"},
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 8,
     "navbar_end": ["theme-switcher"],
     "navbar_persistent": ["search-button"],
     "navigation_with_keys": False,
@@ -101,7 +102,7 @@ def side_bar(app: Any, docname: str, source: list[str]) -> None:
     """Put the pages below a section into the side bar, and the table of all methods into its page."""
     entries: list[str] = []
     if docname == root_doc:
-        entries = SECTIONS
+        entries = [f"{SHORT[name]} <{name}>" if name in SHORT else name for name in SECTIONS]
     elif docname in LISTS:
         entries = pages_below(docname, set(app.env.found_docs))
     if docname == "methods/README":
