@@ -7,7 +7,7 @@ import re
 from html import unescape
 from pathlib import Path
 
-from docs.draw_packages import PICTURE, drawn, reduced, svg
+from docs.draw_packages import PICTURE, drawn, svg
 from docs.layers import LAYERS
 
 
@@ -29,11 +29,6 @@ def test_every_unit_has_a_box_and_every_arrow_a_line() -> None:
     assert text.count("<rect ") == len(units) + 2 * panels + 2
     arrows = sum(len(found["arrows"]) for found in data["units"].values())
     assert text.count("<path ") == arrows + panels  # papers -> cli, and those between the heads
-
-
-def test_arrows_that_follow_from_others_are_left_out() -> None:
-    assert reduced({("a", "b"), ("b", "c"), ("c", "d"), ("a", "d"), ("a", "c")}) == {("a", "b"), ("b", "c"), ("c", "d")}
-    assert reduced({("a", "c"), ("b", "c")}) == {("a", "c"), ("b", "c")}
 
 
 def test_another_import_is_another_picture(tmp_path: Path) -> None:
