@@ -90,7 +90,7 @@ def read_data(path: Path) -> tuple[Population, tuple[int, ...] | None]:
 def _read_policy(path: Path | None, population: Population) -> Policy:
     import numpy as np
 
-    from ldpsim.devices.policy.file import read_policy
+    from ldpsim.devices.policy.policy import read_policy
 
     if path is None:
         # The usual default: HoGS's question at epsilon 8, with public labels.
@@ -318,7 +318,7 @@ def policy(
 
     It also tells what the devices are asked, what is in clear, and how well the answers can be guessed.
     """
-    from ldpsim.devices.policy.file import write_policy
+    from ldpsim.devices.policy.policy import write_policy
     from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy, questions_of
 
     tell = _teller(sheet)

@@ -20,7 +20,7 @@ OUTSIDE = ("benchmarks",)  # of the package ldpsim
 LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
     "devices": (
         ("array_types", "atomic_files"),
-        ("facts", "fixed_point", "network", "noise"),
+        ("facts", "network", "noise"),
         ("data",),
         ("datasets", "mechanisms"),
         ("datasets.__init__", "mechanisms.__init__"),

@@ -20,9 +20,10 @@ ROOT = Path(__file__).resolve().parents[1]
 NAMED = ("devices", "curator", "strategies")
 PACKAGES = (*NAMED, "cli", "benchmarks")
 # Names that two modules may both define, with the reason.
-ALLOWED: dict[str, str] = {}
+ALLOWED: dict[str, str] = {"Value": "of a person in an audit, and of a level"}
 # Public functions that two modules define because they play one part in two places.
 PARTS = {
+    "campaign_of": "the campaign of a command's options",
     "find": "a mechanism or a method by its name",
     "generate": "people or a key, of the module that names them",
     "log_probability": "of the distribution that is the module",

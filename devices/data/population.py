@@ -324,11 +324,8 @@ class Records(Sequence[Record]):
                 near - near[0], self.neighbours[beside], self.labels[first:end],
             )  # fmt: skip
         at = range(len(self))[place]
-        features, near = self.feature_starts[at : at + 2], self.neighbour_starts[at : at + 2]
-        own, beside = slice(features[0], features[1]), slice(near[0], near[1])
-        return Record(
-            self.feature_indices[own], self.feature_values[own], self.neighbours[beside], int(self.labels[at])
-        )
+        one = self[at : at + 1]
+        return Record(one.feature_indices, one.feature_values, one.neighbours, int(one.labels[0]))
 
     @property
     def feature_counts(self) -> IntArray:

@@ -19,7 +19,7 @@ from ldpsim.curator.learning.training import TrainingSettings, choose_device
 from ldpsim.curator.methods import Question
 from ldpsim.curator.methods.owner.owner import B1, Baseline, LabelAnswers, OwnerMethod, private_graph, sage_settings
 from ldpsim.curator.owner.privacy.account import Account
-from ldpsim.curator.owner.privacy.label import MOST_LAMBDAS, shared_label_epsilon
+from ldpsim.curator.owner.privacy.label import shared_label_epsilon
 from ldpsim.curator.owner.teachers.answering import query_order
 from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.curator.owner.teachers.student import Student, train_network
@@ -209,14 +209,12 @@ def _in_all(room: Classroom, cost: Account) -> float | None:
     """Return the loss of all labels that these teachers released, with this release; None if it is not bounded."""
     lambdas, on_posteriors = room.released()
     asked = cost.release
-    if not on_posteriors or len(lambdas) > MOST_LAMBDAS:
+    if not on_posteriors:
         return None
     if lambdas == {asked.lambda_: asked.queries}:
         return cost.label
     assert asked.classes is not None
-    return round_up(shared_label_epsilon(lambdas, queries=max(lambdas.values()), classes=asked.classes,
-                                         delta=asked.delta, gamma=asked.gamma,
-                                         once=asked.sampling == "once"))  # fmt: skip
+    return round_up(shared_label_epsilon(lambdas, classes=asked.classes, delta=asked.delta))
 
 
 def _everybody(student: Student, population: Population, division: Division) -> np.ndarray:

@@ -69,7 +69,7 @@ READING: dict[str, dict[str, list[str]]] = {
     "plan": {"--eps-labels": ["hogs", "--private-labels", *PLAIN],
              "--volunteers": ["vote", "--private-labels", *PLAIN],
              "--repeats": ["hogs", *PLAIN], "--mean-degree": ["hogs", *PLAIN]},
-    "audit": {**dict.fromkeys(("--domain", "--claims", "--delta", "--time-limit"), FUNCTION),
+    "audit": {**dict.fromkeys(("--domain", "--claims", "--delta"), FUNCTION),
               "--shadows": RELEASED,
               "--epsilon": ["hogs", "--trials", "100", "--quiet"]},
     "epsilon": {"--classes": ["pate-g", "--nodes", "1000"],
@@ -81,7 +81,7 @@ TEXTS = {
             ("bit", "vector", "user"))],
     "stress": [("--asks", "{}")],
     "poison": [("--shares", "{}"), ("--epsilon", "{}")],
-    "audit": [("--domain", domain) for domain in ("0:{}", "bits:{}", "floats:0,{},3", "floats:0,1,{}")],
+    "audit": [("--domain", domain) for domain in ("0:{}", "0,{}")],
     "tune": [("--grid", f"{key}={{}}") for key in ("lr", "hidden", "epochs")],
     "compare": [("--match", "user {}")],
 }  # fmt: skip

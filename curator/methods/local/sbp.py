@@ -28,7 +28,7 @@ from scipy.sparse import csr_array
 
 from ldpsim.curator import options as o
 from ldpsim.curator.evidence.evidence import Evidence
-from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, Question, require_reports
+from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, Question
 from ldpsim.curator.methods.local.blink import Blink
 from ldpsim.curator.methods.local.hogs import HoGS
 from ldpsim.curator.methods.local.links import DPRR, RR, LPAnd, SymRR, both_ways
@@ -36,7 +36,7 @@ from ldpsim.curator.methods.local.lpgnn import LPGNN
 from ldpsim.curator.methods.local.rgnn import RGNN
 from ldpsim.curator.methods.local.solitude import FPSolitude, Solitude
 from ldpsim.curator.methods.memory import MemoryLaw
-from ldpsim.curator.methods.parameters import check_choices
+from ldpsim.curator.methods.parameters import one_of, parameter
 from ldpsim.curator.methods.spec import MethodSpec
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee
 from ldpsim.curator.reports.reports import Reports
@@ -69,7 +69,7 @@ class SBP(LocalMethod):
         ValueError: for an unknown choice.
     """
 
-    asks: str = "hogs"
+    asks: str = parameter("hogs", one_of(*ASKERS))
 
     spec = MethodSpec(
         name="sbp", memory=MemoryLaw(work=6.0, tables=80.0, messages=24.0, estimates=True),
@@ -77,12 +77,9 @@ class SBP(LocalMethod):
         paper="this project: sparse block-model posterior of the reports of another method",
         mechanisms=("randomized_response", "one_bit", "grr"),
         # nothing to choose
-        search_grid=({},), query_grid={"feature_share": HoGS.spec.query_grid["feature_share"]}, common_selection=False,
+        search_grid=({},), common_selection=False,
         auto_share=True, trains_network=False, options=HoGS.spec.options,
     )  # fmt: skip
-
-    def __post_init__(self) -> None:
-        check_choices(self, asks=tuple(ASKERS))
 
     @property
     def asker(self) -> LocalMethod:
@@ -116,7 +113,6 @@ class SBP(LocalMethod):
         """Steps 1 to 5; the edges are the pairs with a probability of at least .02."""
         from ldpsim.curator.posterior.estimate import estimate
 
-        require_reports(reports, self.spec.name)
         evidence = Evidence(reports, public)
         found = estimate(evidence)
         features: Any = public.features

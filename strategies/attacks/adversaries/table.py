@@ -110,15 +110,6 @@ def _shrinking(target: Target, asks: int) -> Runs:
     yield from (rounds[::-1] for rounds in _growing(target, asks))
 
 
-def _attribute_by_attribute(target: Target, asks: int) -> Runs:
-    found = []
-    for number in range(asks):
-        question = q.rebudgeted(target.query, 1.0 - (number % 4) / 8, target.facts)
-        several = [q.alone(question, ask) for ask in question.asks]
-        found += [q.recollected(each, f"turn-{number}") for each in (*several, question)]
-    yield one_each(found)
-
-
 def _subsets(target: Target, asks: int) -> Runs:
     query, found = target.query, []
     for number in range(max(1, asks // 8)):
@@ -249,15 +240,12 @@ ADVERSARIES: Mapping[str, Adversary] = {row.name: row for row in (
               lambda target, asks: iter([one_each([target.query] * asks)])),
     Adversary("new-runs", "asks the same question once in each of T runs",
               lambda target, asks: iter([one_each([target.query])] * asks)),
-    Adversary("new-collections", "asks the same question under T collection ids", _repeat),
     Adversary("one-batch", "sends repeats, other collections and other budgets to a device in one batch of messages",
               _one_batch),
     Adversary("parallel", "asks from several processes at the same moment, each at its own budget",
               lambda target, asks: iter(()), lambda target, runs, asks: from_processes(target, asks)),
     Adversary("growing-budgets", "asks T times, each time at a larger budget", _growing),
     Adversary("shrinking-budgets", "asks T times, each time at a smaller budget", _shrinking),
-    Adversary("attribute-by-attribute", "asks each attribute alone, then all together, at changing budgets",
-              _attribute_by_attribute),
     Adversary("subsets", "asks every subset of the attributes, in every order of their sizes, in old and new "
               "collections", _subsets),
     Adversary("other-mechanisms",
@@ -277,8 +265,6 @@ ADVERSARIES: Mapping[str, Adversary] = {row.name: row for row in (
               _sybils),
     Adversary("two-supernodes", "two SuperNodes on one state folder answer the same devices at the same moment",
               lambda target, asks: iter(()), lambda target, runs, asks: from_supernodes(target)),
-    Adversary("retry-storm", "floods devices with retries, sixteen a device in every batch",
-              lambda target, asks: iter([[[Shot(target.query)] * 16] * max(1, -(-asks // 16))])),
     Adversary("malformed",
               "sends unknown or malformed fields, foreign records and unknown message types, before and after",
               _malformed),

@@ -63,7 +63,7 @@ def test_labels_in_clear_are_certain() -> None:
     clear = ClearLabel(CLASSES)
     asks = {**reports.asks, "label": Ask("label", (clear,))}
     said = np.where(np.isin(np.arange(N), SPLIT.labelled), labels, -1)
-    evidence = Evidence(dataclasses.replace(reports, asks=asks, labels=said), public)
+    evidence = Evidence(dataclasses.replace(reports, asks=asks).with_arrays(labels=said), public)
     assert evidence.labels.soft is None and evidence.labels.truth == 1
     assert np.isneginf(evidence.own(evidence.train)).sum() == 75 * 2
 
@@ -87,7 +87,7 @@ def test_reported_bits_are_read() -> None:
 def test_what_is_public_is_taken_even_if_it_was_reported_too() -> None:
     reports, public, _ = world(public=True, bits=True)
     assert reports.features is not None and public.features is not None
-    evidence, alone = Evidence(reports, public), Evidence(dataclasses.replace(reports, features=None), public)
+    evidence, alone = Evidence(reports, public), Evidence(reports.with_arrays(features=None), public)
     assert evidence.bits is None and evidence.scores is not None and alone.scores is not None
     pairs = np.array([1, 2]), np.array([2, 4])
     np.testing.assert_array_equal(evidence.scores(*pairs), alone.scores(*pairs))

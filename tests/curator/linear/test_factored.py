@@ -102,7 +102,7 @@ def test_reports_stay_a_product_only_where_it_pays() -> None:
         answered[3] = not silent
         signs[3] *= answered[3]
         reports = Reports(PublicFacts(N, width, 2), {"features": Ask("features", (mechanism,))},
-                          {"features": np.ones(N, np.bool_)}, answered, None, csr_array(signs))  # fmt: skip
+                          {"features": np.ones(N, np.bool_)}, answered, {"features": csr_array(signs)})  # fmt: skip
         got = smoothed(reports, matrix, 1)
         assert isinstance(got, Factored) is kept
         wanted = matrix @ mechanism.estimate(signs.astype(np.float32))

@@ -33,7 +33,7 @@ def _reports(
 ) -> Reports:
     answered = np.arange(N) != silent
     asks = {} if mechanism is None else {attribute: Ask(attribute, (mechanism,))}
-    return Reports(FACTS, asks, {name: np.ones(N, np.bool_) for name in asks}, answered, **given)
+    return Reports(FACTS, asks, {name: np.ones(N, np.bool_) for name in asks}, answered, given)
 
 
 def test_public_knowledge_is_used_as_it_is() -> None:

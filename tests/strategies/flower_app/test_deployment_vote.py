@@ -23,7 +23,7 @@ from ldpsim.devices.enrolment.record_file import read_own_data
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.facts import PublicKnowledge
 from ldpsim.devices.ledger.rows import Part
-from ldpsim.devices.policy.file import read_policy, write_policy
+from ldpsim.devices.policy.policy import read_policy, write_policy
 from ldpsim.strategies.engines.flower import Flower
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy

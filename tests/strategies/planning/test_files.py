@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ldpsim.curator.methods.local.hogs_ablation import HoGSAblation
+from ldpsim.curator.methods.local.hogs import HoGS
 from ldpsim.curator.reports.question import keys_of
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
 from ldpsim.strategies.flower_app.alone import default_config
@@ -53,7 +53,7 @@ def test_a_deployment_asks_the_question_of_the_plan(tmp_path: Path) -> None:
     facts = GraphFacts(300).public()
     public = PublicFile(facts, np.full(300, -1))
     method, budget, training = _method_of(config, public)
-    assert (method, training.gnn, training.epochs) == (HoGSAblation(tau=0.7), "sage", 5)
+    assert (method, training.gnn, training.epochs) == (HoGS(tau=0.7), "sage", 5)
     assert budget == budget_of(options, public_features=False)
     split = public.split(0)
     asked = _questions(method, public, split, budget, "c")

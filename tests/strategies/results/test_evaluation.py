@@ -90,7 +90,7 @@ def reports(population: Population, rows: dict[int, list[int]], reporting: str) 
     for device, row in rows.items():
         ones[device, row] = True
     answered = np.isin(np.arange(4), list(rows))
-    return Reports(population.facts, blank.asks, blank.asked, answered, adjacency=csr_array(ones))
+    return Reports(population.facts, blank.asks, blank.asked, answered, {"adjacency": csr_array(ones)})
 
 
 def test_degrees_worked_by_hand(path_of_four: Population) -> None:

@@ -60,7 +60,7 @@ def test_the_same_seed_gives_the_same_student_and_another_lambda_needs_no_teache
     assert (other["reused"], other["labels_released_in_all"]) == (45, 90)
     assert first["teachers"]["reused"] == 0
     assert first["teachers"]["epsilon_in_all"] == first["teachers"]["epsilon"]["label"]
-    both = shared_label_epsilon([0.4, 1.0], queries=45, classes=CLASSES, delta=0.01, gamma=0.3)
+    both = shared_label_epsilon({0.4: 45, 1.0: 45}, classes=CLASSES, delta=0.01)
     assert other["epsilon_in_all"] == pytest.approx(both, abs=1e-8) and both > other["epsilon"]["label"]
     assert other["labels_sha256"] != first["teachers"]["labels_sha256"]
     unbounded = simulate(options(tmp_path / "a", settings={"scores": "log-posterior"})).record["teachers"]

@@ -10,7 +10,7 @@ from ldpsim.cli.summary import summary
 from ldpsim.curator import methods
 from ldpsim.curator.methods import Question
 from ldpsim.curator.methods.base import Budget, MethodSpec
-from ldpsim.curator.methods.feature_share import RULE
+from ldpsim.curator.methods.feature_share import feature_share
 from ldpsim.curator.methods.local.hogs import HoGS
 from ldpsim.curator.methods.local.links import LPAnd
 from ldpsim.devices.data.population import Population
@@ -60,7 +60,7 @@ def test_a_share_is_chosen_from_public_facts_and_hashed_as_if_it_were_given(popu
     facts, split = population.facts, made(population).repeats[0].split
     for epsilon in (0.5, 40.0):
         setup = made(population, epsilon=epsilon)
-        share = RULE.share(facts, len(split.train), epsilon)
+        share = feature_share(facts, len(split.train), epsilon)
         assert setup.budget.feature_share == share and (share > 0) == (epsilon > 10)
         assert setup.settings.provenance["feature_share"] == CHOSEN
         given = made(population, epsilon=epsilon, feature_share=share)

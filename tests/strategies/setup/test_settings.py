@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from ldpsim.curator.methods import Blink, HoGS, HoGSAblation
+from ldpsim.curator.methods import Blink, HoGS
 from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.federated.fedavg import FedAvgMLP
 from ldpsim.curator.methods.local.links import LPAnd
 from ldpsim.curator.methods.local.lpgnn import LPGNN
 from ldpsim.curator.methods.local.solitude import Solitude
-from ldpsim.curator.methods.owner.privgnn import PrivGnn
+from ldpsim.curator.methods.owner.owner import PrivGnn
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.settings import resolve
 
@@ -35,7 +35,7 @@ def test_set_goes_to_the_method_or_the_training() -> None:
 )
 def test_a_mistake_names_the_parameter(given: dict[str, str], line: str) -> None:
     with pytest.raises(ValueError, match=line):
-        resolve(RunOptions(settings=given), HoGSAblation, Budget())
+        resolve(RunOptions(settings=given), HoGS, Budget())
 
 
 def test_nothing_stored_is_said() -> None:
