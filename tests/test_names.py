@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 NAMED = ("devices", "curator", "strategies")
 PACKAGES = (*NAMED, "cli", "benchmarks")
 # Names that two modules may both define, with the reason.
-ALLOWED: dict[str, str] = {"Value": "of a person in an audit, and of a level"}
+ALLOWED: dict[str, str] = {"Value": "of a person in an audit, and a type variable"}
 # Public functions that two modules define because they play one part in two places.
 PARTS = {
     "campaign_of": "the campaign of a command's options",
@@ -28,6 +28,8 @@ PARTS = {
     "generate": "people or a key, of the module that names them",
     "log_probability": "of the distribution that is the module",
     "names": "of data sets, and of methods",
+    "record_of": "the record that is sent, and a campaign's result.json",
+    "rows_of": "of a matrix, and of a campaign's table",
     "sample": "of the distribution that is the module",
     "train": "a handler on the device, and the network's training",
     "variance": "of the distribution that is the module",
