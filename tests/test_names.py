@@ -32,7 +32,6 @@ PARTS = {
     "rows_of": "of a matrix, and of a campaign's table",
     "sample": "of the distribution that is the module",
     "train": "a handler on the device, and the network's training",
-    "variance": "of the distribution that is the module",
 }
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md",
          *(page for page in sorted((ROOT / "docs").rglob("*.md")) if "_build" not in page.parts
