@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from docs.rooms import ROOT
+from docs.layers import ROOT
 from ldpsim.cli.documents import page
 from ldpsim.cli.dossier import made_of
 from ldpsim.cli.main import app

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from docs.rooms import ROOT
+from docs.layers import ROOT
 from ldpsim.cli.registry import PARTS, UNITS, file_of, registry_texts
 from ldpsim.curator.privacy.level import LABEL, Level, OfOne
 from ldpsim.curator.privacy.levels import LEVELS

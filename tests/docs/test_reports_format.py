@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
-from docs.rooms import ROOT
+from docs.layers import ROOT
 from ldpsim.curator.attacks.examples import examples
 from ldpsim.curator.reports.reports import FORMAT, Reports
 from ldpsim.devices.data.population import Record

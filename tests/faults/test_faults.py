@@ -85,7 +85,7 @@ def test_a_seed_is_one_schedule(world: World, kind: str) -> None:
          Schedule(233637, 0, (("copy", 2197313657), ("ask", 64920113), ("ask and harm", 4205181135),
                               ("ask", 3251868391), ("counter away", 3406222383)))),
         # A collector dies after it named the grouping; the next one sends it, and their machine loses power.
-        ("a grouping that a killed collector left is not synced before it is sent (mended)",
+        ("a grouping that a killed curator left is not synced before it is sent (mended)",
          Schedule(313414, 2, (("full disk", 3433448356), ("ask", 146387793), ("collect", 2074703853),
                               ("collect", 2069004212)))),
         # Two processes commit before either of them advances the counter.

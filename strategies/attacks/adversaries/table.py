@@ -257,10 +257,10 @@ ADVERSARIES: Mapping[str, Adversary] = {row.name: row for row in (
     Adversary("changed-data",
               "asks again, in old and new collections and at other budgets, after everybody's data changed",
               _changed_data),
-    Adversary("broken-plans", "skips, repeats and swaps the stages of a query, sends other groupings, changes the "
-              "query in between", _broken_plans),
+    Adversary("broken-plans", "skips, repeats and swaps the stages of a question, sends other groupings, changes the "
+              "question in between", _broken_plans),
     Adversary("both-ends", "asks devices that report one end of each pair for the whole list, before and after the "
-              "honest ask", _both_ends),
+              "honest question", _both_ends),
     Adversary("sybils", "curators with their own ids, budgets, devices and attributes ask in turn and pool the answers",
               _sybils),
     Adversary("two-supernodes", "two SuperNodes on one state folder answer the same devices at the same moment",
@@ -269,7 +269,7 @@ ADVERSARIES: Mapping[str, Adversary] = {row.name: row for row in (
               "sends unknown or malformed fields, foreign records and unknown message types, before and after",
               _malformed),
     Adversary("huge-parameters", "asks with sizes of up to 2^62, the largest grids, groups and numbers of stages, and "
-              "queries of megabytes", _huge_parameters),
+              "questions of megabytes", _huge_parameters),
     Adversary("hostile-tables",
               "asks votes over T tables, each of which knows one person alone: is that one in your list?",
               _hostile_tables),

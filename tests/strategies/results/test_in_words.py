@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from docs.rooms import ROOT
+from docs.layers import ROOT
 from ldpsim.curator.methods import Budget, find
 from ldpsim.curator.methods.base import questions_asked
 from ldpsim.curator.privacy.guarantee import Level

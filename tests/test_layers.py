@@ -1,4 +1,4 @@
-"""Rooms inside the packages: arrows between folders run down, no circle, no crowded folder, no long module."""
+"""Layers inside the packages: arrows between folders run down, no circle, no crowded folder, no long module."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from docs.rooms import FLOORS, PACKAGES, ROOT, module_arrows, modules, room, room_arrows
+from docs.layers import LAYERS, PACKAGES, ROOT, folder_arrows, module_arrows, modules, unit
 
 MOST_MODULES, MOST_LINES = 16, 500
 # One file each of many of a kind: no cap, so that one more can be added.
@@ -27,9 +27,9 @@ def circle(arrows: set[tuple[str, str]]) -> list[str] | None:
 
 
 def upward(package: str, arrows: set[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the arrows that do not go to a lower floor."""
-    floor = {name: number for number, names in enumerate(FLOORS[package]) for name in names}
-    return [(start, end) for start, end in sorted(arrows) if not floor[start] > floor[end]]
+    """Return the arrows that do not go to a lower layer."""
+    layer = {name: number for number, names in enumerate(LAYERS[package]) for name in names}
+    return [(start, end) for start, end in sorted(arrows) if not layer[start] > layer[end]]
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -38,20 +38,22 @@ def test_no_circle_between_modules(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_arrows_between_rooms_run_down(package: str) -> None:
-    arrows = room_arrows(ROOT, package)
+def test_arrows_between_units_run_down(package: str) -> None:
+    arrows = folder_arrows(ROOT, package)
     assert upward(package, arrows) == []
     assert circle(arrows) is None
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_every_room_has_its_floor(package: str) -> None:
-    placed = Counter(name for names in FLOORS[package] for name in names)
+def test_every_unit_has_its_layer(package: str) -> None:
+    placed = Counter(name for names in LAYERS[package] for name in names)
     assert max(placed.values()) == 1
-    rooms = {room(name) for name in modules(ROOT, package)}
-    # an __init__ that imports nothing, and that nobody reads, needs no floor
-    silent = {name for name in rooms if name.endswith("__init__")} - {n for a in room_arrows(ROOT, package) for n in a}
-    assert rooms - silent == set(placed)
+    units = {unit(name) for name in modules(ROOT, package)}
+    # an __init__ that imports nothing, and that nobody reads, needs no layer
+    unused = {name for name in units if name.endswith("__init__")} - {
+        n for a in folder_arrows(ROOT, package) for n in a
+    }
+    assert units - unused == set(placed)
 
 
 @pytest.mark.parametrize("package", ["devices", "curator", "strategies"])

@@ -1,8 +1,8 @@
-"""Rooms of the house: the floors that folders stand on, and the arrows that the imports draw.
+"""Layers of the packages: the order of their folders, and the arrows that the imports draw.
 
-A room is a folder, or a module that lies in a package's root. The ``__init__`` of a folder
-is a room of its own: it may name what the folder offers. A room imports from lower floors
-of its package only. ``tests/test_rooms.py`` checks that.
+A unit is a folder, or a module that lies in a package's root. The ``__init__`` of a folder
+is a unit of its own: it may name what the folder offers. A unit imports from lower layers
+of its package only. ``tests/test_layers.py`` checks that.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("devices", "curator", "strategies", "benchmarks")
 OUTSIDE = ("benchmarks",)  # of the package ldpsim
 
-# From the lowest floor to the highest. Rooms of one floor do not import one another.
-FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
+# From the lowest layer to the highest. Units of one layer do not import one another.
+LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
     "devices": (
         ("array_types", "atomic_files"),
         ("facts", "network", "noise"),
@@ -117,15 +117,15 @@ def _module(target: str, known: dict[str, Path]) -> str | None:
     return None
 
 
-def room(module: str) -> str:
-    """Return a module's room, without the package's name."""
+def unit(module: str) -> str:
+    """Return the unit that a module belongs to, without the package's name."""
     parts = module.removeprefix("ldpsim.").split(".")[1:]
     if parts[-1] == "__init__" or len(parts) == 1:
         return ".".join(parts)
     return ".".join(parts[:-1])
 
 
-def room_arrows(root: Path, package: str) -> set[tuple[str, str]]:
-    """Return (from, to) for every import of one room by another of the same package."""
-    arrows = {(room(start), room(end)) for start, end in module_arrows(root, package)}
+def folder_arrows(root: Path, package: str) -> set[tuple[str, str]]:
+    """Return (from, to) for every import of one unit by another of the same package."""
+    arrows = {(unit(start), unit(end)) for start, end in module_arrows(root, package)}
     return {(start, end) for start, end in arrows if start != end}

@@ -1,11 +1,11 @@
-"""Picture of the rooms and of the imports between them: ``docs/images/architecture.svg``.
+"""Picture of the packages' layers and of the imports between them: ``docs/images/architecture.svg``.
 
-    python -m docs.draw_rooms
+    python -m docs.draw_packages
 
-Each package is a column, and each floor of :data:`docs.rooms.FLOORS` a row, the lowest at the
+Each package is a column, and each layer of :data:`docs.layers.LAYERS` a row, the lowest at the
 bottom. `cli` stands below `benchmarks`, which imports it. An arrow is an import. An arrow that
 follows from others (a -> b -> c gives a -> c) is left out. The picture is plain SVG with a
-background of its own. It carries its rooms and arrows as JSON, so a test compares them with
+background of its own. It carries its boxes and arrows as JSON, so a test compares them with
 the imports of the code.
 """
 
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from docs.dark_svg import with_dark_style
-from docs.rooms import FLOORS, ROOT, imports, modules, room_arrows
+from docs.layers import LAYERS, ROOT, folder_arrows, imports, modules
 
 PICTURE = ROOT / "docs" / "images" / "architecture.svg"
 PACKAGES = ("cli", "benchmarks", "strategies", "curator", "devices")
@@ -30,8 +30,8 @@ SUBJECTS = {
     "devices": "records, noise, ledgers",
 }
 Arrows = set[tuple[str, str]]
-FLOOR, BOX, GAP, MARGIN, HEAD = 66, 32, 10, 14, 70
-LETTER, PADDING, SLOT = 7.4, 12, 8  # width of a letter, of a box's edges, of an arrow that passes a floor
+LAYER, BOX, GAP, MARGIN, HEAD = 66, 32, 10, 14, 70
+LETTER, PADDING, SLOT = 7.4, 12, 8  # width of a letter, of a box's edges, of an arrow that passes a layer
 INK, PALETTE = "#24292f", ("#0550ae", "#953800", "#116329", "#8250df", "#a40e26", "#6e5494", "#4d6a00", "#7a4d00")
 
 
@@ -57,16 +57,16 @@ def package_arrows(root: Path) -> Arrows:
 
 
 def drawn(root: Path = ROOT) -> dict[str, Any]:
-    """Return what the picture shows: rooms by floor and arrows, of each package and between packages."""
-    shown: dict[str, Any] = {"packages": sorted(reduced(package_arrows(root))), "rooms": {}}
-    for package, floors in FLOORS.items():
-        arrows = sorted(reduced(set(room_arrows(root, package))))
-        shown["rooms"][package] = {"floors": [list(names) for names in floors], "arrows": arrows}
+    """Return what the picture shows: units by layer and arrows, of each package and between packages."""
+    shown: dict[str, Any] = {"packages": sorted(reduced(package_arrows(root))), "units": {}}
+    for package, layers in LAYERS.items():
+        arrows = sorted(reduced(set(folder_arrows(root, package))))
+        shown["units"][package] = {"layers": [list(names) for names in layers], "arrows": arrows}
     return shown
 
 
 def label(name: str) -> list[str]:
-    """Return the lines of a room's label; a folder's ``__init__`` is the list of all that the folder offers."""
+    """Return the lines of a unit's label; a folder's ``__init__`` is the list of all that the folder offers."""
     folder, _, last = name.rpartition(".")
     if last == "__init__":
         return ["all", folder] if folder else ["package"]
@@ -75,25 +75,25 @@ def label(name: str) -> list[str]:
 
 @dataclass
 class Column:
-    """Layout of one package: its rooms, and a free slot on every floor that an arrow passes.
+    """Layout of one package: its units, and a free slot on every layer that an arrow passes.
 
     Args:
-        floors: Rooms by floor, the lowest first.
+        layers: Units by layer, the lowest first.
         arrows: Arrows to draw.
     """
 
-    floors: list[list[str]]
+    layers: list[list[str]]
     arrows: list[tuple[str, str]]
     rows: list[list[str]] = field(init=False)
     paths: dict[tuple[str, str], list[str]] = field(init=False)
     x: dict[str, float] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.rows = [list(names) for names in self.floors]
-        floor = {name: number for number, names in enumerate(self.floors) for name in names}
+        self.rows = [list(names) for names in self.layers]
+        layer = {name: number for number, names in enumerate(self.layers) for name in names}
         self.paths = {}
         for start, end in self.arrows:
-            slots = {number: f"{start}>{end}@{number}" for number in range(floor[start] - 1, floor[end], -1)}
+            slots = {number: f"{start}>{end}@{number}" for number in range(layer[start] - 1, layer[end], -1)}
             for number, slot in slots.items():
                 self.rows[number].append(slot)
             self.paths[start, end] = [start, *slots.values(), end]
@@ -101,7 +101,7 @@ class Column:
         self._place()
 
     def _order(self) -> None:
-        """Order each floor by the mean place of its neighbours, up and down in turns."""
+        """Order each layer by the mean place of its neighbours, up and down in turns."""
         beside: dict[str, list[str]] = {name: [] for row in self.rows for name in row}
         for path in self.paths.values():
             for one, other in pairwise(path):
@@ -127,25 +127,25 @@ class Column:
 
     @property
     def width(self) -> float:
-        """Width of the widest floor."""
+        """Width of the widest layer."""
         return max((self._extent(row) for row in self.rows), default=0.0)
 
 
 def width(name: str) -> float:
-    """Return the width of a room's box, or of an arrow's slot."""
+    """Return the width of a unit's box, or of an arrow's slot."""
     return SLOT if ">" in name else LETTER * max(map(len, label(name))) + PADDING
 
 
 def svg(data: dict[str, Any]) -> str:
     """Return the picture of :func:`drawn`."""
-    height = HEAD + FLOOR * max(len(found["floors"]) for found in data["rooms"].values()) + MARGIN
+    height = HEAD + LAYER * max(len(found["layers"]) for found in data["units"].values()) + MARGIN
     panels, heads, left = [], {}, float(MARGIN)
     for package, subject in SUBJECTS.items():
-        found = data["rooms"][package]
-        floors, arrows = [list(names) for names in found["floors"]], [(start, end) for start, end in found["arrows"]]
+        found = data["units"][package]
+        layers, arrows = [list(names) for names in found["layers"]], [(start, end) for start, end in found["arrows"]]
         if package == "benchmarks":
-            floors, arrows = [["cli"], *floors], [*arrows, ("papers", "cli")]
-        column = Column(floors, arrows)
+            layers, arrows = [["cli"], *layers], [*arrows, ("papers", "cli")]
+        column = Column(layers, arrows)
         wide = max(column.width, LETTER * len(subject)) + 2 * GAP
         heads[package] = (left, wide)
         panels.append(_rect(left, HEAD - 8, wide, height - HEAD - MARGIN + 16, "#f6f8fa", "#d0d7de"))
@@ -155,7 +155,7 @@ def svg(data: dict[str, Any]) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total:.0f} {height}" width="{total:.0f}" '
         f'height="{height}" font-family="Menlo, Consolas, monospace" font-size="12">',
-        "<title>Rooms of ldpsim and the imports between them</title>",
+        "<title>Packages of ldpsim and the imports between them</title>",
         f"<metadata>{escape(json.dumps(data, sort_keys=True), quote=False)}</metadata>",
         f'<rect width="{total:.0f}" height="{height}" rx="8" fill="#ffffff"/>',
     ]
@@ -176,7 +176,7 @@ def _column(column: Column, left: float, bottom: float) -> list[str]:
     for (start, _), path in column.paths.items():
         points = []
         for name in path:
-            top = bottom - FLOOR * row[name]
+            top = bottom - LAYER * row[name]
             x = left + column.x[name]
             if name == path[0]:
                 points.append((x, top + BOX))
@@ -185,8 +185,8 @@ def _column(column: Column, left: float, bottom: float) -> list[str]:
             else:
                 points += [(x, top), (x, top + BOX)]
         parts.append(_arrow(points, PALETTE[starts.index(start) % len(PALETTE)], 1.3))
-    for name in (name for names in column.floors for name in names):
-        x, top = left + column.x[name], bottom - FLOOR * row[name]
+    for name in (name for names in column.layers for name in names):
+        x, top = left + column.x[name], bottom - LAYER * row[name]
         parts.append(_rect(x - width(name) / 2, top, width(name), BOX, "#ffffff", "#57606a"))
         lines = label(name)
         for number, text in enumerate(lines):
