@@ -22,14 +22,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import torch
 from flwr.serverapp import Grid
-from numpy.typing import NDArray
-from scipy.special import log_softmax
-from torch import nn
 
 from ldpsim.curator.learning.training import TrainingSettings
-from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix
 from ldpsim.curator.methods import Question
 from ldpsim.curator.methods.federated.fedavg import Federated
 from ldpsim.curator.methods.federated.silos import Silos
@@ -39,21 +34,20 @@ from ldpsim.curator.owner.teachers.answering import derive, private_generator
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.privacy.level import Level
 from ldpsim.devices.atomic_files import write_atomically
-from ldpsim.devices.data.population import Population, Record
+from ldpsim.devices.data.population import Record
 from ldpsim.devices.facts import IntArray, Split
-from ldpsim.devices.federated.exchange import kept_sums
 from ldpsim.devices.federated.local_steps import Inputs, SparseRows, Stack
 from ldpsim.devices.federated.members import Members, size_of
 from ldpsim.devices.federated.wire import weights_record
 from ldpsim.devices.mechanisms.exact_loss import Loss
-from ldpsim.devices.network import FloatArray, Shape
+from ldpsim.devices.network import FloatArray
 from ldpsim.devices.policy.policy import Mode, Policy, policy_for_training
 from ldpsim.devices.raw_record import hand_over
 from ldpsim.devices.training_task import UNPROTECTED, Task
 from ldpsim.strategies.engines import collect as engines
 from ldpsim.strategies.engines.grids import SiloGrid
 from ldpsim.strategies.federated import TrainingPlan, strategy_for
-from ldpsim.strategies.people.owner_graphs import joined_rows, own, sparse_features
+from ldpsim.strategies.people.owner_graphs import joined_rows, own
 from ldpsim.strategies.people.silos import divide_into_silos
 from ldpsim.strategies.results import evaluation
 from ldpsim.strategies.results.lifetime import TrainingAnswers, read_ledgers
@@ -62,6 +56,7 @@ from ldpsim.strategies.rounds.batches import read_records
 from ldpsim.strategies.rounds.checkpoint import CheckpointFile, Standing, run_rounds
 from ldpsim.strategies.rounds.replies import Replies, TooManyFailed
 from ldpsim.strategies.rounds.training_grid import Phase, TrainingGrid, draw_nodes, exchange_sums
+from ldpsim.strategies.runs.network import TwoLayers, class_scores, predict, predict_by_silo, scaled_features
 from ldpsim.strategies.runs.run import Refused, RepeatContext, Run, RunFailed, ask_devices
 from ldpsim.strategies.seeded import seeded
 from ldpsim.strategies.setup.run_setup import RunSetup
@@ -418,7 +413,7 @@ class SiloRun(InRounds):
         }
         return self.outcome(
             scene, None, collected.seconds + rounds.exchange_seconds, seconds,
-            predictions=_predict(silos, folder, task, weights, len(population)),
+            predictions=predict_by_silo(silos, folder, task, weights, len(population)),
             model=TwoLayers(weights, task.shape),
             collected=collected,
             phases={name: phase.to_dict() for name, phase in {"handover": handover, **tally.phases}.items()},
@@ -449,7 +444,7 @@ class IsolatedRun(InRounds):
                 features = SparseRows.one(inputs.indices[row].astype(np.int64), inputs.data[row])
                 alone.append(Inputs(features, one, population.labels[person : person + 1]))
             for flat in Stack(alone, task).train(weights):
-                predictions = _scores(task.shape.parts(flat), "own", inputs, population).argmax(axis=1)
+                predictions = class_scores(task.shape.parts(flat), "own", inputs, population).argmax(axis=1)
                 for name, value in evaluation.accuracy(predictions, population, split).items():
                     if value is not None:
                         scores[name].append(value)
@@ -473,51 +468,6 @@ def checkpoint_of(scene: RepeatContext, *more: str) -> CheckpointFile:
     return CheckpointFile(folder, scene.number, (scene.setup.digest, scene.collection, *more))
 
 
-class TwoLayers(nn.Module):
-    """The four tensors of :class:`ldpsim.devices.network.Shape`, named as the curator's GCN names its own."""
-
-    def __init__(self, weights: FloatArray, shape: Shape) -> None:
-        super().__init__()
-        names = ("weight1", "bias1", "weight2", "bias2")
-        for name, part in zip(names, shape.parts(weights), strict=True):
-            setattr(self, name, nn.Parameter(torch.tensor(np.asarray(part, np.float32))))
-
-
-def scaled_features(population: Population, scaling: str) -> Any:
-    """Return all features as devices scale them, CSR (n, d)."""
-    features = sparse_features(population)
-    if scaling == "none":
-        return features
-    sums = features.multiply(features) if scaling == "unit" else abs(features)
-    size = np.asarray(sums.sum(axis=1, dtype=np.float64)).ravel()
-    size = np.sqrt(size) if scaling == "unit" else size
-    scale = np.divide(1, size, out=np.zeros_like(size), where=size > 0)
-    return features.multiply(scale[:, None]).tocsr().astype(np.float32)
-
-
-def predict(weights: FloatArray, task: Task, population: Population) -> IntArray:
-    """Return everybody's class, int64 (n,): of its own features, or with its neighbours as in training."""
-    inputs = scaled_features(population, task.scaling)
-    return np.asarray(_scores(task.shape.parts(weights), task.sees, inputs, population).argmax(axis=1), np.int64)
-
-
-def log_probabilities(model: TwoLayers, method: Federated, population: Population) -> NDArray[np.float64]:
-    """float64 (n, classes): logarithms of everybody's probabilities, as :func:`predict` applies the network."""
-    parts = [tensor.detach().numpy() for tensor in model.state_dict().values()]
-    inputs = scaled_features(population, method.scaling)
-    return np.asarray(log_softmax(_scores(parts, method.spec.sees, inputs, population), axis=1), np.float64)
-
-
-def _scores(parts: Sequence[Any], sees: str, inputs: Any, population: Population) -> Any:
-    w1, b1, w2, b2 = parts
-    if sees == "own":
-        return np.maximum(inputs @ w1 + b1, 0) @ w2 + b2
-    edges = population.edges
-    spread = gcn_matrix(adjacency_matrix(len(population), np.concatenate([edges, edges[::-1]], axis=1)))
-    hidden = np.maximum(spread @ (inputs @ w1) + b1, 0)
-    return spread @ (hidden @ w2) + b2
-
-
 def _settle(
     records: Mapping[int, Record], member_of: IntArray, split: Split, folder: Path, method: Silos
 ) -> list[Members]:
@@ -539,17 +489,3 @@ def _settle(
         silo.save(folder / f"silo-{number}")
         silos.append(silo)
     return silos
-
-
-def _predict(silos: Sequence[Members], folder: Path, task: Task, weights: FloatArray, people: int) -> IntArray:
-    """Every member's class by its own silo with the final weights.
-
-    -1 for people who handed nothing over, and for those of a silo that has no sums because it failed in the exchange.
-    """
-    predictions = np.full(people, -1, np.int64)
-    for number, silo in enumerate(silos):
-        sums = kept_sums(folder / f"silo-{number}", task, number)
-        if len(silo.members) and (task.sees == "own" or sums is not None):
-            (scores,) = Stack([silo.inputs(task, sums, training=False)], task).scores(weights)
-            predictions[silo.members] = scores.argmax(axis=1)
-    return predictions

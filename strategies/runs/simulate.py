@@ -9,6 +9,7 @@ raised before anything is written.
 from __future__ import annotations
 
 import logging
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -91,13 +92,14 @@ def simulate(
     keep_graph = keep_graph or save_graph is not None
     check_graph_file(save_graph, without_graph, options)
     seconds = {"population": time.perf_counter() - started}
-    with _failures_in_one_line(), ExitStack() as stack:
+    with ExitStack() as stack:
         if options.state is not None:
             stack.enter_context(used_alone(options.state))
         folder = stack.enter_context(_folder_for(setup))
-        homes = [options.state or folder / ("state" if n == 0 else f"state-{n}") for n in range(options.repeats)]
+        homes = _homes(options, folder)
         stack.enter_context(noted_if_interrupted(lambda: _kept(setup, folder, homes)))
         stack.enter_context(naming_full_disk(folder, but=(RunFailed,)))
+        stack.enter_context(_failures_in_one_line())
         stack.enter_context(on_progress(tell.step))
         stack.enter_context(run_folder.log_file(folder if options.out is not None else None))
         metrics = stack.enter_context(tracked(track, setup, on_metric))
@@ -224,18 +226,39 @@ def _graph_of(setup: RunSetup, repeat: Repeat) -> ResultGraph | None:
 
 @contextmanager
 def _folder_for(setup: RunSetup) -> Iterator[Path]:
-    """Open the run's folder, a temporary one if ``out`` is None."""
+    """Open the run's folder, a temporary one if ``out`` is None; remove a new folder of a refused run."""
     options = setup.options
     if options.out is None:
         with tempfile.TemporaryDirectory(prefix="ldpsim-") as temporary:
             yield Path(temporary)
         return
-    people = setup.population.name
+    people, existed = setup.population.name, options.out.exists()
     with run_folder.hold_folder(
         options.out, method=options.method, dataset=people, digest=setup.digest, seed=options.seed
     ) as folder:
+        new = not any(folder.iterdir())
         run_folder.write_config(folder, configuration(options))
-        yield folder
+        try:
+            yield folder
+        except (Refused, ValueError):
+            if new and not _may_have_answered(setup, _homes(replace(options, state=None), folder)):
+                shutil.rmtree(folder)
+                if not existed and not any(options.out.iterdir()):
+                    options.out.rmdir()
+            raise
+
+
+def _homes(options: RunOptions, folder: Path) -> list[Path]:
+    """Return the folder of each repeat's devices."""
+    return [options.state or folder / ("state" if n == 0 else f"state-{n}") for n in range(options.repeats)]
+
+
+def _may_have_answered(setup: RunSetup, homes: Sequence[Path]) -> bool:
+    """Return whether a device may have answered in the present collections of a run: then its folder has to stay."""
+    try:
+        return any(State(home).answered(setup.digest) for home in homes if is_enrolled(home))
+    except (LedgerDamaged, ValueError):
+        return True  # nobody can say
 
 
 def _kept(setup: RunSetup, folder: Path, homes: Sequence[Path]) -> str:

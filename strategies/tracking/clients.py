@@ -22,7 +22,7 @@ from ldpsim.devices.atomic_files import write_atomically
 
 PROJECT = "ldpsim"  # experiment or project that runs are filed under
 RESULT = "result.json"
-Words = Mapping[str, str]
+Texts = Mapping[str, str]
 # The client's own defaults wait for minutes before they say that a server does not answer, and print the address
 # of every run. One that is set stays.
 _QUICK = {
@@ -42,9 +42,9 @@ class Tracker(Protocol):
     place: str
 
     def check(self) -> None: ...
-    def start(self, name: str, options: Words, tags: Words) -> None: ...
+    def start(self, name: str, options: Texts, tags: Texts) -> None: ...
     def metric(self, name: str, value: float, step: int) -> None: ...
-    def finish(self, tags: Words, result: str | None) -> None: ...
+    def finish(self, tags: Texts, result: str | None) -> None: ...
 
 
 class MLflowTracker:
@@ -77,7 +77,7 @@ class MLflowTracker:
         """Ask for one experiment."""
         self._client.search_experiments(max_results=1)
 
-    def start(self, name: str, options: Words, tags: Words) -> None:
+    def start(self, name: str, options: Texts, tags: Texts) -> None:
         """Create the run in the experiment ``ldpsim``, or the one that ``MLFLOW_EXPERIMENT_NAME`` names."""
         client = self._client
         from mlflow.entities import Param
@@ -98,7 +98,7 @@ class MLflowTracker:
         if len(self._waiting) >= self.most_metrics:
             self._send()
 
-    def finish(self, tags: Words, result: str | None) -> None:
+    def finish(self, tags: Texts, result: str | None) -> None:
         """Log the rest, result.json as an artifact, and end the run."""
         self._send()
         client = self._client
@@ -130,7 +130,7 @@ class TensorBoardTracker:
         write_atomically(self._folder / ".writable", b"", durable=False)
         (self._folder / ".writable").unlink()
 
-    def start(self, name: str, options: Words, tags: Words) -> None:
+    def start(self, name: str, options: Texts, tags: Texts) -> None:
         """Open an event file in a new folder, and write options and tags as text."""
         from torch.utils.tensorboard import SummaryWriter
 
@@ -144,14 +144,14 @@ class TensorBoardTracker:
         """Add a scalar."""
         self._writer.add_scalar(name, value, step)
 
-    def finish(self, tags: Words, result: str | None) -> None:
+    def finish(self, tags: Texts, result: str | None) -> None:
         """Write the tags, and result.json beside the event file."""
         self._text("result", tags)
         self._writer.close()
         if result is not None:
             write_atomically(self._folder / RESULT, result)
 
-    def _text(self, name: str, entries: Words) -> None:
+    def _text(self, name: str, entries: Texts) -> None:
         """Write entries as a table in Markdown, which TensorBoard shows."""
         rows = (f"| {key} | {value.replace('|', '/')} |" for key, value in entries.items())
         self._writer.add_text(name, "\n".join(["| name | value |", "|---|---|", *rows]), 0)
@@ -175,7 +175,7 @@ class WandbTracker:
         if os.environ.get("WANDB_MODE", "online") == "online" and not wandb.login(prompt=False):
             raise ValueError("no API key: `wandb login`, or set WANDB_API_KEY, or WANDB_MODE=offline")
 
-    def start(self, name: str, options: Words, tags: Words) -> None:
+    def start(self, name: str, options: Texts, tags: Texts) -> None:
         """Begin the run; its server has to answer within half a minute."""
         import wandb
 
@@ -197,7 +197,7 @@ class WandbTracker:
             self._run.define_metric(f"{phase}/*", step_metric=f"{phase}/step")
         self._run.log({f"{phase}/step": step, name: value})
 
-    def finish(self, tags: Words, result: str | None) -> None:
+    def finish(self, tags: Texts, result: str | None) -> None:
         """Log tags and result.json as an artifact, and end the run."""
         import wandb
 

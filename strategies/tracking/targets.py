@@ -43,10 +43,10 @@ from ldpsim.strategies.setup.fingerprint import ldpsim_version
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import RunSetup
-from ldpsim.strategies.tracking.clients import TRACKERS, Tracker, Words
+from ldpsim.strategies.tracking.clients import TRACKERS, Texts, Tracker
 
 
-def in_words(setup: RunSetup) -> tuple[str, Words, Words]:
+def texts_of(setup: RunSetup) -> tuple[str, Texts, Texts]:
     """Return name, options and tags of a run, before anybody is asked.
 
     Personal options (folders, files, addresses, engine) are left out. A data set is named, without its path.
@@ -192,7 +192,7 @@ def tracked(texts: Sequence[str], setup: RunSetup, on_metric: OnMetric | None) -
         for text in texts:
             tracker = tracker_of(text)
             with _one_line(text):
-                tracker.start(*in_words(setup))
+                tracker.start(*texts_of(setup))
             trackers[text] = tracker
         yield metrics
     except BaseException:

@@ -120,7 +120,7 @@ def accepted(method: str) -> list[tuple[str, str]]:
     """Return the numeric parameters of a method and of its training that have a value of VALUES without a refusal."""
     kind, found = table()[method], []
     for field in (*fields(kind), *fields(TrainingSettings)):  # type: ignore[arg-type]
-        if str(field.type) not in ("int", "float", "<class 'int'>", "<class 'float'>"):
+        if str(field.type) not in ("int", "float", "<class 'int'>", "<class 'float'>") or field.metadata.get("unused"):
             continue
         for value in VALUES:
             try:

@@ -39,7 +39,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.vq import kmeans2
 
 from ldpsim.curator.links.blink import BlockModel, directed_probabilities, draw_links
 from ldpsim.curator.methods.base import Budget
@@ -122,6 +121,8 @@ def group_stages(method: Any, facts: PublicFacts, budget: Budget, epsilon: float
 
 def similar_people(reports: Reports, groups: int) -> IntArray:
     """int64 (n,): k-means clusters of the reported vectors; equal vectors if there are not more than groups."""
+    from scipy.cluster.vq import kmeans2  # a run of another method does not load it
+
     vectors = _vectors(reports)
     different, group = np.unique(vectors, axis=0, return_inverse=True)
     if len(different) <= groups:

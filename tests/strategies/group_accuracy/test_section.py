@@ -18,7 +18,7 @@ from ldpsim.devices.data.population import Population
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.group_accuracy.section import FALSE_ALARM, excess_loss, groups_section
 from ldpsim.strategies.results.outcome import Repeat, Score
-from ldpsim.strategies.runs.run import RepeatContext, Run
+from ldpsim.strategies.runs.run import RepeatContext
 from ldpsim.strategies.setup.run_setup import RunSetup
 
 FEW = {"hogs": {"epochs": "20"}, "vote": {"epochs": "20"}, "fedavg-mlp": {"rounds": "4"}, "raw": {"epochs": "20"},
@@ -215,8 +215,10 @@ def outcomes(people: int, lose: float, gain: float) -> Iterator[tuple[float, np.
 
 def test_scores_come_from_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Power: with other scores of the method the section differs."""
+    from ldpsim.strategies.runs import simulate as module
+
     options = RunOptions(clients=120, settings=FEW["hogs"], reference=False, nulls=False, out=None)
     found = simulate(options).record["groups"]["rows"][0]["method"]
-    original: Callable[..., Score] = Run.score
-    monkeypatch.setattr(Run, "score", lambda run, scene, predictions: original(run, scene, predictions * 0))
+    original: Callable[..., Score] = module.score
+    monkeypatch.setattr(module, "score", lambda scene, predictions: original(scene, predictions * 0))
     assert simulate(options).record["groups"]["rows"][0]["method"] != found

@@ -79,7 +79,8 @@ def test_fedgcn_in_one_step_is_the_gcns_own_gradient(tmp_path: Path) -> None:
 
     from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix
     from ldpsim.devices.data.splits import make_split
-    from ldpsim.strategies.runs.in_rounds import scaled_features, task_of
+    from ldpsim.strategies.runs.in_rounds import task_of
+    from ldpsim.strategies.runs.network import scaled_features
 
     setup = set_up(dataclasses.replace(options, out=None))
     people, seeds = setup.population, options.seeds_of(0)
